@@ -1,0 +1,43 @@
+# Everything a developer or a newcomer runs. `make` alone prints this list.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.setup-done
+CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check format test bench sanitize clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with onchip, its compiled core and the developer's tools
+
+$(STAMP): pyproject.toml CMakeLists.txt $(CORE)
+	@sh scripts/preflight.sh "$(PYTHON)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[run,dev]'
+	@touch $@
+
+demo: setup ## plan, check, run and show NASNet-A, the hardest network of the COSMA paper
+	@sh examples/demo.sh $(BIN)/onchip
+
+check: setup ## the quick one: format, lint, strict types, fast tests
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+format: setup ## rewrite the sources in the house format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+test: setup ## everything that must hold
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest -q -n 2
+
+clean: ## remove what make made
+	rm -rf $(VENV) build out .pytest_cache .mypy_cache .ruff_cache .hypothesis

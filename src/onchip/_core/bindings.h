@@ -1,0 +1,7 @@
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace onchip {
+void bind_search(nanobind::module_& m);  // placement's capacity-only search (search.cpp)
+void bind_pack(nanobind::module_& m);    // addresses for fixed live ranges (pack.cpp)
+}  // namespace onchip

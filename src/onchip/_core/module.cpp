@@ -1,0 +1,9 @@
+// The Python face of the exact searches. Each search has a file of its own and binds itself.
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+
+NB_MODULE(_core, m) {
+    onchip::bind_search(m);
+    onchip::bind_pack(m);
+}

@@ -1,0 +1,160 @@
+"""Turns names into a `Network`, or says in one line why they are not one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from onchip.errors import ModelError
+from onchip.network import MAX_OPERATORS, Network, Operator, OperatorSpec, Tensor, TensorKind, View
+from onchip.units import MAX_BYTES
+
+__all__ = ["build_network"]
+
+_Refuse = Callable[[str, str], ModelError]
+"""Makes the error for (item, reason); it knows the file."""
+
+
+def build_network(
+    cls: type[Network],
+    name: str,
+    tensors: Iterable[tuple[str, int, TensorKind]],
+    operators: Iterable[OperatorSpec],
+    outputs: Sequence[str],
+    views: Iterable[tuple[str, str, int]],
+    source: str,
+    sha256: str,
+    granularity: str,
+    element: str,
+    where: str | None,
+) -> Network:
+    """See `Network.build`."""
+
+    def refuse(item: str, reason: str) -> ModelError:
+        return ModelError(reason, where=where, item=item)
+
+    table = _tensors(tensors, refuse)
+    ids = {t.name: t.id for t in table}
+
+    def known(names: Iterable[str], item: str) -> tuple[int, ...]:
+        found = dict.fromkeys(names)  # an operand named twice counts once
+        for n in found:
+            if n not in ids:
+                raise refuse(item, f"names an unknown tensor {n}")
+        return tuple(ids[n] for n in found)
+
+    specs = list(operators)
+    if len(specs) > MAX_OPERATORS:
+        raise refuse(f"{len(specs):,} operators", f"at most {MAX_OPERATORS:,} are accepted")
+    if not specs:
+        raise refuse(f"network {name}", "has no operators")
+    rows: list[Operator] = []
+    seen: set[str] = set()
+    for spec in specs:
+        item = f"operator {spec.name}"
+        if spec.name in seen:
+            raise refuse(item, "is declared twice")
+        seen.add(spec.name)
+        for key, value in (("weight_bytes", spec.weight_bytes), ("workspace", spec.workspace)):
+            if not 0 <= value <= MAX_BYTES:
+                raise refuse(item, f"{key} {value:,} is not between 0 and 1 TiB")
+        reads, writes = known(spec.inputs, item), known(spec.outputs, item)
+        if not writes:
+            raise refuse(item, "has no outputs")
+        if set(reads) & set(writes):
+            raise refuse(item, "reads a tensor that it writes (the graph has a cycle)")
+        rows.append(
+            Operator(
+                len(rows),
+                spec.name,
+                spec.type,
+                reads,
+                writes,
+                spec.weight_bytes,
+                spec.workspace,
+                spec.geometry,
+            )
+        )
+
+    view_rows = _views(list(views), table, ids, refuse)
+    network = cls(
+        name=name,
+        tensors=tuple(table),
+        operators=tuple(rows),
+        outputs=known(outputs, "outputs"),
+        views=view_rows,
+        source=source,
+        sha256=sha256,
+        granularity=granularity,
+        element=element,
+    )
+    if not network.outputs:
+        raise refuse(f"network {name}", "has no outputs")
+    _producers(network, refuse)
+    if len(network.order) < len(rows):
+        stuck = next(op for op in rows if op.id not in set(network.order))
+        raise refuse(f"operator {stuck.name}", "is on, or waits for, a cycle of the graph")
+    return network
+
+
+def _tensors(tensors: Iterable[tuple[str, int, TensorKind]], refuse: _Refuse) -> list[Tensor]:
+    table: list[Tensor] = []
+    seen: set[str] = set()
+    for name, size, kind in tensors:
+        item = f"tensor {name}"
+        if name in seen:
+            raise refuse(item, "is declared twice")
+        seen.add(name)
+        if size == 0:
+            raise refuse(item, "has zero bytes")
+        if not 0 < size <= MAX_BYTES:
+            raise refuse(item, f"has {size:,} bytes, not between 1 and 1 TiB")
+        table.append(Tensor(len(table), name, size, kind))
+    return table
+
+
+def _views(
+    views: list[tuple[str, str, int]], table: list[Tensor], ids: dict[str, int], refuse: _Refuse
+) -> tuple[View, ...]:
+    parent: dict[int, tuple[int, int]] = {}
+    for name, of, offset in views:
+        item = f"view {name}"
+        for n in (name, of):
+            if n not in ids:
+                raise refuse(item, f"names an unknown tensor {n}")
+        t, p = ids[name], ids[of]
+        if t in parent:
+            raise refuse(item, "is declared twice")
+        if table[t].kind == "input":
+            raise refuse(item, "is a graph input; an input cannot be a view")
+        if offset < 0 or offset + table[t].bytes > table[p].bytes:
+            raise refuse(
+                item, f"bytes [{offset}, {offset + table[t].bytes}) leave {of} ({table[p].bytes} bytes)"
+            )
+        parent[t] = (p, offset)
+    rows = []
+    for t in parent:
+        root, offset, steps = t, 0, 0
+        while root in parent:
+            root, more = parent[root]
+            offset, steps = offset + more, steps + 1
+            if steps > len(parent):
+                raise refuse(f"view {table[t].name}", "is a view of itself")
+        rows.append(View(t, root, offset))
+    return tuple(rows)
+
+
+def _producers(network: Network, refuse: _Refuse) -> None:
+    written: dict[int, str] = {}
+    for op in network.operators:
+        for t in op.outputs:
+            item = f"tensor {network.tensors[t].name}"
+            if t in written:
+                raise refuse(item, f"is written by {written[t]} and by {op.name}")
+            if network.tensors[t].kind == "input":
+                raise refuse(item, f"is a graph input, and {op.name} writes it")
+            if network.root[t] != t:
+                raise refuse(item, f"is a view, and {op.name} writes it")
+            written[t] = op.name
+    for tensor in network.tensors:
+        if tensor.kind == "activation" and network.root[tensor.id] == tensor.id and tensor.id not in written:
+            raise refuse(f"tensor {tensor.name}", "has no producer and is no graph input")

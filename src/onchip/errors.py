@@ -1,0 +1,115 @@
+"""The exception tree.
+
+    OnchipError
+    ├── InputError          what was given is wrong: file, node or key, and reason        (exit 2)
+    │   ├── UsageError      an option or an argument                                      (exit 2)
+    │   ├── ModelError      a network file: unreadable, cyclic, unknown operator, shapes  (exit 2)
+    │   ├── ChipError       a chip file or a figure the chip does not state               (exit 2)
+    │   └── PlanFormatError a plan file that cannot be read                               (exit 2)
+    ├── MissingExtra        an optional dependency; the message is the install line       (exit 2)
+    └── NegativeAnswer      the question was understood and the answer is no              (exit 1)
+        ├── Infeasible      no plan exists within the budget: needs, has, because of      (exit 1)
+        ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
+        └── Mismatch        an executed plan differed from the reference                  (exit 1)
+
+Every message is one line that makes sense alone; the command line prints it as it is.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ChipError",
+    "IllegalPlan",
+    "Infeasible",
+    "InputError",
+    "Mismatch",
+    "MissingExtra",
+    "ModelError",
+    "NegativeAnswer",
+    "OnchipError",
+    "PlanFormatError",
+    "UsageError",
+]
+
+
+class OnchipError(Exception):
+    """Everything onchip raises on purpose. `exit_code` is what the command line exits with."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        # Names come from files: a newline or control character in one must not break "one line".
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
+
+
+class InputError(OnchipError):
+    """What was given is wrong.
+
+    `where` is the file (or option), `item` the node, tensor or key in it, when one is to blame.
+    """
+
+    def __init__(self, reason: str, *, where: str | None = None, item: str | None = None) -> None:
+        self.where, self.item, self.reason = where, item, reason
+        super().__init__(": ".join(part for part in (where, item, reason) if part))
+
+
+class UsageError(InputError):
+    """An option or an argument is wrong."""
+
+
+class ModelError(InputError):
+    """A network cannot be read."""
+
+
+class ChipError(InputError):
+    """A chip cannot be read, or does not state a figure that is needed."""
+
+
+class PlanFormatError(InputError):
+    """A plan file cannot be read."""
+
+
+class MissingExtra(OnchipError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'onchip[{extra}]'")
+
+
+class NegativeAnswer(OnchipError):
+    """The question was understood; the answer is no."""
+
+    exit_code = 1
+
+
+class Infeasible(NegativeAnswer):
+    """No plan exists within the budget.
+
+    `needs` and `has` are bytes; `operator` is the one that does not fit, `tensors` what it needs at once,
+    as (name, bytes).
+    """
+
+    def __init__(self, *, needs: int, has: int, operator: str, tensors: tuple[tuple[str, int], ...]) -> None:
+        self.needs, self.has, self.operator, self.tensors = needs, has, operator, tensors
+        because = ", ".join(f"{name} ({size:,} B)" for name, size in tensors)
+        super().__init__(
+            f"infeasible: operator {operator} needs {needs:,} bytes, the budget has {has:,}"
+            f" ({needs - has:,} missing), because of {because}"
+        )
+
+
+class IllegalPlan(NegativeAnswer):
+    """The checker refused a plan.
+
+    `rule` is the name of the broken rule, `index` the instruction's position in the program (None when the
+    fault lies in no single instruction).
+    """
+
+    def __init__(self, rule: str, reason: str, *, index: int | None = None, instruction: str = "") -> None:
+        self.rule, self.reason, self.index, self.instruction = rule, reason, index, instruction
+        at = "" if index is None else f"instruction {index} ({instruction}): "
+        super().__init__(f"illegal plan: {at}{rule}: {reason}")
+
+
+class Mismatch(NegativeAnswer):
+    """An executed plan differed from the reference network."""

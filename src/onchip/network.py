@@ -1,0 +1,284 @@
+"""The network as planners see it: tensors with sizes, operators that read and write them, nothing else.
+
+Ids are dense (`tensors[i].id == i`), and every set is an `int` bitset over them, so that planners, checker
+and report speak of the same small integers. Names appear at the edges only. A network is built with
+`Network.build`, which validates it once; from then on it is frozen and known to be acyclic and complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+__all__ = ["Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "TensorKind", "View", "bits", "mask"]
+
+TensorKind = Literal["input", "activation"]
+
+MAX_OPERATORS = 50_000
+"""Networks with more operators are refused: far beyond any real one, and a sign of a hostile file."""
+
+
+def bits(bitset: int) -> Iterator[int]:
+    """The ids in a bitset, ascending."""
+    while bitset:
+        low = bitset & -bitset
+        yield low.bit_length() - 1
+        bitset ^= low
+
+
+def mask(ids: Iterable[int]) -> int:
+    """The bitset of some ids."""
+    result = 0
+    for i in ids:
+        result |= 1 << i
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor that occupies scratchpad bytes. `bytes` is its exact size, before any alignment."""
+
+    id: int
+    name: str
+    bytes: int
+    kind: TensorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How an operator walks over its operands: what a proof about overlapping bytes or halos needs.
+
+    Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right).
+    `traversal` says in which order output elements are written, by address: `forward` or `reverse`.
+    """
+
+    kind: str
+    input: tuple[int, ...] = ()
+    output: tuple[int, ...] = ()
+    kernel: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+    traversal: Literal["forward", "reverse"] = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: runs once, reads `inputs` and writes `outputs` (tensor ids, each distinct).
+
+    `weight_bytes` are fetched from DRAM by every run. `workspace` is scratchpad held while it runs, in bytes
+    (it includes `weight_bytes` when weights are resident).
+    """
+
+    id: int
+    name: str
+    type: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    weight_bytes: int = 0
+    workspace: int = 0
+    geometry: Geometry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Tensor `tensor` is bytes [offset, offset + its size) of `of`, and resident exactly when that is."""
+
+    tensor: int
+    of: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """An operator by names: what readers hand to `Network.build`."""
+
+    name: str
+    type: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    weight_bytes: int = 0
+    workspace: int = 0
+    geometry: Geometry | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """A validated, acyclic network. Build it with `Network.build` (or a reader)."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    outputs: tuple[int, ...]
+    views: tuple[View, ...] = ()
+    source: str = ""
+    sha256: str = ""
+    granularity: str = "op"
+    element: str = "int8"
+
+    # -- construction ------------------------------------------------------------------------------------
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        tensors: Iterable[tuple[str, int, TensorKind]],
+        operators: Iterable[OperatorSpec],
+        outputs: Sequence[str],
+        *,
+        views: Iterable[tuple[str, str, int]] = (),
+        source: str = "",
+        sha256: str = "",
+        granularity: str = "op",
+        element: str = "int8",
+        where: str | None = None,
+    ) -> Network:
+        """A network from names; `views` are (tensor, of, offset in bytes).
+
+        An operand named twice counts once; a view of a view becomes a view of the root. Raises `ModelError`,
+        naming `where` (the file) and the tensor or operator, for anything that is not a network: duplicate or
+        unknown names, sizes that are not positive or beyond `MAX_BYTES`, tensors without a producer or with
+        two, cycles, views that leave their parent.
+        """
+        from onchip._validate import build_network
+
+        return build_network(
+            cls, name, tensors, operators, outputs, views, source, sha256, granularity, element, where
+        )
+
+    def with_resident_weights(self) -> Network:
+        """The same network with every operator's weights in its workspace (`--weights resident`)."""
+        return replace(
+            self,
+            operators=tuple(replace(op, workspace=op.workspace + op.weight_bytes) for op in self.operators),
+        )
+
+    # -- names -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tensor_id(self) -> Mapping[str, int]:
+        """Tensor id by name."""
+        return {t.name: t.id for t in self.tensors}
+
+    @cached_property
+    def operator_id(self) -> Mapping[str, int]:
+        """Operator id by name."""
+        return {op.name: op.id for op in self.operators}
+
+    # -- views -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def root(self) -> tuple[int, ...]:
+        """For each tensor, the tensor whose bytes hold it: itself unless it is a view."""
+        roots = list(range(len(self.tensors)))
+        for view in self.views:
+            roots[view.tensor] = view.of
+        return tuple(roots)
+
+    @cached_property
+    def roots(self) -> int:
+        """Bitset of the tensors that are not views: the ones instructions may name."""
+        return mask(range(len(self.tensors))) & ~mask(view.tensor for view in self.views)
+
+    # -- structure: bitsets over ids, views replaced by their roots -----------------------------------------
+
+    @cached_property
+    def reads(self) -> tuple[int, ...]:
+        """For each operator, the bitset of root tensors that must be resident for it as inputs."""
+        return tuple(mask(self.root[t] for t in op.inputs) for op in self.operators)
+
+    @cached_property
+    def writes(self) -> tuple[int, ...]:
+        """For each operator, the bitset of root tensors it writes."""
+        return tuple(mask(self.root[t] for t in op.outputs) for op in self.operators)
+
+    @cached_property
+    def producer(self) -> tuple[int | None, ...]:
+        """For each tensor, the operator that writes it; None for a graph input (and views of one)."""
+        result: list[int | None] = [None] * len(self.tensors)
+        for op in self.operators:
+            for t in op.outputs:
+                result[t] = op.id
+        for view in self.views:
+            if result[view.tensor] is None:
+                result[view.tensor] = result[view.of]
+        return tuple(result)
+
+    @cached_property
+    def readers(self) -> tuple[int, ...]:
+        """For each root tensor, the bitset of operators that read it or a view of it (0 for views)."""
+        result = [0] * len(self.tensors)
+        for op in self.operators:
+            for t in bits(self.reads[op.id]):
+                result[t] |= 1 << op.id
+        return tuple(result)
+
+    @cached_property
+    def predecessors(self) -> tuple[int, ...]:
+        """For each operator, the bitset of operators that write what it reads."""
+        result = []
+        for op in self.operators:
+            before = 0
+            for t in bits(self.reads[op.id]):
+                p = self.producer[t]
+                if p is not None:
+                    before |= 1 << p
+            result.append(before & ~(1 << op.id))
+        return tuple(result)
+
+    @cached_property
+    def input_roots(self) -> int:
+        """Bitset of the graph inputs: they have a DRAM copy from the start."""
+        return mask(t.id for t in self.tensors if t.kind == "input")
+
+    @cached_property
+    def output_roots(self) -> int:
+        """Bitset of the root tensors that are network outputs or hold one as a view."""
+        return mask(self.root[t] for t in self.outputs)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The given order: operators as listed, moved only as far as their inputs demand."""
+        order = []
+        waiting = [0] * len(self.operators)
+        for op in self.operators:
+            waiting[op.id] = self.predecessors[op.id].bit_count()
+        successors: list[list[int]] = [[] for _ in self.operators]
+        for op in self.operators:
+            for p in bits(self.predecessors[op.id]):
+                successors[p].append(op.id)
+        ready = [op.id for op in self.operators if not waiting[op.id]]
+        heapq.heapify(ready)
+        while ready:
+            v = heapq.heappop(ready)
+            order.append(v)
+            for s in successors[v]:
+                waiting[s] -= 1
+                if not waiting[s]:
+                    heapq.heappush(ready, s)
+        return tuple(order)
+
+    # -- totals ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def weight_bytes(self) -> int:
+        """Bytes of all weights, each operator's once."""
+        return sum(op.weight_bytes for op in self.operators)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the structure a planner sees, whatever file it came from."""
+        digest = hashlib.sha256()
+        for t in self.tensors:
+            digest.update(repr((t.name, t.bytes, t.kind)).encode("utf-8", "surrogatepass"))
+        for op in self.operators:
+            row = (op.name, op.type, op.inputs, op.outputs, op.weight_bytes, op.workspace)
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        digest.update(repr((self.outputs, tuple((v.tensor, v.of, v.offset) for v in self.views))).encode())
+        return digest.hexdigest()

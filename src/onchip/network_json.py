@@ -1,0 +1,148 @@
+"""`onchip.network/1`: a network as JSON, a MODEL by itself and the `network` object inside a plan."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from onchip.errors import InputError, ModelError
+from onchip.files import read_bytes
+from onchip.network import Geometry, Network, OperatorSpec
+
+__all__ = ["NETWORK_FORMAT", "WireNetwork", "decode", "network_from_wire", "read_network", "wire_network"]
+
+NETWORK_FORMAT = "onchip.network/1"
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    pass
+
+
+class WireTensor(_Wire):
+    name: str
+    bytes: int
+    kind: Literal["input", "activation"]
+
+
+class WireGeometry(_Wire):
+    kind: str
+    input: tuple[int, ...] = ()
+    output: tuple[int, ...] = ()
+    kernel: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+    traversal: Literal["forward", "reverse"] = "forward"
+
+
+class WireOperator(_Wire):
+    name: str
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weight_bytes: int = 0
+    workspace: int = 0
+    geometry: WireGeometry | None = None
+
+
+class WireView(_Wire):
+    tensor: str
+    of: str
+    offset: int
+
+
+class WireNetwork(_Wire):
+    """The JSON object, field by field."""
+
+    name: str
+    outputs: tuple[str, ...]
+    tensors: tuple[WireTensor, ...]
+    operators: tuple[WireOperator, ...]
+    views: tuple[WireView, ...] = ()
+    format: str = NETWORK_FORMAT
+    source: str = ""
+    sha256: str = ""
+    granularity: str = "op"
+    element: str = "int8"
+
+
+def wire_network(network: Network) -> WireNetwork:
+    """The JSON object of a network."""
+    names = [t.name for t in network.tensors]
+    return WireNetwork(
+        name=network.name,
+        outputs=tuple(names[t] for t in network.outputs),
+        tensors=tuple(WireTensor(t.name, t.bytes, t.kind) for t in network.tensors),
+        operators=tuple(
+            WireOperator(
+                op.name,
+                op.type,
+                tuple(names[t] for t in op.inputs),
+                tuple(names[t] for t in op.outputs),
+                op.weight_bytes,
+                op.workspace,
+                None
+                if op.geometry is None
+                else msgspec.convert(msgspec.to_builtins(op.geometry), WireGeometry),
+            )
+            for op in network.operators
+        ),
+        views=tuple(WireView(names[v.tensor], names[v.of], v.offset) for v in network.views),
+        source=network.source,
+        sha256=network.sha256,
+        granularity=network.granularity,
+        element=network.element,
+    )
+
+
+def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network:
+    """The validated network; raises `ModelError` naming `where` and the tensor or operator."""
+    if wire.format != NETWORK_FORMAT:
+        raise ModelError(
+            f"is {wire.format!r}; this version reads {NETWORK_FORMAT!r}", where=where, item="format"
+        )
+    return Network.build(
+        wire.name,
+        [(t.name, t.bytes, t.kind) for t in wire.tensors],
+        [
+            OperatorSpec(
+                op.name,
+                op.type,
+                op.inputs,
+                op.outputs,
+                op.weight_bytes,
+                op.workspace,
+                None if op.geometry is None else Geometry(**msgspec.structs.asdict(op.geometry)),
+            )
+            for op in wire.operators
+        ],
+        wire.outputs,
+        views=[(v.tensor, v.of, v.offset) for v in wire.views],
+        source=wire.source,
+        sha256=wire.sha256,
+        granularity=wire.granularity,
+        element=wire.element,
+        where=where,
+    )
+
+
+def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -> Any:
+    """JSON bytes as `type_`, strictly; raises `error` naming the key that is wrong."""
+    try:
+        return msgspec.json.decode(content, type=type_)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        reason, _, at = str(problem).partition(" - at `")
+        raise error(reason, where=where, item=at.rstrip("`") or None) from None
+
+
+def read_network(path: Path) -> Network:
+    """The network in an `onchip.network/1` file; its source is the path as given, its sha256 the file's."""
+    content = read_bytes(path, error=ModelError)
+    wire: WireNetwork = decode(content, WireNetwork, where=str(path), error=ModelError)
+    wire = msgspec.structs.replace(wire, source=str(path), sha256=hashlib.sha256(content).hexdigest())
+    return network_from_wire(wire, where=str(path))

@@ -1,0 +1,45 @@
+"""The plan: a small straight-line program over one chip's memory, and the network and chip it is for.
+
+Every planner emits a `Plan`; the checker, the executor and the report read nothing else. It has two written
+forms, JSON and text, and both carry everything: `loads(dumps(plan)) == plan`.
+"""
+
+from onchip.plan.files import FORMAT, read_plan, write_plan
+from onchip.plan.json import from_json, to_json
+from onchip.plan.program import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    Plan,
+    PlanChip,
+    Result,
+    Run,
+    Scratch,
+    Status,
+    Store,
+)
+from onchip.plan.text import from_text, to_text
+
+__all__ = [
+    "FORMAT",
+    "Alloc",
+    "Free",
+    "Group",
+    "Instruction",
+    "Load",
+    "Plan",
+    "PlanChip",
+    "Result",
+    "Run",
+    "Scratch",
+    "Status",
+    "Store",
+    "from_json",
+    "from_text",
+    "read_plan",
+    "to_json",
+    "to_text",
+    "write_plan",
+]

@@ -1,0 +1,149 @@
+"""The instructions, and the plan that holds them. Names, not ids: a plan is read away from its planner.
+
+docs/plan-program.md is the formal page: when each instruction is legal and what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from onchip.network import Network
+
+__all__ = [
+    "Alloc",
+    "Free",
+    "Group",
+    "Instruction",
+    "Load",
+    "Plan",
+    "PlanChip",
+    "Result",
+    "Run",
+    "Scratch",
+    "Status",
+    "Store",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Copy `tensor` from DRAM to bytes [address, address + its size)."""
+
+    tensor: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Reserve the range for an operator's output.
+
+    With `over`, the range may share bytes with that tensor; `by` = address(over) - address.
+    """
+
+    tensor: str
+    address: int
+    over: str | None = None
+    by: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Reserve the workspace of `operator` (an operator or group) for its one `run`, which releases it."""
+
+    operator: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Execute `operator` (an operator or group).
+
+    `streaming` are operands that stay in DRAM and pass through its scratch: (tensor, bytes that cross).
+    """
+
+    operator: str
+    streaming: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Copy `tensor` to DRAM; it stays resident."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Give the tensor's range back."""
+
+    tensor: str
+
+
+Instruction = Load | Alloc | Scratch | Run | Store | Free
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A fused group, used like an operator; its inner tensors live only in its scratch.
+
+    `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
+    theirs in the scratch and fetch them once. `subgroups` is the number of tiles the group runs in.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    scratch_bytes: int
+    subgroups: int = 1
+    refills: tuple[tuple[str, int], ...] = ()
+    resident_weights: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChip:
+    """What the plan assumes of the chip."""
+
+    name: str
+    alignment_bytes: int = 1
+
+    def round_up(self, size: int) -> int:
+        """`size` bytes as they count in the scratchpad."""
+        return -(-size // self.alignment_bytes) * self.alignment_bytes
+
+
+Status = Literal["optimal", "feasible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A plan's figures, in bytes. Only `status`, `lower_bound_bytes` and `seconds` are the planner's claim;
+    the checker recomputes every other field from the program."""
+
+    status: Status
+    traffic_bytes: int
+    spill_bytes: int
+    reload_bytes: int
+    compulsory_bytes: int
+    weight_bytes: int
+    dram_bytes: int
+    lower_bound_bytes: int
+    peak_bytes: int
+    extent_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
+
+    `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
+    """
+
+    network: Network
+    chip: PlanChip
+    budget: int
+    program: tuple[Instruction, ...]
+    result: Result
+    groups: tuple[Group, ...] = ()
+    options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
