@@ -1,0 +1,227 @@
+"""Random networks and budgets, hard on purpose: one vocabulary for every property test.
+
+`random_network` and `random_case` take a `random.Random` and are quick enough for tens of thousands of cases;
+`networks` and `cases` are the same generators as hypothesis strategies, which shrink what fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from hypothesis import strategies as st
+
+from onchip.chip import Chip
+from onchip.network import Network, OperatorSpec, TensorKind, bits
+
+ALIGNMENTS = (1, 1, 1, 1, 2, 3, 4, 8)
+"""Mostly 1, so that sizes themselves stay adversarial."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network on a chip that knows its alignment only, within a budget in bytes."""
+
+    network: Network
+    alignment: int
+    budget: int
+
+    @property
+    def chip(self) -> Chip:
+        return Chip("test", self.alignment)
+
+
+# -- figures that the budgets are drawn between: written from the definitions, for the tests alone ----------
+
+
+def rounded(size: int, alignment: int) -> int:
+    """`size` bytes as they count in the scratchpad."""
+    return (size + alignment - 1) // alignment * alignment
+
+
+def need(network: Network, op: int, alignment: int = 1) -> int:
+    """Bytes in use while operator `op` runs with nothing else resident."""
+    sizes = [
+        rounded(network.tensors[t].bytes, alignment) for t in bits(network.reads[op] | network.writes[op])
+    ]
+    return sum(sizes) + rounded(network.operators[op].workspace, alignment)
+
+
+def minimum_requirement(network: Network, alignment: int = 1) -> int:
+    """MR: the least budget in which every operator runs at all."""
+    return max(need(network, op.id, alignment) for op in network.operators)
+
+
+def peak_of_order(network: Network, order: Sequence[int], alignment: int = 1) -> int:
+    """Most bytes in use when operators run in `order`, inputs load late and nothing is ever spilled."""
+    peak, resident, done = 0, 0, 0
+    for v in order:
+        resident |= network.reads[v] | network.writes[v]
+        in_use = sum(rounded(network.tensors[t].bytes, alignment) for t in bits(resident))
+        peak = max(peak, in_use + rounded(network.operators[v].workspace, alignment))
+        done |= 1 << v
+        for t in bits(resident):
+            if not network.readers[t] & ~done:
+                resident &= ~(1 << t)
+    return peak
+
+
+# -- the generators ------------------------------------------------------------------------------------------
+
+SizeProfile = Callable[[Random], int]
+
+SIZES: dict[str, SizeProfile] = {
+    "ones": lambda r: 1,
+    "tiny": lambda r: r.randint(1, 3),
+    "ties": lambda r: r.choice((5, 5, 10)),
+    "uniform": lambda r: r.randint(1, 100),
+    "powers": lambda r: 1 << r.randint(0, 10),
+    "mixture": lambda r: r.randint(1, 3) if r.random() < 0.5 else r.randint(40, 60),
+    "one large": lambda r: 1000 if r.random() < 0.15 else r.randint(1, 20),
+    "like r2": lambda r: r.choice((1, 1, 2, 5, 5, 10)),
+}
+"""How tensor sizes are drawn; a network keeps to one profile, because ties between tensors are what hurts."""
+
+SMALL_SIZES = ("ones", "tiny")
+
+
+def random_network(
+    rng: Random,
+    max_operators: int = 8,
+    *,
+    min_operators: int = 1,
+    sizes: Sequence[str] = tuple(SIZES),
+    workspaces: bool = True,
+    views: bool = True,
+) -> Network:
+    """A random network: fan-out, several and unused outputs, workspaces, views, inputs that are outputs."""
+    size = SIZES[rng.choice(sizes)]
+    tensors: list[tuple[str, int, TensorKind]] = []
+    operators: list[OperatorSpec] = []
+    view_rows: list[tuple[str, str, int]] = []
+    readable: list[str] = []
+
+    def add(name: str, bytes_: int, kind: TensorKind) -> None:
+        tensors.append((name, bytes_, kind))
+        readable.append(name)
+        if views and rng.random() < 0.1:
+            part = rng.randint(1, bytes_)
+            tensors.append((f"{name}_part", part, "activation"))
+            view_rows.append((f"{name}_part", name, rng.randint(0, bytes_ - part)))
+            readable.append(f"{name}_part")
+
+    for i in range(rng.choice((0, 1, 1, 1, 2, 2, 3))):
+        add(f"x{i}", size(rng), "input")
+    several = rng.choice((0.0, 0.15, 0.5))  # how often an operator has more than one output
+    recent = rng.choice((0.0, 0.5, 0.9))  # how much it prefers what was made last: deep or wide graphs
+    count = max(rng.randint(min_operators, max_operators) for _ in range(rng.choice((1, 2))))
+    for i in range(count):
+        inputs = []
+        for _ in range(min(len(readable), rng.choice((1, 1, 1, 2, 2, 3)))):
+            pool = readable[-3:] if rng.random() < recent else readable
+            inputs.append(rng.choice(pool))
+        if rng.random() < 0.03:
+            inputs = []
+        before = len(readable)
+        for j in range(rng.randint(2, 3) if rng.random() < several else 1):
+            add(f"t{i}_{j}" if j else f"t{i}", size(rng), "activation")
+        written = [name for name in readable[before:] if not name.endswith("_part")]
+        workspace = size(rng) if workspaces and rng.random() < 0.2 else 0
+        weights = rng.choice((0, 0, size(rng)))
+        operators.append(OperatorSpec(f"op{i}", "Any", inputs, written, weights, workspace))
+
+    read = {name for op in operators for name in op.inputs}
+    outputs = [name for name in readable if name not in read and rng.random() < 0.7]
+    outputs += [name for name in readable if name in read and rng.random() < 0.1]
+    outputs = outputs or [rng.choice(readable)]
+    # Ids say nothing about time: neither tensors nor operators need be listed in a topological order.
+    if rng.random() < 0.7:
+        rng.shuffle(tensors)
+        rng.shuffle(operators)
+    return Network.build("random", tensors, operators, outputs, views=view_rows)
+
+
+def random_budget(rng: Random, network: Network, alignment: int = 1) -> int:
+    """A feasible budget: often MR exactly, where everything is tight, else up to a little above a peak."""
+    low = minimum_requirement(network, alignment)
+    high = max(low, peak_of_order(network, network.order, alignment))
+    match rng.randint(0, 9):
+        case 0 | 1 | 2 | 3:
+            return low
+        case 4:
+            return low + 1
+        case 5:
+            return (low + high) // 2
+        case 6:
+            return max(low, high - 1)
+        case 7:
+            return high
+        case _:
+            return rng.randint(low, high + 2)
+
+
+def random_case(rng: Random, max_operators: int = 8, *, min_operators: int = 1, **how: object) -> Case:
+    """A network, an alignment and a feasible budget; `how` is passed to `random_network`."""
+    alignment = rng.choice(ALIGNMENTS)
+    for _ in range(rng.choice((1, 6))):
+        network = random_network(rng, max_operators, min_operators=min_operators, **how)  # type: ignore[arg-type]
+        # Where the largest operator alone decides the peak, no budget costs anything: mostly try for another.
+        if peak_of_order(network, network.order, alignment) > minimum_requirement(network, alignment):
+            break
+    return Case(network, alignment, random_budget(rng, network, alignment))
+
+
+# -- the same as hypothesis strategies -----------------------------------------------------------------------
+
+
+@st.composite
+def networks(draw: st.DrawFn, max_operators: int = 8, **how: object) -> Network:
+    """`random_network`, drawn and shrunk by hypothesis."""
+    return random_network(draw(st.randoms(use_true_random=False)), max_operators, **how)  # type: ignore[arg-type]
+
+
+@st.composite
+def cases(draw: st.DrawFn, max_operators: int = 8, **how: object) -> Case:
+    """`random_case`, drawn and shrunk by hypothesis."""
+    return random_case(draw(st.randoms(use_true_random=False)), max_operators, **how)
+
+
+HOSTILE_NAMES = (
+    "", " ", "in", "out", "over", "by", "streaming", "program", "x:10", '"', "\\", "#", "a b", "a\nb",
+    "a\r\nb", "<script>alert(1)</script>", "../../etc/passwd", "/abs", "%s{0}", "\0", "\x1b[31m", "\u202e",
+    "\u2028", "é", "\U0001d4af", "NaN", "null", "--flag", "a" * 300, "'; --", "&amp;", "]]>", "@0", ":", "-1",
+)  # fmt: skip
+"""Names that files may contain and that must survive or be escaped everywhere."""
+
+hostile_names = st.one_of(st.sampled_from(HOSTILE_NAMES), st.text(max_size=12))
+"""Any name a file can hold (no lone surrogates: neither JSON nor protobuf carries them)."""
+
+
+@st.composite
+def hostile_networks(draw: st.DrawFn, max_operators: int = 4) -> Network:
+    """A random network whose tensors, operators and name are hostile text."""
+    plain = draw(networks(max_operators))
+    count = len(plain.tensors)
+    tensor = draw(st.lists(hostile_names, min_size=count, max_size=count, unique=True))
+    operator = draw(
+        st.lists(hostile_names, min_size=len(plain.operators), max_size=len(plain.operators), unique=True)
+    )
+    return Network.build(
+        draw(hostile_names),
+        [(tensor[t.id], t.bytes, t.kind) for t in plain.tensors],
+        [
+            OperatorSpec(
+                operator[op.id],
+                draw(hostile_names),
+                [tensor[t] for t in op.inputs],
+                [tensor[t] for t in op.outputs],
+                op.weight_bytes,
+                op.workspace,
+            )
+            for op in plain.operators
+        ],
+        [tensor[t] for t in plain.outputs],
+        views=[(tensor[v.tensor], tensor[v.of], v.offset) for v in plain.views],
+        source=draw(hostile_names),
+    )
