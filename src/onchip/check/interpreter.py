@@ -1,0 +1,316 @@
+"""The abstract machine: runs a program on ranges and states instead of bytes, and refuses what is illegal.
+
+It knows the instruction table and the definitions of bytes, and nothing about how a plan was found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onchip.check.ledger import Ledger
+from onchip.check.overlap import prove_overlap
+from onchip.check.ranges import Range, Ranges, without
+from onchip.check.rules import Broken, broken
+from onchip.check.streaming import crossing_bytes
+from onchip.check.units import Unit, units_of
+from onchip.network import bits
+from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan.text import instruction_text
+from onchip.units import MAX_BYTES
+
+__all__ = ["Figures", "interpret"]
+
+MAX_ALIGNMENT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a program moves and occupies, in bytes."""
+
+    compulsory: int
+    reload: int
+    spill: int
+    weights: int
+    peak: int
+    extent: int
+
+
+def interpret(plan: Plan) -> Figures:
+    """The figures of a plan's program; the plan's `result` is not looked at.
+
+    Raises `IllegalPlan` with the first instruction that breaks a rule, and the rule.
+    """
+    try:
+        machine = _Machine(plan)
+    except Broken as refusal:
+        raise refusal.illegal() from None
+    for index, instruction in enumerate(plan.program):
+        try:
+            machine.step(instruction)
+        except Broken as refusal:
+            raise refusal.illegal(index, instruction_text(instruction)) from None
+    try:
+        return machine.end()
+    except Broken as refusal:
+        raise refusal.illegal() from None
+
+
+class _Machine:
+    def __init__(self, plan: Plan) -> None:
+        self.network, self.budget, self.alignment = plan.network, plan.budget, plan.chip.alignment_bytes
+        if not 0 <= self.budget <= MAX_BYTES:
+            broken("bad-budget", f"{self.budget} is not from 0 to {MAX_BYTES}")
+        if not 1 <= self.alignment <= MAX_ALIGNMENT:
+            broken("bad-alignment", f"{self.alignment} is not from 1 to {MAX_ALIGNMENT}")
+        self.units = units_of(
+            self.network,
+            plan.groups,
+            alignment=self.alignment,
+            weights_resident=plan.options.get("weights") == "resident",
+        )
+        self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}
+        self.member = {op: unit for unit in self.units.values() if unit.group for op in unit.operators}
+        self.producer = {t: unit for unit in self.units.values() for t in unit.writes}
+        self.to_read = [0] * len(self.network.tensors)  # units that read the tensor and have not run
+        for unit in self.units.values():
+            for t in unit.reads:
+                self.to_read[t] += 1
+        inputs = set(bits(self.network.input_roots))
+        self.outputs = set(bits(self.network.output_roots))
+        self.ledger = Ledger(inputs, self.outputs, copies=set(inputs))
+        self.produced = set(inputs)
+        self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
+        self.parts: dict[int, list[Range]] = {}  # what such a tensor holds for itself alone
+        self.scratch: dict[str, Range] = {}
+        self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
+        self.run_already: set[str] = set()
+        self.ranges = Ranges()
+        self.peak = self.extent = 0
+
+    # -- instructions --------------------------------------------------------------------------------------
+
+    def step(self, instruction: Instruction) -> None:
+        match instruction:
+            case Load(name, address):
+                self.load(self.tensor(name), address)
+            case Alloc(name, address, None, _):
+                self.alloc(self.tensor(name), address)
+            case Alloc(name, address, str(over), by):
+                self.alloc_over(self.tensor(name), address, self.tensor(over), by)
+            case Scratch(name, address):
+                self.reserve_scratch(self.unit(name), address)
+            case Run(name, streaming):
+                self.run(self.unit(name), {self.tensor(t): n for t, n in streaming})
+            case Store(name):
+                t = self.tensor(name)
+                self.holds_value(t)
+                self.ledger.send_out(t, self.size(t), self.size(t))
+            case Free(name):
+                self.free(self.tensor(name))
+
+    def load(self, t: int, address: int) -> None:
+        if t not in self.ledger.copies:
+            broken("load-no-dram-copy", f"{self.name(t)} has no DRAM copy")
+        self.not_resident(t)
+        self.reserve(t, self.range(address, self.size(t)))
+        self.ledger.bring_in(t, self.size(t), self.size(t))
+
+    def alloc(self, t: int, address: int) -> None:
+        self.not_produced(t)
+        self.not_resident(t)
+        self.reserve(t, self.range(address, self.size(t)))
+
+    def alloc_over(self, t: int, address: int, x: int, by: int) -> None:
+        self.not_produced(t)
+        self.not_resident(t)
+        self.holds_value(x)
+        unit = self.producer[t]
+        if x not in unit.reads:
+            broken(
+                "overlap-not-input", f"{unit.name}, which writes {self.name(t)}, does not read {self.name(x)}"
+            )
+        if by != self.address[x] - address:
+            distance = f"{self.address[x]} - {address} = {self.address[x] - address}"
+            broken("overlap-distance", f"{self.name(x)} is {distance} bytes above, not {by}")
+        if x in self.over:
+            other = self.name(self.over[x])
+            broken(
+                "overlap-still-needed", f"{self.name(x)} ends with the operator that writes {other} over it"
+            )
+        # Free apart from x: x steps aside for the question, and keeps what the new range leaves of it.
+        aside = self.parts[x]
+        for part in aside:
+            self.ranges.release(*part)
+        wanted = self.range(address, self.size(t))
+        if unit.group:
+            broken("overlap-unproved", f"{unit.name} is a group")
+        prove_overlap(self.network, unit.operators[0], t, x, by)
+        self.parts[x] = [rest for part in aside for rest in without(part, wanted)]
+        for part in self.parts[x]:
+            self.ranges.take(*part, self.name(x))
+        self.reserve(t, wanted)
+        self.over[x] = t
+
+    def reserve_scratch(self, unit: Unit, address: int) -> None:
+        if unit.name in self.run_already:
+            broken("already-run", f"{unit.name} has run")
+        if unit.name in self.scratch:
+            broken("scratch-twice", f"the scratch of {unit.name} is reserved already")
+        wanted = self.range(address, unit.workspace)
+        self.scratch[unit.name] = wanted
+        self.take(wanted, f"scratch of {unit.name}")
+
+    def run(self, unit: Unit, streaming: dict[int, int]) -> None:
+        if unit.name in self.run_already:
+            broken("already-run", f"{unit.name} has run")
+        for t in streaming:
+            if t not in unit.reads and t not in unit.writes:
+                broken("streaming-operand", f"{self.name(t)} is no operand of {unit.name}")
+        for t in unit.reads:
+            self.ready(t, unit, streamed=t in streaming)
+        for t in unit.writes:
+            if t in streaming and t in self.address:
+                broken("streaming-reserved", f"{self.name(t)} is streamed and has a range")
+            if t not in streaming and t not in self.address:
+                broken("output-not-reserved", f"{self.name(t)}, written by {unit.name}, has no range")
+        if unit.workspace and unit.name not in self.scratch:
+            broken("no-scratch", f"{unit.name} has a workspace of {unit.workspace:,} bytes and no scratch")
+        crossing = crossing_bytes(self.network, unit, tuple(streaming)) if streaming else {}
+        for t, n in streaming.items():
+            if n != crossing[t]:
+                broken("streaming-bytes", f"{crossing[t]:,} bytes of {self.name(t)} cross, not {n:,}")
+
+        self.run_already.add(unit.name)
+        self.ledger.weights += unit.weights
+        for t in unit.reads:
+            self.to_read[t] -= 1
+            if t in streaming:
+                self.ledger.bring_in(t, self.size(t), crossing[t])
+            if self.over.get(t) in unit.writes:
+                self.end_of_overlapped(t)
+        for t in unit.writes:
+            self.produced.add(t)
+            if t in streaming:
+                self.ledger.send_out(t, self.size(t), crossing[t])
+        if unit.name in self.scratch:
+            self.ranges.release(*self.scratch.pop(unit.name))
+
+    def free(self, t: int) -> None:
+        self.holds_value(t)
+        if t in self.over:
+            broken(
+                "overlap-freed",
+                f"{self.name(self.over[t])} is reserved over {self.name(t)} and not yet written",
+            )
+        self.keeps_data(t, "free-loses-data")
+        self.give_back(t)
+
+    def end(self) -> Figures:
+        """What must hold after the last instruction; then the figures."""
+        for unit in self.units.values():
+            if unit.name not in self.run_already:
+                broken("operator-not-run", f"{unit.name} never ran")
+        for t in self.outputs:
+            if t not in self.ledger.copies:
+                broken("output-not-stored", f"{self.name(t)} is, or holds, an output and has no DRAM copy")
+        ledger = self.ledger
+        return Figures(ledger.compulsory, ledger.reload, ledger.spill, ledger.weights, self.peak, self.extent)
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def name(self, t: int) -> str:
+        return self.network.tensors[t].name
+
+    def size(self, t: int) -> int:
+        return self.network.tensors[t].bytes
+
+    def tensor(self, name: str) -> int:
+        t = self.network.tensor_id.get(name)
+        if t is None:
+            broken("unknown-tensor", f"the network has no tensor {name}")
+        if self.network.root[t] != t:
+            broken("names-view", f"{name} is a view of {self.name(self.network.root[t])}")
+        if t in self.inner:
+            broken("inner-tensor", f"{name} lives inside group {self.inner[t]}")
+        return t
+
+    def unit(self, name: str) -> Unit:
+        unit = self.units.get(name)
+        if unit is None:
+            op = self.network.operator_id.get(name)
+            if op is None:
+                broken("unknown-operator", f"the network has no operator {name}, and no group has that name")
+            broken("operator-in-group", f"{name} belongs to group {self.member[op].name}")
+        return unit
+
+    # -- states ----------------------------------------------------------------------------------------------
+
+    def not_resident(self, t: int) -> None:
+        if t in self.address:
+            broken("already-resident", f"{self.name(t)} has a range at {self.address[t]} already")
+
+    def not_produced(self, t: int) -> None:
+        if t in self.produced:
+            broken("already-produced", f"{self.name(t)} exists already; it can only be loaded")
+
+    def holds_value(self, t: int) -> None:
+        if t not in self.address:
+            broken("not-resident", f"{self.name(t)} is not resident")
+        if t not in self.produced:
+            broken("not-produced", f"{self.name(t)} is reserved, but nothing has written it")
+
+    def ready(self, t: int, unit: Unit, *, streamed: bool) -> None:
+        if streamed:
+            if t not in self.ledger.copies:
+                broken("streaming-no-dram-copy", f"{self.name(t)} has no DRAM copy")
+        elif t not in self.address:
+            broken("input-not-resident", f"{self.name(t)}, read by {unit.name}, is not resident")
+        elif t not in self.produced:
+            broken("input-not-produced", f"{self.name(t)}, read by {unit.name}, was never written")
+        if self.over.get(t) in unit.writes:
+            if self.to_read[t] > 1:
+                broken("overlap-still-needed", f"{self.name(t)} is overwritten and still to be read")
+            self.keeps_output(t, "overlap-still-needed")
+
+    def keeps_data(self, t: int, rule: str) -> None:
+        if self.to_read[t] and t not in self.ledger.copies:
+            broken(rule, f"{self.name(t)} is still to be read and has no DRAM copy")
+        self.keeps_output(t, rule)
+
+    def keeps_output(self, t: int, rule: str) -> None:
+        if t in self.outputs and t not in self.ledger.copies:
+            broken(rule, f"{self.name(t)} is, or holds, an output and has no DRAM copy")
+
+    # -- bytes -----------------------------------------------------------------------------------------------
+
+    def range(self, address: int, size: int) -> Range:
+        """The range at an address, rounded up to the alignment, if it may be taken."""
+        end = address + -(-size // self.alignment) * self.alignment
+        if address < 0 or end > self.budget:
+            broken("outside-budget", f"bytes [{address}, {end}) leave the budget of {self.budget}")
+        if address % self.alignment:
+            broken("misaligned", f"{address} is no multiple of {self.alignment}")
+        taken = self.ranges.neighbour(address, end)
+        if taken is not None:
+            owner, (first, last) = taken
+            broken("range-not-free", f"bytes [{address}, {end}) meet {owner} at [{first}, {last})")
+        return address, end
+
+    def reserve(self, t: int, wanted: Range) -> None:
+        self.address[t], self.parts[t] = wanted[0], [wanted]
+        self.take(wanted, self.name(t))
+
+    def take(self, wanted: Range, owner: str) -> None:
+        self.ranges.take(*wanted, owner)
+        self.peak = max(self.peak, self.ranges.total)
+        if wanted[0] < wanted[1]:
+            self.extent = max(self.extent, wanted[1])
+
+    def give_back(self, t: int) -> None:
+        del self.address[t]
+        for part in self.parts.pop(t):
+            self.ranges.release(*part)
+
+    def end_of_overlapped(self, x: int) -> None:
+        del self.over[x]
+        self.give_back(x)

@@ -1,0 +1,43 @@
+"""Bytes between scratchpad and DRAM, sorted into compulsory, reload, spill and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+__all__ = ["Ledger"]
+
+
+@dataclass
+class Ledger:
+    """Counts bytes as they cross. Tensors are ids of roots; sizes are exact, not rounded up.
+
+    `copies` are the tensors that DRAM holds: the graph inputs at first.
+    """
+
+    inputs: Collection[int]
+    outputs: Collection[int]
+    copies: set[int]
+    compulsory: int = 0
+    reload: int = 0
+    spill: int = 0
+    weights: int = 0
+    _fetched: set[int] = field(default_factory=set)
+
+    def bring_in(self, tensor: int, size: int, crossing: int) -> None:
+        """`crossing` bytes of a tensor come from DRAM: a graph input's first whole passage is compulsory."""
+        if tensor in self.inputs and tensor not in self._fetched and crossing >= size:
+            self._fetched.add(tensor)
+            self.compulsory += size
+            self.reload += crossing - size
+        else:
+            self.reload += crossing
+
+    def send_out(self, tensor: int, size: int, crossing: int) -> None:
+        """`crossing` bytes of a tensor go to DRAM: an output's first whole passage is compulsory."""
+        if tensor in self.outputs and tensor not in self.copies and crossing >= size:
+            self.compulsory += size
+            self.spill += crossing - size
+        else:
+            self.spill += crossing
+        self.copies.add(tensor)

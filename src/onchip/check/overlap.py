@@ -1,0 +1,120 @@
+"""`alloc T @A over X by D`: proof that every byte of X is read before it is overwritten.
+
+The operator writes T in steps (see `walk`), and a step may overwrite a byte of X only if no later step reads
+it. Both sides are known exactly from the geometry: for each pixel of X the last step that reads it, and the
+first step that writes one of its bytes. The proof compares the two for every pixel; nothing is estimated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onchip.check.rules import broken
+from onchip.check.walk import Axis, Elementwise, Windows, element_bytes, walk_of
+from onchip.network import Network
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Steps = NDArray[np.int64]
+
+__all__ = ["prove_overlap"]
+
+MAX_PIXELS = 1 << 26
+"""A proof over more pixels than this is not attempted."""
+
+MAX_TAPS = 4096
+CHUNK = 1 << 20
+
+
+def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> None:
+    """Prove that `operator` may write tensor `t` with root tensor `x` lying `by` bytes above it.
+
+    Raises `Broken`: `overlap-unproved` when the geometry says too little, `overlap-unsafe` when a byte is
+    lost.
+    """
+    op = network.operators[operator]
+    walk = walk_of(network, operator)
+    if isinstance(walk, str):
+        broken("overlap-unproved", walk)
+    offset = {view.tensor: view.offset for view in network.views}
+    for operand in (i for i in op.inputs if network.root[i] == x):
+        distance = by + offset.get(operand, 0)
+        size, name = network.tensors[operand].bytes, network.tensors[operand].name
+        if isinstance(walk, Elementwise):
+            width = element_bytes(size, walk.steps)
+            if width is None:
+                broken("overlap-unproved", f"{name} is not read element by element")
+            safe = _elementwise_is_safe(walk, width, network.tensors[t].bytes // walk.steps, distance)
+        elif operand != op.inputs[0]:
+            broken("overlap-unproved", f"{name} is not the input that the windows read")
+        else:
+            safe = _windows_are_safe(op.name, walk, distance)
+        if not safe:
+            broken("overlap-unsafe", f"{op.name} overwrites a byte of {name} before it has read it")
+
+
+def _touched(count: int, wide: int, distance: int, written: int) -> tuple[int, int]:
+    """The pixels of X, `wide` bytes each from `distance` on, that share a byte with [0, written)."""
+    return max(0, -distance // wide), min(count, -(-(written - distance) // wide))
+
+
+def _elementwise_is_safe(walk: Elementwise, read: int, write: int, distance: int) -> bool:
+    """Element q of X is read at step q; both sides are linear in q, so the ends of the range decide."""
+    first, last = _touched(walk.steps, read, distance, walk.steps * write)
+    if walk.reverse:  # elements written before step q are those above q: the last element has none
+        ends = (first, min(last, walk.steps - 1) - 1)
+        return ends[0] > ends[1] or all(distance + (q + 1) * read <= (q + 1) * write for q in ends)
+    ends = (max(first, 1), last - 1)
+    return ends[0] > ends[1] or all(distance + q * read >= q * write for q in ends)
+
+
+def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
+    """For each pixel of X: the last step that reads it must not come after the first that writes on it."""
+    import numpy as np
+
+    rows, columns = walk.rows, walk.columns
+    area, out_area = rows.size * columns.size, rows.outputs * columns.outputs
+    first, last = _touched(walk.planes * area, walk.read_bytes, distance, walk.steps * walk.write_bytes)
+    if last - first > MAX_PIXELS or max(rows.size, columns.size) > MAX_PIXELS:
+        broken(
+            "overlap-unproved", f"{name} reads {last - first:,} pixels, more than a proof is attempted for"
+        )
+    if max(rows.taps, columns.taps) > MAX_TAPS:
+        broken("overlap-unproved", f"the kernel of {name} is larger than {MAX_TAPS}")
+    by_row, by_column = _reader(rows, last=not walk.reverse), _reader(columns, last=not walk.reverse)
+    for start in range(first, last, CHUNK):
+        pixel = np.arange(start, min(start + CHUNK, last), dtype=np.int64)
+        plane, rest = np.divmod(pixel, area)
+        row, column = np.divmod(rest, columns.size)
+        # The plane that reads it last in the order of the walk: its block's highest, in reverse its lowest.
+        block = plane // walk.fan_in * walk.fan_out
+        out_plane = block if walk.reverse else block + walk.fan_out - 1
+        reader = out_plane * out_area + by_row[row] * columns.outputs + by_column[column]
+        read = (by_row[row] >= 0) & (by_column[column] >= 0)
+        low = distance + pixel * walk.read_bytes
+        if walk.reverse:
+            writer = np.minimum((low + walk.read_bytes - 1) // walk.write_bytes, walk.steps - 1)
+            lost = writer > reader
+        else:
+            writer = np.maximum(low // walk.write_bytes, 0)
+            lost = writer < reader
+        if bool((read & lost).any()):
+            return False
+    return True
+
+
+def _reader(axis: Axis, *, last: bool) -> Steps:
+    """For each input position the last (or first) output position that reads it; -1 when none does."""
+    import numpy as np
+
+    position = np.arange(axis.size, dtype=np.int64)
+    found = np.full(axis.size, -1, dtype=np.int64)
+    for tap in range(axis.taps):
+        at = position + axis.before - tap * axis.dilation
+        output = at // axis.stride
+        hit = (at % axis.stride == 0) & (output >= 0) & (output < axis.outputs)
+        better = hit & ((found < 0) | (output > found if last else output < found))
+        found[better] = output[better]
+    return found

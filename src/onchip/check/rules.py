@@ -1,0 +1,83 @@
+"""The checker's rules, each with the name that a refusal carries. docs/plan-program.md has a row for each."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from onchip.errors import IllegalPlan
+
+__all__ = ["RULES", "Broken", "broken"]
+
+RULES: dict[str, str] = {
+    # header
+    "bad-budget": "the budget is a whole number of bytes from 0 to 1 TiB",
+    "bad-alignment": "the alignment is a whole number of bytes from 1 to 1 MiB",
+    # names
+    "unknown-tensor": "an instruction names only tensors of the network",
+    "unknown-operator": "an instruction or group names only operators (and groups) that exist",
+    "names-view": "an instruction names the tensor that holds the bytes, never a view of it",
+    "inner-tensor": "a tensor inside a group lives only in the group's scratch",
+    "operator-in-group": "an operator of a group runs with its group only",
+    # address ranges
+    "misaligned": "an address is a multiple of the chip's alignment",
+    "outside-budget": "a range starts at 0 or above and ends within the budget",
+    "range-not-free": "a range shares no byte with what is resident or reserved",
+    # load, alloc, store, free
+    "load-no-dram-copy": "what is loaded has a copy in DRAM",
+    "already-resident": "what is loaded or reserved has no range yet",
+    "already-produced": "only an operator's output that does not exist yet is reserved",
+    "not-resident": "what is stored, freed or overlapped is resident",
+    "not-produced": "what is stored, freed or overlapped holds its value",
+    "free-loses-data": "what is freed has a DRAM copy if it is still to be read or is an output",
+    # alloc ... over ... by
+    "overlap-not-input": "the overlapped tensor is an input of the operator that writes the new one",
+    "overlap-distance": "the stated distance is the overlapped tensor's address minus the new one's",
+    "overlap-unproved": "the operator's geometry is one for which the checker can prove the order of reads",
+    "overlap-unsafe": "no byte of the overlapped tensor is overwritten before it was read",
+    "overlap-still-needed": "nothing reads the overlapped tensor later; an output has a DRAM copy",
+    "overlap-freed": "the overlapped tensor stays where it is until the operator ran",
+    # scratch and run
+    "scratch-twice": "scratch is reserved once",
+    "already-run": "an operator runs once, and takes no scratch after that",
+    "input-not-resident": "every input of a running operator is resident or streamed",
+    "input-not-produced": "every input of a running operator holds its value",
+    "output-not-reserved": "every output of a running operator has a range or is streamed",
+    "no-scratch": "an operator with a workspace has its scratch when it runs",
+    # run ... streaming
+    "streaming-operand": "what is streamed is an operand of the running operator",
+    "streaming-no-dram-copy": "a streamed input has a copy in DRAM",
+    "streaming-reserved": "a streamed output has no range in the scratchpad",
+    "streaming-unproved": "the checker can derive how many bytes cross",
+    "streaming-bytes": "the stated number of bytes is the one that crosses",
+    # groups
+    "group-name": "a group's name is no operator's and no other group's",
+    "group-members": "a group has operators, each named once, and 1 or more subgroups",
+    "group-overlap": "an operator belongs to one group at most",
+    "group-not-convex": "no path leaves a group and enters it again",
+    "group-weights": "refills are 1 or more, of members, and not of members whose weights are resident",
+    "group-scratch": "a group's scratch holds its inner tensors, resident weights and one workspace",
+    "group-unproved": "the checker can prove what a group keeps in its scratch",
+    # the end, and the figures
+    "operator-not-run": "at the end every operator has run",
+    "output-not-stored": "at the end every output has a DRAM copy",
+    "result": "every figure of the result is what the program gives, and its claims agree with each other",
+}
+"""Rule name -> what holds in every legal plan."""
+
+
+class Broken(Exception):
+    """A rule was broken; the interpreter adds the instruction. Never leaves the package."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        assert rule in RULES, rule
+        self.rule, self.reason = rule, reason
+        super().__init__(rule, reason)
+
+    def illegal(self, index: int | None = None, instruction: str = "") -> IllegalPlan:
+        """The public error."""
+        return IllegalPlan(self.rule, self.reason, index=index, instruction=instruction)
+
+
+def broken(rule: str, reason: str) -> NoReturn:
+    """Refuse."""
+    raise Broken(rule, reason)

@@ -1,0 +1,51 @@
+"""The checker on plans written by hand: what it accepts, what it counts, what it calls the fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from onchip.check import certify, check
+from onchip.chip import Chip
+from onchip.errors import IllegalPlan
+from onchip.network import Network, OperatorSpec
+from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+
+DIAMOND = Network.build(
+    "diamond",
+    [("x", 10, "input"), ("a", 6, "activation"), ("b", 4, "activation"), ("y", 3, "activation")],
+    [
+        OperatorSpec("f", "Any", ["x"], ["a"], 100),
+        OperatorSpec("g", "Any", ["x"], ["b"], 0, 5),
+        OperatorSpec("h", "Any", ["a", "b"], ["y"], 7),
+    ],
+    ["y"],
+)
+
+SPILLED: list[Instruction] = [
+    Load("x", 0), Alloc("a", 12), Run("f"), Store("a"), Free("a"),
+    Alloc("b", 12), Scratch("g", 16), Run("g"), Free("x"),
+    Load("a", 0), Alloc("y", 8), Run("h"), Store("y"),
+]  # fmt: skip
+
+
+def planned(program: list[Instruction], budget: int = 24, alignment: int = 4) -> Plan:
+    return certify(
+        DIAMOND, Chip("c", alignment), budget, program, status="feasible", lower_bound_bytes=0, seconds=0.5
+    )
+
+
+def test_figures_of_a_plan_with_a_spill() -> None:
+    plan = planned(SPILLED)
+    result = plan.result
+    assert check(plan) == result
+    assert (result.compulsory_bytes, result.spill_bytes, result.reload_bytes) == (13, 6, 6)
+    assert (result.traffic_bytes, result.weight_bytes, result.dram_bytes) == (12, 107, 132)
+    assert (result.peak_bytes, result.extent_bytes) == (24, 24)
+
+
+def test_the_refusal_names_the_instruction_and_the_rule() -> None:
+    program = [*SPILLED[:3], *SPILLED[4:]]
+    with pytest.raises(IllegalPlan) as refusal:
+        planned(program)
+    assert (refusal.value.rule, refusal.value.index) == ("free-loses-data", 3)
+    assert "free a" in str(refusal.value)
