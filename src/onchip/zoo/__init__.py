@@ -1,1 +1,76 @@
-"""zoo."""
+"""The built-in networks: structure-only ONNX files, so that nobody needs a deep-learning framework to plan.
+
+A weight is an initializer with dims and an element type but no data; what executes a network fills it from a
+seed. `names()` lists them, `describe(name)` says where a definition comes from, `model_bytes(name)` is the
+ONNX file. `scripts/make_zoo.py` made them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import lzma
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from onchip.errors import ModelError
+
+__all__ = ["Entry", "describe", "model_bytes", "names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where one built-in network comes from.
+
+    `source` is the public definition that the file was exported from and `licence` its licence; `input` is
+    the network's input shape, batch and channels first; `opset` the ONNX operator set; `resizable` whether
+    its other shapes follow when the height and width of the input change.
+    """
+
+    name: str
+    title: str
+    library: str
+    source: str
+    licence: str
+    input: tuple[int, ...]
+    opset: int
+    resizable: bool
+
+
+def names() -> tuple[str, ...]:
+    """The built-in networks, in alphabetical order."""
+    return tuple(_catalogue())
+
+
+def describe(name: str) -> Entry:
+    """What `name` is; raises `ModelError` with the closest names when there is no such network."""
+    catalogue = _catalogue()
+    if name not in catalogue:
+        close = difflib.get_close_matches(name.lower(), catalogue, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(catalogue)}"
+        raise ModelError(f"no such built-in network; {hint}", where=f"zoo:{name}")
+    return catalogue[name]
+
+
+def model_bytes(name: str) -> bytes:
+    """The network as an ONNX file whose weights have no data.
+
+    Raises `ModelError` for an unknown name, and for a damaged file: each carries the SHA-256 of its content.
+    """
+    entry = describe(name)
+    path = resources.files("onchip.zoo") / "models" / f"{entry.name}.onnx.xz"
+    try:
+        return lzma.decompress(path.read_bytes(), format=lzma.FORMAT_XZ)
+    except (OSError, EOFError, lzma.LZMAError) as problem:
+        raise ModelError(f"damaged installation: {problem}", where=f"zoo:{name}") from None
+
+
+@cache
+def _catalogue() -> dict[str, Entry]:
+    text = (resources.files("onchip.zoo") / "catalogue.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)
+    return {
+        name: Entry(**{**entries[name], "name": name, "input": tuple(entries[name]["input"])})
+        for name in sorted(entries)
+    }
