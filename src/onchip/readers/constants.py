@@ -1,0 +1,165 @@
+"""What does not depend on the network's inputs: which values, and, for the small ones, their contents.
+
+Whether a value is constant is known without computing it, so weights are never evaluated, however many
+transposes and casts they pass through. Only what shapes, axes and slices need is computed, by onnx's
+reference evaluator.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.readers.external import is_external, read_external
+from onchip.readers.onnx_graph import SMALL, Graph, Node
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Constants"]
+
+_RANDOM = {
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Multinomial",
+    "Bernoulli",
+}
+_SHAPE = {"Shape", "Size"}
+
+
+class Constants:
+    """The constant values of a graph; nodes are fed to `visit` in topological order."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names: set[str] = set(graph.weights)
+        self._values: dict[str, np.ndarray[Any, Any] | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def visit(self, node: Node) -> bool:
+        """Whether the node's outputs are constant (they are remembered as such)."""
+        if node.op in _RANDOM and node.domain == "":
+            return False
+        if node.op in _SHAPE and node.domain == "":
+            constant = node.inputs[0] in self.names or node.inputs[0] in self.graph.shape
+        else:
+            constant = all(name in self.names for name in node.inputs if name)
+        if constant:
+            self.names.update(name for name in node.outputs if name)
+        return constant
+
+    def value(self, name: str) -> np.ndarray[Any, Any] | None:
+        """The contents of a small constant; None when it is large, has no data, or is no constant at all."""
+        pending = [name]
+        while pending:
+            current = pending[-1]
+            if current in self._values:
+                pending.pop()
+                continue
+            missing = [i for i in self._needs(current) if i not in self._values]
+            if missing:
+                pending.extend(missing)
+                continue
+            self._values[current] = None
+            self._compute(current)
+            pending.pop()
+        return self._values[name]
+
+    def _needs(self, name: str) -> list[str]:
+        """The values that have to be known before this one can be computed."""
+        graph = self.graph
+        node = graph.producer.get(name)
+        if name in graph.weights or node is None or name not in self.names or node.op in _SHAPE:
+            return []
+        if math.prod(graph.shape.get(name, ())) > SMALL:
+            return []
+        # A large operand stops the evaluation before anything is computed for it.
+        return [i for i in node.inputs if i]
+
+    def _compute(self, name: str) -> None:
+        graph = self.graph
+        if name not in self.names or math.prod(graph.shape.get(name, ())) > SMALL:
+            return
+        if name in graph.weights:
+            self._values[name] = self._weight(name)
+            return
+        node = graph.producer.get(name)
+        if node is None:
+            return
+        if node.op in _SHAPE and node.domain == "":
+            self._values[name] = self._shape_of(node)
+            return
+        operands = {i: self._values.get(i) for i in node.inputs if i}
+        if any(v is None for v in operands.values()):
+            return
+        if node.op == "ConstantOfShape":
+            wanted = self._values[node.inputs[0]]
+            if wanted is None or math.prod(wanted.reshape(-1).tolist()) > SMALL:
+                return
+        elif (
+            node.op in ("Expand", "Tile", "Range", "OneHot", "EyeLike", "Pad", "Resize")
+            and name not in graph.shape
+        ):
+            return
+        for output, value in zip(node.outputs, self._evaluate(node, operands), strict=False):
+            if output:
+                self._values[output] = value if isinstance(value, np.ndarray) else None
+
+    def _weight(self, name: str) -> np.ndarray[Any, Any] | None:
+        from onnx import numpy_helper
+
+        graph = self.graph
+        tensor, shape = graph.weights[name], graph.weight_shape[name]
+        if graph.is_large(name) or not has_data(tensor, shape) or tuple(tensor.dims) != shape:
+            return None
+        if is_external(tensor):
+            copy = type(tensor)(name=name, data_type=tensor.data_type, dims=tensor.dims)
+            copy.raw_data = read_external(tensor, graph.folder, where=graph.where)
+            tensor = copy
+        try:
+            return np.asarray(numpy_helper.to_array(tensor))
+        except Exception as problem:
+            reason = (str(problem).splitlines() or ["it does not match its type and shape"])[0]
+            raise graph.refuse(f"its data cannot be read: {reason}", f"tensor {name}") from None
+
+    def _shape_of(self, node: Node) -> np.ndarray[Any, Any] | None:
+        shape = self.graph.shape.get(node.inputs[0])
+        if shape is None:
+            return None
+        if node.op == "Size":
+            return np.array(math.prod(shape), np.int64)
+        end = node.attribute("end")
+        return np.array(shape[node.integer("start", 0) : None if end is None else end.i], np.int64)
+
+    def _evaluate(self, node: Node, operands: dict[str, Any]) -> list[Any]:
+        from onnx.reference import ReferenceEvaluator
+
+        if node.op == "Constant":
+            operands = {}
+        try:
+            with np.errstate(all="ignore"):
+                run = ReferenceEvaluator(node.proto, opsets=dict(self.graph.opsets))
+                return list(run.run(None, operands))
+        except Exception:
+            return []  # not known, then: whoever needs it says which value has no shape
+
+
+def has_data(tensor: onnx.TensorProto, shape: tuple[int, ...]) -> bool:
+    """Whether a weight carries its values (a structure-only file's do not)."""
+    return bool(
+        is_external(tensor)
+        or math.prod(shape) == 0
+        or tensor.raw_data
+        or tensor.float_data
+        or tensor.int32_data
+        or tensor.int64_data
+        or tensor.double_data
+        or tensor.uint64_data
+        or tensor.string_data
+    )

@@ -1,0 +1,71 @@
+"""MODEL strings: which reader takes which."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from onchip.errors import ModelError, UsageError
+from onchip.files import read_bytes
+from onchip.network_json import read_network
+from onchip.readers.source import ReadOptions, Source
+
+__all__ = ["load"]
+
+_ZOO = re.compile(r"zoo:(?P<name>[^@]*)(?:@(?P<height>[0-9]{1,5})x(?P<width>[0-9]{1,5}))?", re.ASCII)
+
+
+def load(model: str | Path, options: ReadOptions | None = None) -> Source:
+    """Read a model: an `.onnx` file, an `onchip.network/1` file (`.json`), `zoo:NAME` or `zoo:NAME@HxW`.
+
+    Raises `ModelError` naming the file and the node, tensor or key that cannot be read, `UsageError` for a
+    MODEL or an option that makes no sense.
+    """
+    options = options or ReadOptions()
+    text = str(model)
+    if options.granularity not in ("fused", "op"):
+        raise UsageError(f"{options.granularity!r} is neither fused nor op", item="granularity")
+    if options.dtype not in (None, "file", "int8", "int16"):
+        raise UsageError(f"{options.dtype!r} is not file, int8 or int16", item="dtype")
+    if isinstance(model, str) and text.startswith("zoo:"):
+        return _zoo(text, options)
+    path = Path(model)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return Source(read_network(path), None)
+    if suffix == ".onnx":
+        from onchip.readers.onnx_reader import read_onnx
+
+        return read_onnx(
+            read_bytes(path, error=ModelError),
+            options,
+            name=path.stem,
+            where=text,
+            folder=path.parent,
+            dtype=options.dtype or "file",
+        )
+    raise UsageError("is no model: expected a path ending in .onnx or .json, or zoo:NAME", item=text)
+
+
+def _zoo(text: str, options: ReadOptions) -> Source:
+    from onchip import zoo
+    from onchip.readers.onnx_reader import read_onnx
+
+    match = _ZOO.fullmatch(text)
+    if match is None:
+        raise UsageError("expected zoo:NAME or zoo:NAME@HEIGHTxWIDTH", item=text)
+    name = match["name"]
+    if name not in zoo.names():
+        raise UsageError(f"the zoo has no {name!r}; it has {', '.join(zoo.names())}", item=text)
+    resize = (int(match["height"]), int(match["width"])) if match["height"] else None
+    if resize is not None and 0 in resize:
+        raise UsageError("height and width must be positive", item=text)
+    return read_onnx(
+        zoo.model_bytes(name),
+        options,
+        name=text[4:],
+        where=text,
+        folder=None,
+        dtype=options.dtype or "int8",
+        resize=resize,
+    )

@@ -1,0 +1,310 @@
+"""An ONNX file as a graph of plain Python records: parsed, checked, in topological order.
+
+Protobuf objects are slow to walk, so each node is read once into a `Node`; weights are only ever referred
+to, never copied.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onchip.errors import ModelError
+from onchip.network import MAX_OPERATORS
+from onchip.readers.external import external_file, is_external
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Graph", "Node", "parse", "shell_of"]
+
+OLDEST_OPSET = 9
+SMALL = 4096
+"""Constants of more elements are never looked into: they are weights, not shapes or axes."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One node, read out of the protobuf once. `index` is its position in `Graph.nodes`."""
+
+    index: int
+    proto: onnx.NodeProto
+    op: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        name = self.proto.name or next((o for o in self.outputs if o), "(unnamed)")
+        return f"node {name} ({self.op})"
+
+    def attribute(self, name: str) -> onnx.AttributeProto | None:
+        """The attribute of that name."""
+        return next((a for a in self.proto.attribute if a.name == name), None)
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        found = self.attribute(name)
+        return default if found is None else int(found.i)
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """A list-of-integers attribute."""
+        found = self.attribute(name)
+        return None if found is None else tuple(found.ints)
+
+
+@dataclass
+class Graph:
+    """A parsed model. Shapes are filled in by `onchip.readers.shapes`."""
+
+    where: str
+    folder: Path | None
+    model: onnx.ModelProto
+    nodes: list[Node]
+    inputs: dict[str, onnx.ValueInfoProto]
+    """The real inputs: those that are not initializers."""
+    outputs: list[str]
+    weights: dict[str, onnx.TensorProto]
+    """Initializers, and the values of `Constant` nodes, by value name."""
+    weight_shape: dict[str, tuple[int, ...]]
+    opsets: dict[str, int]
+    producer: dict[str, Node]
+    element: dict[str, int] = field(default_factory=dict)
+    """ONNX element type of a value."""
+    shape: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Static shape of a value; a value whose shape is not known is missing."""
+    read: set[str] = field(default_factory=set)
+    """Values that some node reads, and the outputs."""
+
+    def refuse(self, reason: str, item: str) -> ModelError:
+        """The error for one node or tensor of this file."""
+        return ModelError(reason, where=self.where, item=item)
+
+    def live(self, *, stop: Iterable[str] = ()) -> list[Node]:
+        """The nodes that some output depends on, in order; values in `stop` need no producer."""
+        stopped = set(stop)
+        wanted = {name for name in self.outputs if name not in stopped}
+        kept = []
+        for node in reversed(self.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                kept.append(node)
+                wanted.update(name for name in node.inputs if name not in stopped)
+        kept.reverse()
+        return kept
+
+    def is_large(self, name: str) -> bool:
+        """Whether a weight is too large to be looked into."""
+        return math.prod(self.weight_shape[name]) > SMALL
+
+    def keep(self, nodes: Sequence[Node]) -> None:
+        """Leave exactly these nodes in the model, in this order, without copying what they carry."""
+        place = {id(node.proto): i for i, node in enumerate(nodes)}
+        self.model.graph.node.sort(key=lambda proto: place.get(id(proto), len(nodes)))
+        del self.model.graph.node[len(nodes) :]
+        self.nodes = list(nodes)
+        for i, node in enumerate(self.nodes):
+            node.index = i
+        self.producer = {name: node for node in self.nodes for name in node.outputs if name}
+        self.read = {name for node in self.nodes for name in node.inputs if name} | set(self.outputs)
+
+
+def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
+    """The graph in an ONNX file's bytes, its nodes in topological order.
+
+    Raises `ModelError` naming the node or tensor for anything that is no plain graph of known operators: a
+    truncated or foreign file, opsets before 9, unknown operators, control flow, cycles, values nobody
+    produces, external data outside `folder`.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except (DecodeError, ValueError, RecursionError):
+        reason = "beyond protobuf's 2 GiB (weights that large belong in external data)"
+        if len(content) < 1 << 31:
+            reason = "is no ONNX model, or a truncated one"
+        raise ModelError(reason, where=where) from None
+    graph = model.graph
+    if not model.HasField("graph") or not (graph.node or graph.output) or not model.opset_import:
+        raise ModelError("is no ONNX model: it has no graph or names no operator set", where=where)
+    opsets = {_domain(o.domain): int(o.version) for o in model.opset_import}
+    _check_opsets(opsets, where)
+    if model.functions:
+        _inline(model, where)
+    if len(graph.node) > MAX_OPERATORS * 4:
+        raise ModelError(
+            f"has {len(graph.node):,} nodes; at most {MAX_OPERATORS * 4:,} are read", where=where
+        )
+    weights = {t.name: t for t in graph.initializer}
+    shapes = {name: tuple(t.dims) for name, t in weights.items()}
+    for sparse in graph.sparse_initializer:
+        weights[sparse.values.name] = sparse.values
+        shapes[sparse.values.name] = tuple(sparse.dims)
+    nodes = _sorted(_records(graph.node), set(weights) | {i.name for i in graph.input}, where)
+    for node in nodes:
+        _check_node(node, opsets, where)
+        if node.op == "Constant" and node.domain == "":
+            value = node.attribute("value")
+            if value is not None and node.outputs:
+                weights[node.outputs[0]] = value.t
+                shapes[node.outputs[0]] = tuple(value.t.dims)
+    for name, tensor in weights.items():
+        if min(shapes[name], default=0) < 0:
+            raise ModelError("has a negative dimension", where=where, item=f"tensor {name}")
+        if is_external(tensor):
+            external_file(tensor, folder, where=where)
+    result = Graph(
+        where=where,
+        folder=folder,
+        model=model,
+        nodes=[],
+        inputs={i.name: i for i in graph.input if i.name not in weights},
+        outputs=[o.name for o in graph.output],
+        weights=weights,
+        weight_shape=shapes,
+        opsets=opsets,
+        producer={},
+    )
+    result.keep(nodes)
+    for name in result.outputs:
+        if name not in result.producer and name not in result.inputs and name not in weights:
+            raise result.refuse("is an output of the graph, and nothing produces it", f"tensor {name}")
+    if not result.outputs:
+        raise ModelError("the graph has no outputs", where=where)
+    return result
+
+
+def shell_of(graph: Graph) -> onnx.ModelProto:
+    """A copy of the model without its weights' data: small constants keep theirs, and value_info is gone."""
+    import onnx
+
+    shell = onnx.ModelProto(ir_version=graph.model.ir_version)
+    shell.opset_import.extend(graph.model.opset_import)
+    target = shell.graph
+    target.name = "shell"
+    target.input.extend(graph.model.graph.input)
+    target.output.extend(graph.model.graph.output)
+    for name, tensor in graph.weights.items():
+        if graph.is_large(name):
+            node = graph.producer.get(name)
+            slim = target.initializer.add(name=name, data_type=tensor.data_type)
+            slim.dims.extend(graph.weight_shape[name])
+            if node is None and is_external(tensor):
+                continue
+        elif name not in graph.producer:
+            target.initializer.add().CopyFrom(tensor)
+            target.initializer[-1].name = name
+    large = {name for name in graph.weights if graph.is_large(name)}
+    target.node.extend(n.proto for n in graph.nodes if n.op != "Constant" or n.outputs[0] not in large)
+    return shell
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _records(protos: Iterable[onnx.NodeProto]) -> list[Node]:
+    return [
+        Node(i, n, n.op_type, _domain(n.domain), tuple(n.input), tuple(n.output))
+        for i, n in enumerate(protos)
+    ]
+
+
+def _check_opsets(opsets: Mapping[str, int], where: str) -> None:
+    import onnx
+
+    version = opsets.get("")
+    newest = onnx.defs.onnx_opset_version()
+    if version is not None and not OLDEST_OPSET <= version <= newest:
+        raise ModelError(
+            f"uses operator set {version}; {OLDEST_OPSET} to {newest} are read",
+            where=where,
+            item="opset_import",
+        )
+
+
+@cache
+def _known(op: str, version: int, domain: str) -> bool:
+    import onnx
+
+    return (
+        bool(onnx.defs.has(op, version, domain)) and not onnx.defs.get_schema(op, version, domain).deprecated
+    )
+
+
+def _check_node(node: Node, opsets: Mapping[str, int], where: str) -> None:
+    if node.op in ("If", "Loop", "Scan") or any(a.type in (5, 10) for a in node.proto.attribute):
+        raise ModelError("control flow cannot be planned", where=where, item=node.label)
+    version = opsets.get(node.domain)
+    if version is None or not _known(node.op, version, node.domain):
+        operator = f"{node.domain}.{node.op}" if node.domain else node.op
+        at = "" if version is None else f" in operator set {version}"
+        raise ModelError(f"{operator} is no known operator{at}", where=where, item=node.label)
+
+
+def _inline(model: onnx.ModelProto, where: str) -> None:
+    """Replace calls of the model's own functions by their bodies; the initializers stay where they are."""
+    import onnx
+    from onnx import inliner
+
+    shell = onnx.ModelProto(ir_version=model.ir_version)
+    shell.opset_import.extend(model.opset_import)
+    shell.functions.extend(model.functions)
+    shell.graph.name = "shell"
+    shell.graph.node.extend(model.graph.node)
+    shell.graph.input.extend(model.graph.input)
+    shell.graph.output.extend(model.graph.output)
+    try:
+        inlined = inliner.inline_local_functions(shell)
+    except Exception as problem:
+        raise ModelError(f"its functions cannot be inlined: {_first_line(problem)}", where=where) from None
+    del model.graph.node[:]
+    model.graph.node.extend(inlined.graph.node)
+    del model.functions[:]
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+
+
+def _sorted(nodes: list[Node], known: set[str], where: str) -> list[Node]:
+    """The nodes in topological order, as listed wherever that is possible."""
+    producer: dict[str, Node] = {}
+    for node in nodes:
+        for name in node.outputs:
+            if name in producer or (name and name in known):
+                raise ModelError(f"writes {name}, which already has a value", where=where, item=node.label)
+            if name:
+                producer[name] = node
+    waiting = [0] * len(nodes)
+    followers: list[list[int]] = [[] for _ in nodes]
+    for node in nodes:
+        for name in set(node.inputs):
+            before = producer.get(name)
+            if before is not None:
+                waiting[node.index] += 1
+                followers[before.index].append(node.index)
+            elif name and name not in known:
+                raise ModelError(f"reads {name}, which nothing produces", where=where, item=node.label)
+    ready = [i for i, n in enumerate(waiting) if n == 0]
+    order: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        order.append(node)
+        for after in followers[node.index]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                heapq.heappush(ready, after)
+    if len(order) < len(nodes):
+        stuck = next(node for node in nodes if waiting[node.index])
+        raise ModelError("is on, or waits for, a cycle of the graph", where=where, item=stuck.label)
+    return order

@@ -1,0 +1,242 @@
+"""ONNX to `Network`: parse, infer shapes, place values, put operators together."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from onchip.errors import UsageError
+from onchip.network import Network, OperatorSpec, TensorKind
+from onchip.readers.constants import Constants
+from onchip.readers.elements import BITS, NAMES, value_bytes
+from onchip.readers.onnx_graph import Graph, Node, parse
+from onchip.readers.operators import Draft, Drafts
+from onchip.readers.places import find_places
+from onchip.readers.shapes import infer, node_types, parse_dims
+from onchip.readers.source import Executable, ReadOptions, Source
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["read_onnx"]
+
+
+def read_onnx(
+    content: bytes,
+    options: ReadOptions,
+    *,
+    name: str,
+    where: str,
+    folder: Path | None,
+    dtype: Literal["file", "int8", "int16"],
+    resize: tuple[int, int] | None = None,
+) -> Source:
+    """The network in the bytes of an ONNX file, and its original nodes.
+
+    `where` is how messages and `Network.source` name the file, `folder` where its external data lies,
+    `resize` the (height, width) that every image input gets instead of its own. Raises `ModelError` in one
+    line naming the node or tensor, `UsageError` for `dims` that do not fit.
+    """
+    if options.concat_views:
+        raise UsageError(
+            "inputs of a concat as views of its output are not supported yet", item="concat_views"
+        )
+    digest = hashlib.sha256(content).hexdigest()
+    graph = parse(content, where=where, folder=folder)
+    del content
+    constants = infer(graph, parse_dims(options.dims), resize)
+    _settle_shapes(graph, constants)
+    graph.keep(graph.live())
+    computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
+    for node in computing:
+        _check_types(graph, node, constants)
+    fused = options.granularity == "fused"
+    places = find_places(graph, computing, constants, absorb=fused)
+    drafts = Drafts(graph, constants, places, dtype)
+    if fused:
+        drafts.fuse()
+    return _assemble(graph, constants, drafts, options, dtype, name, digest)
+
+
+def _settle_shapes(graph: Graph, constants: Constants) -> None:
+    """Turn `Shape` and `Size` into `Constant`: no operator needs a tensor only for its shape."""
+    from onnx import numpy_helper
+
+    for node in graph.nodes:
+        if node.op not in ("Shape", "Size") or node.domain or node.outputs[0] not in constants:
+            continue
+        value = constants.value(node.outputs[0])
+        if node.inputs[0] in constants or value is None:
+            continue
+        node.proto.op_type = node.op = "Constant"
+        del node.proto.input[:]
+        del node.proto.attribute[:]
+        attribute = node.proto.attribute.add(name="value", type=4)
+        attribute.t.CopyFrom(numpy_helper.from_array(value))
+        node.inputs = ()
+        graph.weights[node.outputs[0]] = attribute.t
+        graph.weight_shape[node.outputs[0]] = value.shape
+
+
+def _check_types(graph: Graph, node: Node, constants: Constants) -> None:
+    """Refuse values that are read and are no tensors of known shape and type with at least one element."""
+    for value in (*node.inputs, *node.outputs):
+        if not value or value not in graph.read or value in constants:
+            continue
+        element = graph.element.get(value, 0)
+        if element == -1 or element == 8:
+            kind = "strings" if element == 8 else "no tensor but a sequence, map or optional"
+            raise graph.refuse(f"{value} is {kind}, which cannot be planned", node.label)
+        if value not in graph.shape:
+            reason = node_types(graph, node, {})[1]
+            made = "its output" if value in node.outputs else "its input"
+            raise graph.refuse(
+                f"the shape of {made} {value} cannot be inferred" + (f": {reason}" if reason else ""),
+                node.label,
+            )
+        if element not in BITS:
+            raise graph.refuse(f"the element type of {value} cannot be inferred", node.label)
+        if math.prod(graph.shape[value]) == 0:
+            raise graph.refuse(f"{value} has zero bytes: its shape is {list(graph.shape[value])}", node.label)
+    if not any(o in graph.read for o in node.outputs):
+        raise graph.refuse("has no output that is read", node.label)
+
+
+def _assemble(
+    graph: Graph,
+    constants: Constants,
+    drafts: Drafts,
+    options: ReadOptions,
+    dtype: Literal["file", "int8", "int16"],
+    name: str,
+    digest: str,
+) -> Source:
+    of = drafts.places.of
+    makers = {value: draft for draft in drafts.all for value in draft.outputs}
+    outputs: list[str] = []
+    for value in graph.outputs:
+        if value not in of:
+            continue  # a constant: nothing computes it
+        outputs.append(drafts.boundary(value)[0])
+        # What only gives the output another shape is run with the operator that makes it.
+        maker = makers.get(of[value].root)
+        end = value
+        while maker is not None and end != of[value].root:
+            producer = graph.producer[end]
+            maker.nodes.add(producer.index)
+            end = producer.inputs[0]
+    if not outputs:
+        raise graph.refuse("no output depends on an input: there is nothing to plan", "outputs")
+
+    used: dict[str, None] = {}
+    for draft in drafts.all:
+        used.update(draft.inputs)
+        used.update(dict.fromkeys(draft.outputs))
+    used.update(dict.fromkeys(outputs))
+    for value in list(used):
+        used.setdefault(of[value].root)
+    order = [i for i in graph.inputs if i in used] + [v for v in used if v not in graph.inputs]
+
+    def size(value: str) -> int:
+        return value_bytes(graph.element[value], graph.shape[value], dtype)
+
+    tensors: list[tuple[str, int, TensorKind]] = [
+        (value, size(value), "input" if value in graph.inputs else "activation") for value in order
+    ]
+    views = []
+    for value in order:
+        place = of[value]
+        if place.root != value:
+            offset = drafts.byte_offset(place)
+            assert offset is not None
+            views.append((value, place.root, offset))
+    names = _unique([draft.node.proto.name or draft.outputs[0] for draft in drafts.all])
+    network = Network.build(
+        name,
+        tensors,
+        [
+            OperatorSpec(
+                label,
+                "+".join(draft.types),
+                tuple(draft.inputs),
+                tuple(draft.outputs),
+                sum(draft.weights.values()),
+                geometry=draft.geometry,
+            )
+            for label, draft in zip(names, drafts.all, strict=True)
+        ],
+        outputs,
+        views=views,
+        source=graph.where,
+        sha256=digest,
+        granularity=options.granularity,
+        element=_element(graph, tensors) if dtype == "file" else dtype,
+        where=graph.where,
+    )
+    executable = Executable(
+        model=graph.model,
+        folder=graph.folder,
+        nodes=_with_constants(graph, constants, drafts.all),
+        dtype=tuple(graph.element[value] for value in order),
+        shape=tuple(graph.shape[value] for value in order),
+        value=tuple(order),
+    )
+    _write_shapes(graph)
+    return Source(network, executable)
+
+
+def _unique(names: list[str]) -> list[str]:
+    taken: set[str] = set(names)
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        candidate, number = name, 2
+        while candidate in seen or (candidate != name and candidate in taken):
+            candidate, number = f"{name}_{number}", number + 1
+        seen.add(candidate)
+        result.append(candidate)
+    return result
+
+
+def _element(graph: Graph, tensors: list[tuple[str, int, TensorKind]]) -> str:
+    """The element type most of the bytes have."""
+    totals: dict[int, int] = {}
+    for value, size, _ in tensors:
+        totals[graph.element[value]] = totals.get(graph.element[value], 0) + size
+    return NAMES[max(totals, key=lambda element: (totals[element], -element))]
+
+
+def _with_constants(graph: Graph, constants: Constants, drafts: list[Draft]) -> tuple[tuple[int, ...], ...]:
+    """Each operator's nodes and, before them, those that compute the constants they read."""
+    result = []
+    for draft in drafts:
+        nodes = set(draft.nodes)
+        pending = list(nodes)
+        while pending:
+            for value in graph.nodes[pending.pop()].inputs:
+                maker = graph.producer.get(value)
+                if maker is not None and value in constants and maker.index not in nodes:
+                    nodes.add(maker.index)
+                    pending.append(maker.index)
+        result.append(tuple(sorted(nodes)))
+    return tuple(result)
+
+
+def _write_shapes(graph: Graph) -> None:
+    """Write the inferred shapes into the model."""
+    import onnx
+
+    target = graph.model.graph
+    del target.value_info[:]
+    outputs = {output.name: output for output in target.output}
+    for node in graph.nodes:
+        for value in node.outputs:
+            shape, element = graph.shape.get(value), graph.element.get(value, 0)
+            if not value or shape is None or element not in BITS:
+                continue
+            if value in outputs:
+                outputs[value].type.CopyFrom(onnx.helper.make_tensor_type_proto(element, shape))
+            else:
+                target.value_info.append(onnx.helper.make_tensor_value_info(value, element, shape))

@@ -1,0 +1,231 @@
+"""From nodes to operators: one for each node that computes; for `fused`, element-wise ones merged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+from onchip.network import Geometry
+from onchip.readers.constants import Constants
+from onchip.readers.elements import BITS, value_bytes
+from onchip.readers.geometry import geometry_of
+from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.places import Place, Places
+from onchip.readers.traits import ELEMENTWISE, is_setting
+
+__all__ = ["Draft", "Drafts"]
+
+Dtype = Literal["file", "int8", "int16"]
+
+
+@dataclass
+class Draft:
+    """An operator that is being put together; tensors are named by the values that hold them."""
+
+    node: Node
+    types: list[str]
+    nodes: set[int]
+    inputs: dict[str, None]
+    outputs: list[str]
+    weights: dict[str, int] = field(default_factory=dict)
+    """Bytes by the constant they come from: what is read twice is fetched once."""
+    elementwise: bool = False
+    geometry: Geometry | None = None
+
+
+class Drafts:
+    """The operators of a graph whose values have been placed."""
+
+    def __init__(self, graph: Graph, constants: Constants, places: Places, dtype: Dtype) -> None:
+        self.graph, self.constants, self.places, self.dtype = graph, constants, places, dtype
+        self.views: dict[tuple[str, int, int], str] = {}
+        """The value that stands for a stretch of a tensor: the first with exactly those elements."""
+        for name, place in places.of.items():
+            if place.bytes_as_they_lie:
+                key = (place.root, place.layout.offset, place.layout.size)
+                if name == place.root:
+                    self.views[key] = name
+                elif self.byte_offset(place) is not None:
+                    self.views.setdefault(key, name)
+        self.all = [draft for node in graph.nodes for draft in self._drafts(node)]
+
+    # -- operators, one for each node that computes ----------------------------------------------------------
+
+    def boundary(self, name: str) -> tuple[str, list[int]]:
+        """The tensor a value is read from, and the layout nodes in between, last first."""
+        chain: list[int] = []
+        while True:
+            place = self.places.of[name]
+            if name == place.root:
+                return name, chain
+            if place.bytes_as_they_lie:
+                key = (place.root, place.layout.offset, place.layout.size)
+                if self.views.get(key) == name:
+                    return name, chain
+            node = self.graph.producer[name]
+            chain.append(node.index)
+            name = node.inputs[0]
+
+    def byte_offset(self, place: Place) -> int | None:
+        """Where a view starts in its root, in bytes; None inside a byte."""
+        element = self.graph.element[place.root]
+        offset = value_bytes(element, (place.layout.offset,), self.dtype)
+        exact = value_bytes(element, (place.layout.offset * 8,), self.dtype) == offset * 8
+        return offset if exact else None
+
+    def _drafts(self, node: Node) -> list[Draft]:
+        if all(name in self.constants for name in node.outputs if name):
+            return []
+        if node.index in self.places.layout_nodes:
+            return [self._copy(node, name) for name in node.outputs if name in self.places.copies]
+        return [self._compute(node)]
+
+    def _copy(self, node: Node, name: str) -> Draft:
+        """The operator that puts a permuted or strided value in order."""
+        origin, chain = self.boundary(node.inputs[0])
+        path = [*reversed(chain), node.index]
+        reshapes = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Cast")
+        types = [op for i in path if (op := self.graph.nodes[i].op) not in reshapes]
+        return Draft(node, types or [node.op], set(path), {origin: None}, [name])
+
+    def _compute(self, node: Node) -> Draft:
+        graph = self.graph
+        optional = _optional_outputs(node.op, graph.opsets[node.domain], node.domain)
+        outputs = [
+            name
+            for i, name in enumerate(node.outputs)
+            if name in graph.read or (name in graph.shape and i not in optional)
+        ]
+        draft = Draft(node, [node.op], {node.index}, {}, outputs)
+        activations = []
+        whole = True
+        for position, name in enumerate(node.inputs):
+            if not name:
+                continue
+            if name in self.constants:
+                if not is_setting(node.op, position):
+                    draft.weights |= self._parameter(node, name)
+                continue
+            origin, chain = self.boundary(name)
+            draft.inputs[origin] = None
+            draft.nodes.update(chain)
+            activations.append(name)
+            place = self.places.of[name]
+            whole &= place.bytes_as_they_lie and self.places.of[origin].root == origin
+            if any(graph.nodes[i].op == "DequantizeLinear" for i in chain) and len(draft.types) == 1:
+                draft.types.insert(0, "DequantizeLinear")
+        result = math.prod(graph.shape[outputs[0]])
+        draft.elementwise = (
+            node.op in ELEMENTWISE
+            and node.domain == ""
+            and len(outputs) == 1
+            and not node.integer("training_mode", 0)
+            and max((math.prod(graph.shape[a]) for a in activations), default=0) == result
+        )
+        if whole:
+            draft.geometry = geometry_of(graph, node, activations)
+        return draft
+
+    def _parameter(self, node: Node, name: str) -> dict[str, int]:
+        """The bytes fetched for a constant operand, by where they come from.
+
+        A single element that an element-wise operator reads is an immediate, not a parameter. A weight that
+        is dequantised, cast or reordered on the way is fetched as it is stored.
+        """
+        graph = self.graph
+        shape = graph.shape.get(name)
+        if shape is None:
+            raise graph.refuse(f"the shape of its operand {name} is not known", node.label)
+        if math.prod(shape) == 0 or not shape or (math.prod(shape) == 1 and node.op in ELEMENTWISE):
+            return {}
+        maker = graph.producer.get(name)
+        if maker is not None and name not in graph.weights and maker.domain == "":
+            if maker.op in ("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze", "Flatten"):
+                return self._parameter(node, maker.inputs[0])
+            if maker.op == "DequantizeLinear":
+                return {k: v for i in maker.inputs if i for k, v in self._parameter(maker, i).items()}
+        element = graph.element.get(name, 0)
+        if element not in BITS:
+            raise graph.refuse(f"the element type of its operand {name} is not known", node.label)
+        return {name: value_bytes(element, shape, self.dtype)}
+
+    # -- fused --------------------------------------------------------------------------------------------
+
+    def fuse(self) -> None:
+        """Merge element-wise operators, until nothing changes.
+
+        Into the producer of their one activation input, when they are its only reader, the producer has no
+        other output and the tensor is no network output. Into their one reader, when that is element-wise
+        too and reads all they read: so `x * sigmoid(x)`, and the pieces a GELU is written as, become one
+        function of one tensor first.
+        """
+        keep = {self.places.of[name].root for name in self.graph.outputs if name in self.places.of}
+        while True:
+            makers = {name: draft for draft in self.all for name in draft.outputs}
+            readers: dict[str, list[Draft]] = {}
+            for draft in self.all:
+                for name in draft.inputs:
+                    readers.setdefault(self.places.of[name].root, []).append(draft)
+            gone: set[int] = set()
+            for draft in self.all:
+                if not draft.elementwise or id(draft) in gone:
+                    continue
+                if self._join_reader(draft, readers, keep) or self._join_producer(
+                    draft, makers, readers, keep
+                ):
+                    gone.add(id(draft))
+            if not gone:
+                return
+            self.all = [draft for draft in self.all if id(draft) not in gone]
+
+    def _join_reader(self, draft: Draft, readers: dict[str, list[Draft]], keep: set[str]) -> bool:
+        [output] = draft.outputs
+        after = readers.get(output, [])
+        if output in keep or len(after) != 1 or not after[0].elementwise or output not in after[0].inputs:
+            return False
+        reader = after[0]
+        if not draft.inputs or any(name not in reader.inputs for name in draft.inputs):
+            return False
+        if self._elements(output) != self._elements(reader.outputs[0]):
+            return False
+        reader.nodes |= draft.nodes
+        reader.types = draft.types + reader.types
+        reader.weights = draft.weights | reader.weights
+        del reader.inputs[output]
+        for name in draft.inputs:
+            readers[self.places.of[name].root].remove(draft)
+        return True
+
+    def _join_producer(
+        self, draft: Draft, makers: dict[str, Draft], readers: dict[str, list[Draft]], keep: set[str]
+    ) -> bool:
+        if len(draft.inputs) != 1:
+            return False
+        [name] = draft.inputs
+        [output] = draft.outputs
+        producer = makers.get(name)
+        if producer is None or name in keep or len(producer.outputs) != 1 or len(readers[name]) != 1:
+            return False
+        if self._elements(name) != self._elements(output):
+            return False
+        producer.nodes |= draft.nodes
+        producer.types = producer.types + draft.types
+        producer.weights = producer.weights | draft.weights
+        producer.outputs = [output]
+        makers[output] = producer
+        return True
+
+    def _elements(self, name: str) -> int:
+        return math.prod(self.graph.shape[name])
+
+
+@cache
+def _optional_outputs(op: str, version: int, domain: str) -> frozenset[int]:
+    """The outputs an operator may leave away."""
+    import onnx
+
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    outputs = onnx.defs.get_schema(op, version, domain).outputs
+    return frozenset(i for i, output in enumerate(outputs) if output.option == optional)

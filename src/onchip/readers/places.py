@@ -1,0 +1,273 @@
+"""Where every value lives: which tensor holds its bytes, and in which order they are read.
+
+Nodes that move no data (reshape, transpose, slice, split, ...) become layouts of the value they start from.
+A layout whose bytes lie side by side is the tensor itself under another shape, or a view of a part of it.
+Any other layout is left to the readers that can take it (`onchip.readers.traits.GATHERING`); where one
+cannot, or the value is an output of the network, the value is copied into a tensor of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from onchip.readers.constants import Constants
+from onchip.readers.layout import Layout
+from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.traits import reads_any_layout
+
+__all__ = ["Place", "Places", "find_places"]
+
+_RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+_ORDERED = frozenset({"Transpose", "Slice", "Split", "Gather"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The bytes of `root` that make up a value; `converted` when it is dequantised on the way."""
+
+    root: str
+    layout: Layout
+    converted: bool = False
+
+    @property
+    def bytes_as_they_lie(self) -> bool:
+        """Whether the value is a stretch of its root's memory."""
+        return not self.converted and self.layout.contiguous
+
+
+@dataclass(frozen=True)
+class Places:
+    """`of` places every non-constant value; `copies` are the values that need an operator to copy them."""
+
+    of: dict[str, Place]
+    layout_nodes: frozenset[int]
+    copies: dict[str, Node]
+
+
+def find_places(graph: Graph, nodes: list[Node], constants: Constants, *, absorb: bool) -> Places:
+    """Places of all values that `nodes` (live, in order) compute; `absorb`: dequantising is left to the
+    readers.
+
+    Raises `ModelError` naming the node for a reshape to another number of elements or an index out of range.
+    """
+    copied: set[str] = set()
+    outputs = set(graph.outputs)
+    while True:
+        of = {
+            name: Place(name, Layout.whole(shape))
+            for name in graph.inputs
+            if (shape := graph.shape.get(name)) is not None
+        }
+        layout_nodes: set[int] = set()
+        before = len(copied)
+        for node in nodes:
+            moved = _moved(graph, node, constants, of, absorb)
+            if moved is not None and None in moved.values() and not of[node.inputs[0]].layout.contiguous:
+                copied.add(_copy_point(graph, node.inputs[0], of, layout_nodes))
+                of[node.inputs[0]] = _whole(graph, node.inputs[0])
+                moved = _moved(graph, node, constants, of, absorb)
+            if moved is not None and None not in moved.values():
+                layout_nodes.add(node.index)
+                for name, place in moved.items():
+                    assert place is not None
+                    of[name] = _whole(graph, name) if name in copied else place
+                continue
+            for name in node.outputs:
+                if name and name in graph.shape:
+                    of[name] = _whole(graph, name)
+            for position, name in enumerate(node.inputs):
+                place = of.get(name)
+                if (
+                    place is not None
+                    and not place.layout.contiguous
+                    and not reads_any_layout(node.op, position)
+                ):
+                    copied.add(_copy_point(graph, name, of, layout_nodes))
+        for name in outputs:
+            place = of.get(name)
+            if place is not None and not place.bytes_as_they_lie:
+                copied.add(name if place.converted else _copy_point(graph, name, of, layout_nodes))
+        if len(copied) == before:
+            break
+    return Places(of, frozenset(layout_nodes), {name: graph.producer[name] for name in copied})
+
+
+def _whole(graph: Graph, name: str) -> Place:
+    return Place(name, Layout.whole(graph.shape[name]))
+
+
+def _copy_point(graph: Graph, name: str, of: dict[str, Place], layout_nodes: set[int]) -> str:
+    """The value to copy so that `name` lies in order: `name`, or what it is only another shape of."""
+    while True:
+        node = graph.producer.get(name)
+        if node is None or node.index not in layout_nodes or node.op in _ORDERED:
+            return name
+        before = of.get(node.inputs[0])
+        if (
+            before is None
+            or before.layout.contiguous
+            or before.root == node.inputs[0]
+            or before.converted != of[name].converted
+        ):
+            return name
+        name = node.inputs[0]
+
+
+def _moved(
+    graph: Graph, node: Node, constants: Constants, of: dict[str, Place], absorb: bool
+) -> dict[str, Place | None] | None:
+    """The places of a node's outputs when it moves no data, None for one that no layout can say.
+
+    None altogether when the node computes.
+    """
+    if node.domain or not node.inputs or node.inputs[0] not in of:
+        return _single(graph, node, constants, of)
+    source = of[node.inputs[0]]
+    here = graph.shape[node.inputs[0]]
+    out = node.outputs[0]
+    if out not in graph.shape and node.op != "Split":
+        return None
+    layout = source.layout
+
+    def at(result: Layout | None) -> Place | None:
+        return None if result is None else Place(source.root, result, source.converted)
+
+    match node.op:
+        case "Dropout":
+            if not _inactive(node, constants) or not graph.read.isdisjoint(node.outputs[1:]):
+                return None
+            return {out: at(layout)}
+        case "Cast" | "CastLike":
+            return {out: at(layout)} if graph.element.get(out) == graph.element.get(node.inputs[0]) else None
+        case "DequantizeLinear":
+            return {out: Place(source.root, layout, True)} if absorb and _settings(node, constants) else None
+        case "Transpose":
+            return {out: at(layout.transpose(node.integers("perm") or tuple(reversed(range(len(here))))))}
+        case "Slice":
+            cut = _slices(graph, node, constants)
+            return None if cut is None else {out: at(_sliced(layout, cut))}
+        case "Gather":
+            return _gathered(graph, node, constants, at, layout)
+        case "Split":
+            return _split(graph, node, at, layout)
+        case "Expand" | "Tile":
+            same = graph.shape[out] == here or (
+                node.op == "Expand" and _size(graph.shape[out]) == _size(here)
+            )
+            return {out: at(layout.reshape(graph.shape[out]))} if same else None
+        case op if op in _RESHAPES:
+            try:
+                return {out: at(layout.reshape(graph.shape[out]))}
+            except ValueError as problem:
+                raise graph.refuse(str(problem), node.label) from None
+    return _single(graph, node, constants, of)
+
+
+def _single(
+    graph: Graph, node: Node, constants: Constants, of: dict[str, Place]
+) -> dict[str, Place | None] | None:
+    """A concat, sum, ... of one operand is that operand."""
+    if node.domain or node.op not in ("Concat", "Sum", "Max", "Min", "Mean") or len(node.inputs) != 1:
+        return None
+    place = of.get(node.inputs[0])
+    if place is None or graph.shape.get(node.outputs[0]) != graph.shape.get(node.inputs[0]):
+        return None
+    return {node.outputs[0]: place}
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=object)) if shape else 1
+
+
+def _inactive(node: Node, constants: Constants) -> bool:
+    """Whether a dropout is in inference mode."""
+    if len(node.inputs) < 3 or not node.inputs[2]:
+        return True
+    value = constants.value(node.inputs[2])
+    return value is not None and not value.any()
+
+
+def _settings(node: Node, constants: Constants) -> bool:
+    return all(name in constants for name in node.inputs[1:] if name)
+
+
+def _slices(graph: Graph, node: Node, constants: Constants) -> list[tuple[int, int, int, int]] | None:
+    """(axis, start, count, step) of a slice; None when its settings are not known."""
+    shape = graph.shape[node.inputs[0]]
+    lists: list[Any] = []
+    if len(node.inputs) == 1:
+        lists = [node.integers(key) for key in ("starts", "ends", "axes")]
+        lists.append(None)
+    else:
+        for name in (*node.inputs[1:], "", "", "")[:4]:
+            value = constants.value(name) if name else None
+            if name and value is None:
+                return None
+            lists.append(None if value is None else [int(v) for v in value.reshape(-1)])
+    starts, ends, axes, steps = lists
+    if starts is None or ends is None:
+        return None
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise graph.refuse("its starts, ends, axes and steps do not fit together", node.label)
+    cut = []
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if not -len(shape) <= axis < len(shape):
+            raise graph.refuse(f"slices axis {axis} of {len(shape)}", node.label)
+        indices = range(*slice(start, end, step).indices(shape[axis]))
+        if not indices:
+            raise graph.refuse(f"its output {node.outputs[0]} has zero bytes", node.label)
+        cut.append((axis % len(shape), indices[0], len(indices), step))
+    return cut
+
+
+def _sliced(layout: Layout, cut: list[tuple[int, int, int, int]]) -> Layout | None:
+    result: Layout | None = layout
+    for axis, start, count, step in cut:
+        if result is None:
+            return None
+        result = result.slice(axis, start, count, step)
+    return result
+
+
+def _gathered(
+    graph: Graph, node: Node, constants: Constants, at: Any, layout: Layout
+) -> dict[str, Place | None] | None:
+    """Gather by constant indices that are evenly spaced: a slice."""
+    if len(node.inputs) < 2 or node.inputs[1] not in constants:
+        return None
+    indices = constants.value(node.inputs[1])
+    if indices is None or indices.size == 0:
+        return None
+    shape = graph.shape[node.inputs[0]]
+    axis = node.integer("axis", 0) % max(1, len(shape))
+    flat = [int(i) for i in indices.reshape(-1)]
+    if any(not -shape[axis] <= i < shape[axis] for i in flat):
+        raise graph.refuse(f"gathers beyond axis {axis} of {shape[axis]}", node.label)
+    flat = [i % shape[axis] for i in flat]
+    step = flat[1] - flat[0] if len(flat) > 1 else 1
+    if step == 0 or any(b - a != step for a, b in pairwise(flat)):
+        return None
+    cut = layout.slice(axis, flat[0], len(flat), step)
+    return {node.outputs[0]: at(None if cut is None else cut.reshape(graph.shape[node.outputs[0]]))}
+
+
+def _split(graph: Graph, node: Node, at: Any, layout: Layout) -> dict[str, Place | None] | None:
+    shape = graph.shape[node.inputs[0]]
+    axis = node.integer("axis", 0) % len(shape)
+    result: dict[str, Place | None] = {}
+    start = 0
+    for name in node.outputs:
+        if name not in graph.shape or not name:
+            return None
+        count = graph.shape[name][axis]
+        if count == 0:
+            raise graph.refuse(f"its output {name} has zero bytes", node.label)
+        result[name] = at(layout.slice(axis, start, count))
+        start += count
+    return result

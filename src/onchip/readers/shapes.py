@@ -1,0 +1,207 @@
+"""Element type and static shape of every value: values for symbolic dimensions, then inference.
+
+onnx infers the whole graph at once; where that stops (a `Resize` to a computed size, a reshape whose target
+comes from a longer chain of shape arithmetic), the remaining nodes are inferred one by one with the
+constants they need computed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from onchip.errors import ModelError, UsageError
+from onchip.readers.constants import Constants
+from onchip.readers.onnx_graph import Graph, Node, shell_of
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["infer", "parse_dims"]
+
+
+def parse_dims(text: str) -> dict[str, int]:
+    """`batch=1,height=224` as a mapping; raises `UsageError` naming the part that is wrong."""
+    result: dict[str, int] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, equals, value = part.rpartition("=")
+        name, value = name.strip(), value.strip()
+        if not equals or not name or not (value.isascii() and value.isdigit()) or int(value) == 0:
+            raise UsageError(f"{part!r} is not NAME=SIZE with a positive whole number", item="dims")
+        if name in result:
+            raise UsageError(f"gives {name} twice", item="dims")
+        result[name] = int(value)
+    return result
+
+
+def infer(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None = None) -> Constants:
+    """Fill in `graph.element` and `graph.shape`; the graph's constants, on the way.
+
+    `resize` replaces the last two dimensions of every input with four or five of them. Raises `ModelError`
+    naming an input and its symbol when a dimension has no value, and the node when inference finds a
+    contradiction; `UsageError` for a value that nothing asks for.
+    """
+    _fix_inputs(graph, dims, resize)
+    claimed = _claimed(graph, dims) if resize is None else {}
+    _infer_whole(graph)
+    constants = Constants(graph)
+    for node in graph.nodes:
+        for name in node.inputs:
+            if name and name not in graph.shape and name in claimed and name not in graph.producer:
+                graph.shape[name] = claimed[name]
+        if any(name and name not in graph.shape for name in node.outputs):
+            _infer_node(graph, node, constants)
+            for name in node.outputs:
+                if name in claimed:
+                    graph.shape.setdefault(name, claimed[name])
+        constants.visit(node)
+    return constants
+
+
+def static_shape(type_: onnx.TypeProto, dims: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The shape in a type, symbols replaced; None when it is not static."""
+    if not type_.HasField("tensor_type") or not type_.tensor_type.HasField("shape"):
+        return None
+    shape = []
+    for dim in type_.tensor_type.shape.dim:
+        value = dim.dim_value if dim.HasField("dim_value") else dims.get(dim.dim_param, -1)
+        if value < 0:
+            return None
+        shape.append(int(value))
+    return tuple(shape)
+
+
+def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None) -> None:
+    wanted = {name for node in graph.live() for name in node.inputs} | set(graph.outputs)
+    used: set[str] = set()
+    resized = False
+    for name, info in graph.inputs.items():
+        item = f"input {name}"
+        kind = info.type.WhichOneof("value")
+        if name not in wanted:
+            continue
+        if kind != "tensor_type":
+            raise graph.refuse(
+                f"is a {(kind or 'value of no type').replace('_type', '')}, not a tensor", item
+            )
+        if not info.type.tensor_type.HasField("shape"):
+            raise graph.refuse("has no shape", item)
+        axes = info.type.tensor_type.shape.dim
+        if resize is not None and len(axes) in (4, 5):
+            axes[-2].dim_value, axes[-1].dim_value = resize
+            resized = True
+        for axis, dim in enumerate(axes):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
+                continue
+            symbol = dim.dim_param or f"{name}.{axis}"
+            if symbol not in dims:
+                raise graph.refuse(
+                    f"dimension {axis} is {dim.dim_param or 'unnamed'} and has no value; give it with dims,"
+                    f" as in {symbol}=1",
+                    item,
+                )
+            used.add(symbol)
+            dim.dim_value = dims[symbol]
+    unknown = sorted(set(dims) - used)
+    if unknown:
+        raise UsageError(
+            f"no input of {graph.where} has a dimension {unknown[0]} without a value", item="dims"
+        )
+    if resize is not None and not resized:
+        raise graph.refuse("cannot be resized: no input has the form of an image", "inputs")
+
+
+def _claimed(graph: Graph, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Shapes that the file states itself: used only where inference knows nothing."""
+    result = {}
+    for info in (*graph.model.graph.value_info, *graph.model.graph.output):
+        shape = static_shape(info.type, dims)
+        if shape is not None:
+            result[info.name] = shape
+    return result
+
+
+def _infer_whole(graph: Graph) -> None:
+    from onnx import shape_inference
+
+    shell = shell_of(graph)
+    for output in shell.graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(shell, data_prop=True)
+    except Exception as problem:
+        raise ModelError(
+            f"its shapes contradict each other: {one_line(problem)}", where=graph.where
+        ) from None
+    for info in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
+        _learn(graph, info.name, info.type)
+    for name, tensor in graph.weights.items():
+        graph.element[name] = tensor.data_type
+        graph.shape[name] = graph.weight_shape[name]
+
+
+def _learn(graph: Graph, name: str, type_: onnx.TypeProto) -> None:
+    kind = type_.WhichOneof("value")
+    if kind not in ("tensor_type", None):
+        graph.element[name] = -1  # a sequence, map or optional: refused by whoever meets it
+        return
+    if type_.tensor_type.elem_type:
+        graph.element[name] = type_.tensor_type.elem_type
+    shape = static_shape(type_, {})
+    if shape is not None:
+        graph.shape[name] = shape
+
+
+def _infer_node(graph: Graph, node: Node, constants: Constants) -> None:
+    """Infer one node's outputs from what is known, with the contents of its small constant operands."""
+    from onnx import numpy_helper
+
+    contents = {}
+    for name in node.inputs:
+        if name in constants:
+            value = constants.value(name)
+            if value is not None:
+                graph.shape.setdefault(name, value.shape)
+                contents[name] = numpy_helper.from_array(value, name)
+    for name, type_ in node_types(graph, node, contents)[0].items():
+        _learn(graph, name, type_)
+
+
+def node_types(
+    graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]
+) -> tuple[dict[str, onnx.TypeProto], str]:
+    """onnx's own types for one node's outputs; when it refuses, none and its reason."""
+    import onnx
+    from onnx import shape_inference
+
+    types = {}
+    for name in node.inputs:
+        if not name:
+            continue
+        type_ = onnx.TypeProto()
+        type_.tensor_type.elem_type = max(graph.element.get(name, 0), 0)
+        if name in graph.shape:
+            for size in graph.shape[name]:
+                type_.tensor_type.shape.dim.add().dim_value = size
+            if not graph.shape[name]:
+                type_.tensor_type.shape.SetInParent()
+        types[name] = type_
+    schema = onnx.defs.get_schema(node.op, graph.opsets[node.domain], node.domain)
+    try:
+        found = shape_inference.infer_node_outputs(
+            schema,
+            node.proto,
+            types,
+            input_data=dict(contents),
+            opset_imports=list(graph.model.opset_import),
+            ir_version=graph.model.ir_version,
+        )
+    except Exception as problem:
+        return {}, one_line(problem)
+    return found, ""
+
+
+def one_line(problem: Exception) -> str:
+    """An exception's first line."""
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]

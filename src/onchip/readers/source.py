@@ -1,0 +1,70 @@
+"""What a reader is asked for, and what it hands over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from onchip.network import Network
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Executable", "ReadOptions", "Source"]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a model file becomes a network. The fields are also the command line's flags."""
+
+    granularity: Literal["fused", "op"] = "fused"
+    """`op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one
+    activation input merge into the producer of that input."""
+
+    dtype: Literal["file", "int8", "int16"] | None = None
+    """Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file."""
+
+    dims: str = ""
+    """Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`."""
+
+    concat_views: bool = False
+    """Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet)."""
+
+
+@dataclass(frozen=True)
+class Executable:
+    """The original nodes behind a `Network`: what an executor runs, operator by operator.
+
+    A tensor's bytes are those of the ONNX value `value[id]`; a view's are read at its offset in its parent.
+    The nodes of operator `i`, with the values of its input tensors as inputs and those of its output tensors
+    as outputs, are a model of their own: everything else they read is an initializer of `model`, or is
+    computed by them from constants. `Shape` and `Size` of known shapes stand in `model` as `Constant`
+    nodes, and nodes that no output depends on are left out.
+    """
+
+    model: onnx.ModelProto
+    """Nodes in topological order with static shapes; large weights possibly without data."""
+
+    folder: Path | None
+    """Where external data lies, never outside it; None when the model did not come from a file."""
+
+    nodes: tuple[tuple[int, ...], ...]
+    """For each operator id, indices into `model.graph.node`, ascending: merged and layout nodes included."""
+
+    dtype: tuple[int, ...]
+    """For each tensor id, the ONNX element type."""
+
+    shape: tuple[tuple[int, ...], ...]
+    """For each tensor id, the shape of `value`."""
+
+    value: tuple[str, ...]
+    """For each tensor id, the ONNX value name whose bytes it holds."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network and, where there is something to execute, its original nodes."""
+
+    network: Network
+    executable: Executable | None
