@@ -37,7 +37,7 @@ def test_resnet50_has_the_sizes_everyone_knows() -> None:
     assert network.weight_bytes == 25_610_152  # 25,557,032 parameters and 53,120 batch-norm statistics
     assert max(sizes.values()) == 64 * 112 * 112
     assert {op.type for op in network.operators} == {
-        "Conv+BatchNormalization+Relu", "Conv+BatchNormalization", "Sum+Relu", "MaxPool", 
+        "Conv+BatchNormalization+Relu", "Conv+BatchNormalization", "Sum+Relu", "MaxPool",
         "AveragePool", "Gemm", "Softmax",
     }  # fmt: skip
 

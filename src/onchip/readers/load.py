@@ -55,11 +55,12 @@ def _zoo(text: str, options: ReadOptions) -> Source:
     if match is None:
         raise UsageError("expected zoo:NAME or zoo:NAME@HEIGHTxWIDTH", item=text)
     name = match["name"]
-    if name not in zoo.names():
-        raise UsageError(f"the zoo has no {name!r}; it has {', '.join(zoo.names())}", item=text)
+    entry = zoo.describe(name)
     resize = (int(match["height"]), int(match["width"])) if match["height"] else None
     if resize is not None and 0 in resize:
         raise UsageError("height and width must be positive", item=text)
+    if resize is not None and not entry.resizable:
+        raise ModelError(f"{entry.title} cannot be resized", where=text)
     return read_onnx(
         zoo.model_bytes(name),
         options,

@@ -33,11 +33,11 @@ GATHERING: dict[str, frozenset[int] | None] = {
 costs them nothing: by operand position, None for all of them."""
 
 SETTINGS: dict[str, int] = {
-    "CenterCropPad": 1, "Clip": 1, "ConstantOfShape": 0, "CumSum": 1, "Dropout": 1, "Expand": 1, "OneHot": 1,
-    "Pad": 1, "Range": 0, "ReduceL1": 1, "ReduceL2": 1, "ReduceLogSum": 1, "ReduceLogSumExp": 1,
-    "ReduceMax": 1, "ReduceMean": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceSum": 1, "ReduceSumSquare": 1, "Reshape": 1,
-    "Resize": 1, "Slice": 1, "Split": 1, "Squeeze": 1, "Tile": 1, "TopK": 1, "Trilu": 1, "Unsqueeze": 1,
-    "Upsample": 1, "RandomUniform": 0, "NonMaxSuppression": 2,
+    "CenterCropPad": 1, "Clip": 1, "ConstantOfShape": 0, "CumSum": 1, "Dropout": 1, "Expand": 1,
+    "OneHot": 1, "Pad": 1, "Range": 0, "ReduceL1": 1, "ReduceL2": 1, "ReduceLogSum": 1,
+    "ReduceLogSumExp": 1, "ReduceMax": 1, "ReduceMean": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceSum":
+    1, "ReduceSumSquare": 1, "Reshape": 1, "Resize": 1, "Slice": 1, "Split": 1, "Squeeze": 1, "Tile": 1,
+    "TopK": 1, "Trilu": 1, "Unsqueeze": 1, "Upsample": 1, "RandomUniform": 0, "NonMaxSuppression": 2,
 }  # fmt: skip
 """Constant operands from this position on are settings (axes, sizes, limits), not parameters."""
 
