@@ -1,5 +1,113 @@
+// Binds the placement searches. Everything crosses as plain lists of integers; onchip.placement.search types it.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
 #include "bindings.h"
+#include "placement_problem.h"
+
+namespace nb = nanobind;
 
 namespace onchip {
-void bind_search(nanobind::module_&) {}
+
+namespace {
+
+using namespace placement;
+
+const char* name_of(End end) {
+    switch (end) {
+        case End::complete: return "complete";
+        case End::time: return "time";
+        case End::memory: return "memory";
+        case End::stopped: return "stopped";
+    }
+    return "";
+}
+
+using Search = Outcome (*)(const Problem&, const Rules&, const Limits&);
+
+nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, std::vector<Bytes> workspace,
+               std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
+               const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs, std::vector<Id> order,
+               Bytes budget, const std::vector<bool>& rules, std::optional<double> seconds, std::size_t memory,
+               std::uint64_t seed, nb::object stop) {
+    Problem p;
+    p.graph_input.resize(size.size());
+    p.graph_output.resize(size.size());
+    for (Id t : graph_inputs) p.graph_input.at(t) = true;
+    for (Id t : graph_outputs) p.graph_output.at(t) = true;
+    p.size = std::move(size), p.cost = std::move(cost), p.workspace = std::move(workspace);
+    p.inputs = std::move(inputs), p.outputs = std::move(outputs), p.order = std::move(order);
+    p.budget = budget;
+    p.complete();
+
+    Rules r;
+    bool* const fields[] = {&r.dominance, &r.safe_moves, &r.safe_loads, &r.safe_chains, &r.minimal_evictions,
+                            &r.incumbent};
+    if (rules.size() != std::size(fields)) throw std::invalid_argument("placement search: rules");
+    for (std::size_t i = 0; i < rules.size(); ++i) *fields[i] = rules[i];
+
+    Limits limits;
+    limits.seconds = seconds.value_or(-1);
+    limits.memory = memory;
+    limits.seed = seed;
+    // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
+    std::optional<nb::python_error> failed;
+    limits.stop = [&](const Progress& now) {
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            return stop.is_none() ? false : nb::cast<bool>(stop(now.states, now.best, now.bound));
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
+            return true;
+        }
+    };
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = search(p, r, limits);
+    }
+    if (failed) throw std::move(*failed);
+
+    std::vector<std::pair<Id, std::vector<Id>>> steps;
+    for (Step& s : outcome.steps) steps.emplace_back(s.op, std::move(s.evict));
+    nb::dict result;
+    result["steps"] = nb::cast(steps);
+    result["value"] = outcome.value;
+    result["bound"] = outcome.bound;
+    result["end"] = name_of(outcome.end);
+    result["expanded"] = outcome.expanded;
+    result["stored"] = outcome.stored;
+    result["memory"] = outcome.memory;
+    return result;
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    const auto define = [&](const char* name, Search search) {
+        m.def(
+            name,
+            [search](std::vector<Bytes> size, std::vector<Bytes> cost, std::vector<Bytes> workspace,
+                     std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
+                     const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs,
+                     std::vector<Id> order, Bytes budget, const std::vector<bool>& rules,
+                     std::optional<double> seconds, std::size_t memory, std::uint64_t seed, nb::object stop) {
+                return solve(search, std::move(size), std::move(cost), std::move(workspace), std::move(inputs),
+                             std::move(outputs), graph_inputs, graph_outputs, std::move(order), budget, rules,
+                             seconds, memory, seed, std::move(stop));
+            },
+            nb::kw_only(), nb::arg("size"), nb::arg("cost"), nb::arg("workspace"), nb::arg("inputs"),
+            nb::arg("outputs"), nb::arg("graph_inputs"), nb::arg("graph_outputs"), nb::arg("order"),
+            nb::arg("budget"), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("seed"),
+            nb::arg("stop").none());
+    };
+    define("minimum_traffic", minimum_traffic);
+    define("minimum_peak", minimum_peak);
+}
+
 }  // namespace onchip

@@ -1,0 +1,49 @@
+# The compiled searches. Each section is owned by the package that wraps it; nothing else imports this module.
+from collections.abc import Callable, Sequence
+from typing import Literal, TypedDict
+
+# -- onchip.placement.search ---------------------------------------------------------------------------------
+
+class SearchResult(TypedDict):
+    steps: list[tuple[int, list[int]]]
+    value: int
+    bound: int
+    end: Literal["complete", "time", "memory", "stopped"]
+    expanded: int
+    stored: int
+    memory: int
+
+def minimum_traffic(
+    *,
+    size: Sequence[int],
+    cost: Sequence[int],
+    workspace: Sequence[int],
+    inputs: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
+    graph_inputs: Sequence[int],
+    graph_outputs: Sequence[int],
+    order: Sequence[int],
+    budget: int,
+    rules: Sequence[bool],
+    seconds: float | None,
+    memory: int,
+    seed: int,
+    stop: Callable[[int, int, int], bool] | None,
+) -> SearchResult: ...
+def minimum_peak(
+    *,
+    size: Sequence[int],
+    cost: Sequence[int],
+    workspace: Sequence[int],
+    inputs: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
+    graph_inputs: Sequence[int],
+    graph_outputs: Sequence[int],
+    order: Sequence[int],
+    budget: int,
+    rules: Sequence[bool],
+    seconds: float | None,
+    memory: int,
+    seed: int,
+    stop: Callable[[int, int, int], bool] | None,
+) -> SearchResult: ...

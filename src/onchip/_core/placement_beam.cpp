@@ -1,0 +1,124 @@
+#include "placement_beam.h"
+
+#include <numeric>
+#include <unordered_set>
+
+namespace onchip::placement {
+
+namespace {
+
+constexpr std::size_t sets_looked_at = 256;  // eviction sets of one operator that are enumerated,
+constexpr std::size_t sets_kept = 6;         // and of these the cheapest that are tried
+
+struct Node {
+    State state;
+    std::uint32_t trace;
+};
+
+// One decision: an operator, its evictions, and the safe moves after it.
+struct Trace {
+    std::uint32_t parent;
+    Step step;
+    std::vector<Id> after;
+};
+
+constexpr std::uint32_t no_trace = static_cast<std::uint32_t>(-1);
+
+std::uint64_t fingerprint(const State& s) {
+    std::uint64_t h = s.hash;
+    const Word* w = s.resident();
+    for (std::size_t i = 0; i < 2 * s.tensor_words(); ++i) h = (h ^ w[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+    return h;
+}
+
+bool better(const Node& a, const Node& b) {
+    return a.state.paid != b.state.paid ? a.state.paid < b.state.paid : a.state.used < b.state.used;
+}
+
+}  // namespace
+
+void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
+          Incumbent& best) {
+    SafeMoves safe(p, rules, false);
+    std::vector<std::vector<Node>> level(p.operators() + 1);
+    std::vector<Trace> traces;
+    std::vector<Id> ready;
+    std::size_t held = 0;
+    const std::size_t node_bytes = sizeof(Node) + (p.operator_words() + 3 * p.tensor_words()) * sizeof(Word);
+
+    const auto offer = [&](State&& s, std::uint32_t parent, Step step) {
+        if (best.beats(s.paid)) return;
+        std::vector<Id> after;
+        safe.close(s, p.budget, &after);
+        auto& nodes = level[s.depth];
+        traces.push_back({parent, std::move(step), std::move(after)});
+        nodes.push_back({std::move(s), static_cast<std::uint32_t>(traces.size() - 1)});
+        ++held;
+    };
+    const auto prune = [&](std::vector<Node>& nodes) {
+        std::ranges::stable_sort(nodes, better);
+        std::unordered_set<std::uint64_t> seen;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < nodes.size() && kept < width; ++i)
+            if (seen.insert(fingerprint(nodes[i].state)).second) {
+                if (kept != i) nodes[kept] = std::move(nodes[i]);
+                ++kept;
+            }
+        held -= nodes.size() - kept;
+        nodes.resize(kept);
+    };
+
+    {
+        State first = start(p);
+        std::vector<Id> after;
+        safe.close(first, p.budget, &after);
+        traces.push_back({no_trace, {}, std::move(after)});
+        level[first.depth].push_back({std::move(first), 0});
+        ++held;
+    }
+    for (std::size_t depth = 0; depth < p.operators(); ++depth) {
+        prune(level[depth]);
+        for (const Node& node : level[depth]) {
+            // The first, narrowest beam is never cut short: a limit must still leave a schedule.
+            if (best.paid >= 0 && clock.check(progress, held * node_bytes)) return;
+            ready_operators(p, node.state, ready);
+            for (Id v : ready) {
+                std::vector<std::pair<Bytes, std::vector<Id>>> sets;
+                Evictions choose(p, node.state, v, true, [&](const std::vector<Id>& set) {
+                    Bytes price = 0;
+                    for (Id t : set) price += evict_cost(p, node.state, t);
+                    sets.emplace_back(price, set);
+                    return sets.size() < sets_looked_at;
+                });
+                choose.enumerate();
+                std::ranges::sort(sets);
+                for (std::size_t i = 0; i < std::min(sets.size(), sets_kept); ++i) {
+                    State next = node.state;
+                    for (Id t : sets[i].second) evict(p, next, t);
+                    run(p, next, v);
+                    offer(std::move(next), node.trace, {v, std::move(sets[i].second)});
+                }
+            }
+            if (const std::size_t many = 8 * width + 64; true)
+                for (std::size_t d = depth + 1; d < std::min(depth + 40, level.size()); ++d)
+                    if (level[d].size() > many) prune(level[d]);
+        }
+        held -= level[depth].size();
+        std::vector<Node>().swap(level[depth]);
+    }
+    auto& last = level[p.operators()];
+    if (last.empty()) return;
+    prune(last);
+    if (best.beats(last[0].state.paid)) return;
+    best.paid = last[0].state.paid;
+    std::vector<std::uint32_t> path;
+    for (std::uint32_t t = last[0].trace; t != no_trace; t = traces[t].parent) path.push_back(t);
+    best.steps.clear();
+    for (std::size_t i = path.size(); i-- > 0;) {
+        const Trace& t = traces[path[i]];
+        if (t.parent != no_trace) best.steps.push_back(t.step);
+        for (Id v : t.after) best.steps.push_back({v, {}});
+    }
+}
+
+}  // namespace onchip::placement

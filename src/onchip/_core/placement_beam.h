@@ -1,0 +1,19 @@
+// A beam over executed-set sizes: no proof, but a whole schedule soon, and so an incumbent for the exact search.
+#pragma once
+#include "placement_clock.h"
+#include "placement_safe.h"
+
+namespace onchip::placement {
+
+struct Incumbent {
+    std::vector<Step> steps;
+    Bytes paid = -1;  // -1: none
+
+    bool beats(Bytes other) const { return paid >= 0 && paid <= other; }
+};
+
+// Replaces `best` when the beam of this width finds a cheaper schedule.
+void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
+          Incumbent& best);
+
+}  // namespace onchip::placement

@@ -1,0 +1,36 @@
+#include "placement_problem.h"
+
+#include <algorithm>
+#include <random>
+#include <stdexcept>
+
+namespace onchip::placement {
+
+void Problem::complete() {
+    const std::size_t n = operators(), m = tensors();
+    if (outputs.size() != n || workspace.size() != n || cost.size() != m || graph_input.size() != m ||
+        graph_output.size() != m || (!order.empty() && order.size() != n))
+        throw std::invalid_argument("placement problem: lengths differ");
+
+    constexpr Id none = static_cast<Id>(-1);
+    std::vector<Id> producer(m, none);
+    readers.assign(m, {});
+    before.assign(n, {});
+    sources.clear();
+    for (Id v = 0; v < n; ++v) {
+        for (Id t : outputs[v]) producer.at(t) = v;
+        for (Id t : inputs[v]) readers.at(t).push_back(v);
+        if (inputs[v].empty()) sources.push_back(v);
+    }
+    for (Id v = 0; v < n; ++v) {
+        for (Id t : inputs[v])
+            if (producer[t] != none) before[v].push_back(producer[t]);
+        std::ranges::sort(before[v]);
+        before[v].erase(std::ranges::unique(before[v]).begin(), before[v].end());
+    }
+    std::mt19937_64 random(0x0c41b);  // any fixed seed: hashes only spread the table
+    hash.resize(n);
+    for (auto& h : hash) h = random();
+}
+
+}  // namespace onchip::placement

@@ -1,0 +1,81 @@
+// What the placement searches are asked, and what they answer. docs/placement-proofs.md uses the same words.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "bits.h"
+
+namespace onchip::placement {
+
+using Bytes = std::int64_t;
+using Id = std::uint32_t;
+
+// Operators and tensors with dense ids. A tensor has two sizes: what it occupies, and what moving it costs.
+struct Problem {
+    std::vector<Bytes> size;       // per tensor: bytes of scratchpad, rounded up to the alignment
+    std::vector<Bytes> cost;       // per tensor: bytes of one transfer, exact
+    std::vector<Bytes> workspace;  // per operator: scratchpad while it runs
+    std::vector<std::vector<Id>> inputs, outputs;  // per operator: distinct tensors
+    std::vector<bool> graph_input, graph_output;   // per tensor
+    std::vector<Id> order;         // all operators, when the order is fixed; empty when it is free
+    Bytes budget = 0;
+
+    // Derived by complete().
+    std::vector<std::vector<Id>> readers;  // per tensor
+    std::vector<std::vector<Id>> before;   // per operator: the distinct producers of its inputs
+    std::vector<Id> sources;               // operators without inputs
+    std::vector<std::uint64_t> hash;       // per operator: a random word; a set hashes to the xor
+
+    std::size_t operators() const { return inputs.size(); }
+    std::size_t tensors() const { return size.size(); }
+    std::size_t operator_words() const { return words_for(operators()); }
+    std::size_t tensor_words() const { return words_for(tensors()); }
+
+    void complete();  // fills the derived members; throws std::invalid_argument for what is no problem
+};
+
+// Every pruning rule by its name in docs/placement-proofs.md. All are exact; off means more work, same value.
+struct Rules {
+    bool dominance = true;         // R1
+    bool safe_moves = true;        // R2
+    bool safe_loads = true;        // R2+, needs safe_moves
+    bool safe_chains = true;       // R2*, needs safe_loads (R4* in the peak search)
+    bool minimal_evictions = true; // R3
+    bool incumbent = true;         // R6: drop what cannot beat the best plan known
+};
+
+struct Progress {
+    std::uint64_t states = 0;  // expanded so far
+    Bytes best = -1;           // the best value so far, -1 when there is none
+    Bytes bound = 0;           // no plan is cheaper than this
+};
+
+struct Limits {
+    double seconds = -1;                    // wall clock; negative means none
+    std::size_t memory = std::size_t{2} << 30;  // bytes of stored states
+    std::uint64_t seed = 0;                 // 0: plain order among equals; else a random one
+    std::function<bool(const Progress&)> stop;  // polled a few times a second; true ends the search
+};
+
+enum class End { complete, time, memory, stopped };
+
+// One operator, and what is evicted just before it.
+struct Step {
+    Id op;
+    std::vector<Id> evict;
+};
+
+struct Outcome {
+    std::vector<Step> steps;  // a whole schedule, or empty when none was found before a limit
+    Bytes value = -1;         // traffic, or peak, of these steps
+    Bytes bound = 0;          // proved lower bound; equals value when end == complete
+    End end = End::complete;
+    std::uint64_t expanded = 0, stored = 0;  // states
+    std::size_t memory = 0;   // most bytes the search held
+};
+
+Outcome minimum_traffic(const Problem& problem, const Rules& rules, const Limits& limits);
+Outcome minimum_peak(const Problem& problem, const Rules& rules, const Limits& limits);
+
+}  // namespace onchip::placement

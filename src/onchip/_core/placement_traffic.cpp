@@ -1,0 +1,173 @@
+// Minimum traffic with unlimited freedom of addresses: best-first search over (D, M, H).
+#include <random>
+#include <utility>
+
+#include "placement_beam.h"
+#include "placement_table.h"
+
+namespace onchip::placement {
+
+namespace {
+
+struct Open {
+    Bytes bound;          // g: nothing below this state is cheaper
+    std::uint32_t shallow;  // operators still to run: among equals the deepest first
+    Ref state;
+};
+
+// std::*_heap keep the largest on top; ours is the cheapest, then deepest, then youngest.
+bool later(const Open& a, const Open& b) {
+    if (a.bound != b.bound) return a.bound > b.bound;
+    if (a.shallow != b.shallow) return a.shallow > b.shallow;
+    return a.state < b.state;
+}
+
+class TrafficSearch {
+  public:
+    TrafficSearch(const Problem& p, const Rules& rules, const Limits& limits)
+        : p_(p), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false),
+          table_(p, rules.dominance), random_(limits.seed) {}
+
+    Outcome solve();
+
+  private:
+    template <class Visit>
+    void successors(const State& s, Visit visit);
+    void expand(Ref ref);
+    void found(Ref parent, const State& last);
+    std::vector<Step> path(Ref from, const State& last);
+    std::size_t bytes() const { return table_.bytes() + open_.capacity() * sizeof(Open); }
+
+    const Problem& p_;
+    const Rules& rules_;
+    const Limits& limits_;
+    Clock clock_;
+    SafeMoves safe_;
+    Table table_;
+    std::vector<Open> open_;
+    std::mt19937_64 random_;
+    Progress progress_;
+    Incumbent best_;
+    std::vector<Id> ready_;
+    State at_, next_;
+};
+
+// Calls visit(child, operator, evicted) for every child that the rules ask for; visit returns false to end.
+template <class Visit>
+void TrafficSearch::successors(const State& s, Visit visit) {
+    ready_operators(p_, s, ready_);
+    const std::vector<Id> ready = ready_;
+    bool more = true;
+    for (Id v : ready) {
+        Evictions choose(p_, s, v, rules_.minimal_evictions, [&](const std::vector<Id>& set) {
+            next_ = s;
+            for (Id t : set) evict(p_, next_, t);
+            if (rules_.incumbent && best_.beats(next_.paid)) return true;
+            run(p_, next_, v);
+            return more = visit(next_, v, set);
+        });
+        choose.enumerate();
+        if (!more) return;
+    }
+}
+
+void TrafficSearch::expand(Ref ref) {
+    State here(p_);
+    table_.unpack(ref, here);
+    std::uint64_t children = 0;
+    successors(here, [&](State& child, Id, const std::vector<Id>&) {
+        safe_.close(child, p_.budget, nullptr);
+        if (child.depth == p_.operators()) {
+            found(ref, child);
+        } else if (const Ref r = table_.insert(child, ref); r != no_ref) {
+            open_.push_back({child.paid, static_cast<std::uint32_t>(p_.operators() - child.depth), r});
+            std::ranges::push_heap(open_, later);
+        }
+        // One state can have very many children: limits hold within it too.
+        return ++children % 256 != 0 || !clock_.check(progress_, bytes());
+    });
+}
+
+void TrafficSearch::found(Ref parent, const State& last) {
+    if (best_.beats(last.paid)) return;
+    const Bytes paid = last.paid;
+    best_.steps = path(parent, State(last));
+    best_.paid = progress_.best = paid;
+}
+
+// The steps from the start to `last`, a child of the stored state `from`. Moves are not stored: each parent on
+// the way is expanded again until it gives the child.
+std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
+    std::vector<std::vector<Step>> pieces;
+    const Bytes best = std::exchange(best_.paid, -1);  // nothing may be pruned on this walk
+    State here(p_);
+    const auto piece = [&](auto is_child) {
+        pieces.emplace_back();
+        successors(here, [&](State& child, Id v, const std::vector<Id>& set) {
+            std::vector<Id> after;
+            safe_.close(child, p_.budget, &after);
+            if (!is_child(child)) return true;
+            pieces.back().push_back({v, set});
+            for (Id u : after) pieces.back().push_back({u, {}});
+            return false;
+        });
+    };
+    table_.unpack(from, here);
+    piece([&](const State& child) { return child.depth == last.depth && child.paid == last.paid; });
+    for (Ref child = from, parent = table_.parent(from); parent != no_ref;
+         child = parent, parent = table_.parent(parent)) {
+        table_.unpack(parent, here);
+        piece([&](const State& s) { return s.paid == table_.paid(child) && table_.same(child, s); });
+    }
+    best_.paid = best;
+    State first = start(p_);
+    std::vector<Id> ran;
+    safe_.close(first, p_.budget, &ran);
+    std::vector<Step> steps;
+    for (Id v : ran) steps.push_back({v, {}});
+    for (std::size_t i = pieces.size(); i-- > 0;) steps.insert(steps.end(), pieces[i].begin(), pieces[i].end());
+    return steps;
+}
+
+Outcome TrafficSearch::solve() {
+    Outcome outcome;
+    for (std::size_t width : {1u, 16u}) {
+        beam(p_, rules_, width, clock_, progress_, best_);
+        progress_.best = best_.paid;
+        if (best_.paid == 0) break;
+    }
+    State first = start(p_);
+    safe_.close(first, p_.budget, nullptr);
+    if (best_.paid > 0 || !rules_.incumbent) {
+        if (const Ref r = table_.insert(first, no_ref); first.depth < p_.operators()) open_.push_back({0, 0, r});
+    }
+    if (!rules_.incumbent) best_ = {};  // the search stands on its own feet
+    std::optional<End> end;
+    while (!open_.empty()) {
+        const Open top = open_.front();
+        progress_.bound = std::max(progress_.bound, top.bound);
+        if (best_.beats(top.bound)) break;
+        if ((end = clock_.check(progress_, bytes()))) break;
+        std::ranges::pop_heap(open_, later);
+        open_.pop_back();
+        if (table_.killed(top.state)) continue;
+        expand(top.state);
+        ++progress_.states;
+    }
+    outcome.end = end.value_or(End::complete);
+    outcome.steps = best_.steps;
+    outcome.value = best_.paid;
+    outcome.bound = outcome.end == End::complete ? best_.paid : std::min(progress_.bound, best_.paid);
+    outcome.expanded = progress_.states;
+    outcome.stored = table_.stored();
+    outcome.memory = bytes();
+    return outcome;
+}
+
+}  // namespace
+
+Outcome minimum_traffic(const Problem& p, const Rules& rules, const Limits& limits) {
+    return TrafficSearch(p, rules, limits).solve();
+}
+
+}  // namespace onchip::placement

@@ -1,0 +1,36 @@
+"""The three budgets of the COSMA paper (section V-A): MR, MP and, halfway, MH."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onchip.chip import Chip
+from onchip.network import Network
+from onchip.placement.problem import Problem
+from onchip.placement.search import Limits, Rules, minimum_peak
+
+__all__ = ["Budgets", "budgets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Bytes. `mr`: the most one operator needs; below it nothing runs. `mp`: the minimum peak over all orders,
+    proved when `mp_complete`, else the best found, with `mp_bound` below it. `mh` = (mr + mp) // 2."""
+
+    mr: int
+    mh: int
+    mp: int
+    mp_bound: int
+    mp_complete: bool
+
+
+def budgets(network: Network, chip: Chip, limits: Limits = Limits()) -> Budgets:
+    """MR, MH and MP of a network as given: weights count where they are in an operator's workspace.
+
+    MR and MP are exact; MH is rounded down to a whole byte. A limit that ends the peak search leaves `mp` an
+    upper bound and says so.
+    """
+    problem = Problem.of(network, chip.alignment_bytes)
+    mr = problem.minimum_budget
+    peak = minimum_peak(problem, Rules(), limits)
+    return Budgets(mr, (mr + peak.value) // 2, peak.value, peak.bound, peak.complete)

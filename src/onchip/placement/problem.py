@@ -1,0 +1,74 @@
+"""The placement problem: a network reduced to what moving tensors costs and what keeping them takes.
+
+Two sizes for each tensor: `size` is what it occupies in the scratchpad (rounded up to the chip's alignment),
+`cost` what one transfer moves (exact). Capacity speaks of the first, traffic of the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from onchip.network import Network, bits, mask
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One network to place. Ids are the network's; views are replaced by their roots and appear nowhere.
+
+    `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
+    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order allowed,
+    or None when any order that respects the data is.
+    """
+
+    size: tuple[int, ...]
+    cost: tuple[int, ...]
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    workspace: tuple[int, ...]
+    graph_inputs: int
+    graph_outputs: int
+    order: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, network: Network, alignment: int = 1) -> Problem:
+        """The problem of a network on a chip whose addresses are multiples of `alignment` bytes."""
+
+        def up(n: int) -> int:
+            return -(-n // alignment) * alignment
+
+        return cls(
+            size=tuple(up(t.bytes) for t in network.tensors),
+            cost=tuple(t.bytes for t in network.tensors),
+            inputs=tuple(tuple(bits(r)) for r in network.reads),
+            outputs=tuple(tuple(bits(w)) for w in network.writes),
+            workspace=tuple(up(op.workspace) for op in network.operators),
+            graph_inputs=network.input_roots,
+            graph_outputs=network.output_roots,
+        )
+
+    def in_order(self, order: Iterable[int]) -> Problem:
+        """The same problem with its operators in this order."""
+        return replace(self, order=tuple(order))
+
+    @cached_property
+    def readers(self) -> tuple[int, ...]:
+        """Bitset of the operators that read each tensor."""
+        result = [0] * len(self.size)
+        for v, tensors in enumerate(self.inputs):
+            for t in tensors:
+                result[t] |= 1 << v
+        return tuple(result)
+
+    def step_bytes(self, operator: int) -> int:
+        """Scratchpad bytes that `operator` needs while it runs: inputs, outputs, workspace."""
+        tensors = mask(self.inputs[operator]) | mask(self.outputs[operator])
+        return self.workspace[operator] + sum(self.size[t] for t in bits(tensors))
+
+    @cached_property
+    def minimum_budget(self) -> int:
+        """MR: the most that one operator needs. Below it no schedule exists, from it on one does."""
+        return max(self.step_bytes(v) for v in range(len(self.inputs)))
