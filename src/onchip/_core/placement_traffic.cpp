@@ -136,12 +136,20 @@ Outcome TrafficSearch::solve() {
         progress_.best = best_.paid;
         if (best_.paid == 0) break;
     }
+    // Without R6 the search stands on its own feet; the beam's schedule then only serves when a limit is hit.
+    Incumbent fallback;
+    if (!rules_.incumbent) std::swap(best_, fallback);
+
     State first = start(p_);
-    safe_.close(first, p_.budget, nullptr);
-    if (best_.paid > 0 || !rules_.incumbent) {
-        if (const Ref r = table_.insert(first, no_ref); first.depth < p_.operators()) open_.push_back({0, 0, r});
+    std::vector<Id> ran;
+    safe_.close(first, p_.budget, &ran);
+    if (first.depth == p_.operators()) {
+        best_.paid = 0;
+        best_.steps.clear();
+        for (Id v : ran) best_.steps.push_back({v, {}});
+    } else if (best_.paid != 0) {
+        open_.push_back({0, 0, table_.insert(first, no_ref)});
     }
-    if (!rules_.incumbent) best_ = {};  // the search stands on its own feet
     std::optional<End> end;
     while (!open_.empty()) {
         const Open top = open_.front();
@@ -155,6 +163,7 @@ Outcome TrafficSearch::solve() {
         ++progress_.states;
     }
     outcome.end = end.value_or(End::complete);
+    if (best_.paid < 0 || (end && fallback.beats(best_.paid - 1))) best_ = std::move(fallback);
     outcome.steps = best_.steps;
     outcome.value = best_.paid;
     outcome.bound = outcome.end == End::complete ? best_.paid : std::min(progress_.bound, best_.paid);

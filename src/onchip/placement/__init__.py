@@ -1,1 +1,23 @@
-"""placement."""
+"""Placement decides the order of the operators, every address, and what is spilled and reloaded, together.
+
+Source: COSMA (Li, Gupta, Malik). First the least traffic over all orders and evictions, addresses left aside
+(`minimum_traffic`, exact, in C++); then addresses for that schedule. docs/placement.md says how to read the
+result, docs/placement-proofs.md why the word optimal is earned.
+"""
+
+from onchip.placement.budgets import Budgets, budgets
+from onchip.placement.problem import Problem
+from onchip.placement.search import Found, Limits, Progress, Rules, Step, minimum_peak, minimum_traffic
+
+__all__ = [
+    "Budgets",
+    "Found",
+    "Limits",
+    "Problem",
+    "Progress",
+    "Rules",
+    "Step",
+    "budgets",
+    "minimum_peak",
+    "minimum_traffic",
+]

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from onchip.chip import Chip
 from onchip.network import Network
 from onchip.placement.problem import Problem
-from onchip.placement.search import Limits, Rules, minimum_peak
+from onchip.placement.search import NO_LIMITS, Limits, minimum_peak
 
 __all__ = ["Budgets", "budgets"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Bytes. `mr`: the most one operator needs; below it nothing runs. `mp`: the minimum peak over all orders,
-    proved when `mp_complete`, else the best found, with `mp_bound` below it. `mh` = (mr + mp) // 2."""
+    """Budgets in bytes.
+
+    `mr` is the most one operator needs; below it nothing runs. `mp` is the minimum peak over all orders,
+    proved when `mp_complete`, else the best found, with `mp_bound` below it. `mh` = (mr + mp) // 2.
+    """
 
     mr: int
     mh: int
@@ -24,7 +27,7 @@ class Budgets:
     mp_complete: bool
 
 
-def budgets(network: Network, chip: Chip, limits: Limits = Limits()) -> Budgets:
+def budgets(network: Network, chip: Chip, limits: Limits = NO_LIMITS) -> Budgets:
     """MR, MH and MP of a network as given: weights count where they are in an operator's workspace.
 
     MR and MP are exact; MH is rounded down to a whole byte. A limit that ends the peak search leaves `mp` an
@@ -32,5 +35,5 @@ def budgets(network: Network, chip: Chip, limits: Limits = Limits()) -> Budgets:
     """
     problem = Problem.of(network, chip.alignment_bytes)
     mr = problem.minimum_budget
-    peak = minimum_peak(problem, Rules(), limits)
+    peak = minimum_peak(problem, limits=limits)
     return Budgets(mr, (mr + peak.value) // 2, peak.value, peak.bound, peak.complete)

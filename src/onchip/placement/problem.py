@@ -20,8 +20,8 @@ class Problem:
     """One network to place. Ids are the network's; views are replaced by their roots and appear nowhere.
 
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
-    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order allowed,
-    or None when any order that respects the data is.
+    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
+    allowed, or None when any order that respects the data is.
     """
 
     size: tuple[int, ...]

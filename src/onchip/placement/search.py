@@ -23,8 +23,10 @@ End = Literal["complete", "time", "memory", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The pruning rules, by the names docs/placement-proofs.md gives them. All are exact: any subset gives the
-    same value, only more slowly."""
+    """The pruning rules, by the names docs/placement-proofs.md gives them.
+
+    All are exact: any subset gives the same value, only more slowly.
+    """
 
     dominance: bool = True
     """R1: drop a state that another with the same executed operators can imitate at no more cost."""
@@ -70,6 +72,9 @@ class Limits:
         return self if self.seconds is None else replace(self, seconds=max(0.0, self.seconds - seconds))
 
 
+ALL_RULES, NO_LIMITS = Rules(), Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One operator, and the tensors evicted just before it. Inputs that are out are loaded for it."""
@@ -80,8 +85,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found. `value` (traffic or peak, bytes) is what `steps` cost, `bound` what no schedule can
-    go below; they are equal when `complete`. `states` were expanded, `stored` kept, in `memory` bytes."""
+    """What a search found.
+
+    `value` (traffic or peak, bytes) is what `steps` cost, `bound` what no schedule can go below; both agree
+    when `complete`. `states` were expanded, `stored` kept, in `memory` bytes.
+    """
 
     steps: tuple[Step, ...]
     value: int
@@ -104,19 +112,19 @@ class Found:
 
 
 def minimum_traffic(
-    problem: Problem, budget: int, rules: Rules = Rules(), limits: Limits = Limits()
+    problem: Problem, budget: int, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
 ) -> Found:
     """The schedule with the least non-compulsory traffic within `budget` bytes, were addresses free.
 
-    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. Raises `ValueError`
-    for a budget below `problem.minimum_budget`.
+    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. Raises
+    `ValueError` for a budget below `problem.minimum_budget`.
     """
     if budget < problem.minimum_budget:
         raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
     return _run(_core.minimum_traffic, problem, budget, rules, limits)
 
 
-def minimum_peak(problem: Problem, rules: Rules = Rules(), limits: Limits = Limits()) -> Found:
+def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS) -> Found:
     """The order with the lowest peak when nothing is ever evicted (COSMA eq. 13-15); `value` is that peak.
 
     Always returns a whole order: with a limit hit it is the best so far, with its bound.
@@ -131,9 +139,7 @@ def _run(
 
     def stop(states: int, best: int, bound: int) -> bool:
         if limits.progress is not None:
-            limits.progress(
-                Progress(states, None if best < 0 else best, bound, time.perf_counter() - began)
-            )
+            limits.progress(Progress(states, None if best < 0 else best, bound, time.perf_counter() - began))
         return limits.cancelled is not None and limits.cancelled()
 
     result = search(
