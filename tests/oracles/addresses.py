@@ -1,0 +1,105 @@
+"""Least traffic with every address chosen: exhaustive, relocation included; for a handful of bytes.
+
+As in `states`, but a state also says where every resident tensor lies. From every state every legal step is
+tried: evict a tensor; load one to any free address; run an operator with its outputs at any free addresses,
+if a free range for its workspace remains. A tensor may come back elsewhere, at the cost of its eviction and
+reload: that is relocation. Outputs are placed only as part of their operator's run, since to reserve a range
+earlier only holds bytes for longer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from onchip.network import Network, bits
+
+__all__ = ["least_traffic"]
+
+
+class _Memory:
+    """Ranges of one memory as bitsets of bytes."""
+
+    def __init__(self, network: Network, budget: int, unit: int) -> None:
+        self.budget, self.unit = budget, unit
+        self.rounded = [-(-t.bytes // unit) * unit for t in network.tensors]
+        self.workspace = [-(-op.workspace // unit) * unit for op in network.operators]
+
+    def free_addresses(self, size: int, used: int) -> Iterator[tuple[int, int]]:
+        """Every (address, bytes covered) at which `size` bytes fit beside `used`."""
+        for address in range(0, self.budget - size + 1, self.unit):
+            covered = (1 << size) - 1 << address
+            if not covered & used:
+                yield address, covered
+
+    def placements(self, tensors: list[int], used: int) -> Iterator[tuple[dict[int, int], int]]:
+        """Every way to place `tensors` beside `used`: address by tensor, and all bytes used then."""
+        if not tensors:
+            yield {}, used
+            return
+        first, *rest = tensors
+        for address, covered in self.free_addresses(self.rounded[first], used):
+            for places, now_used in self.placements(rest, used | covered):
+                yield {first: address} | places, now_used
+
+
+def least_traffic(network: Network, budget: int, alignment: int = 1) -> int | None:
+    """The least non-compulsory traffic in bytes of any program within `budget`, None when there is none."""
+    memory = _Memory(network, budget, alignment)
+    operators, inputs, outputs = network.operators, network.input_roots, network.output_roots
+    size = [t.bytes for t in network.tensors]
+    everything = (1 << len(operators)) - 1
+    absent = -1
+
+    def wanted(done: int) -> int:
+        """The tensors that operators not yet run will read."""
+        result = 0
+        for op in bits(everything & ~done):
+            result |= network.reads[op]
+        return result
+
+    # Ties are broken towards states with fewer operators left. `copies` is as in `states`: for an input it
+    # says that its compulsory load has happened. `places` is an address by tensor.
+    start = (0, len(operators), 0, 0, (absent,) * len(size))
+    queue = [start]
+    best = {start[2:]: 0}
+    while queue:
+        cost, left, done, copies, places = heapq.heappop(queue)
+        if best[done, copies, places] < cost:
+            continue
+        if not left:
+            return cost
+        resident = [t for t, address in enumerate(places) if address != absent]
+        used = sum((1 << memory.rounded[t]) - 1 << places[t] for t in resident)
+        live = wanted(done)
+        steps: list[tuple[int, int, int, tuple[int, ...]]] = []  # cost, done, copies, places
+
+        for t in resident:
+            written = (copies | inputs) >> t & 1
+            gone = (*places[:t], absent, *places[t + 1 :])
+            steps.append((0 if written else size[t], done, copies | 1 << t, gone))
+        for t in bits(live & (copies | inputs)):
+            if places[t] == absent:
+                for address, _ in memory.free_addresses(memory.rounded[t], used):
+                    here = (*places[:t], address, *places[t + 1 :])
+                    steps.append((size[t] if copies >> t & 1 else 0, done, copies | 1 << t, here))
+        for op in bits(everything & ~done):
+            if any(places[t] == absent for t in bits(network.reads[op])):
+                continue
+            after = done | 1 << op
+            later = wanted(after)
+            known = (copies | network.writes[op] & outputs) & later
+            for made, now_used in memory.placements(list(bits(network.writes[op])), used):
+                if not any(memory.free_addresses(memory.workspace[op], now_used)):
+                    continue
+                kept = tuple(
+                    made.get(t, address) if later >> t & 1 else absent for t, address in enumerate(places)
+                )
+                steps.append((0, after, known, kept))
+
+        for step, after, known, kept in steps:
+            if cost + step < best.get((after, known, kept), cost + step + 1):
+                best[after, known, kept] = cost + step
+                left_then = (everything & ~after).bit_count()
+                heapq.heappush(queue, (cost + step, left_then, after, known, kept))
+    return None
