@@ -89,7 +89,7 @@ class Exporter:
             self.used_weights[name] = None
         return name
 
-    def constant(self, name: str, data: Sequence[int] | Sequence[float], dtype: type = np.int64) -> str:
+    def constant(self, name: str, data: float | Sequence[int], dtype: type = np.int64) -> str:
         name = self.unique(name)
         self.constants.append(numpy_helper.from_array(np.asarray(data, dtype), name))
         return name
@@ -207,6 +207,14 @@ def _(to: Exporter, node: torch.fx.Node) -> None:
 @rule("hardsigmoid")
 def _(to: Exporter, node: torch.fx.Node) -> None:
     to.values[node] = to.emit("HardSigmoid", to.path(node), [to.value(node.args[0])], alpha=1 / 6, beta=0.5)
+
+
+@rule("hardtanh")
+def _(to: Exporter, node: torch.fx.Node) -> None:
+    a = arguments(node)
+    name = to.path(node)
+    bounds = [to.constant(f"{name}.{key}", a[f"{key}_val"], np.float32) for key in ("min", "max")]
+    to.values[node] = to.emit("Clip", name, [to.value(a["self"]), *bounds])
 
 
 @rule("add", "mul")
