@@ -1,0 +1,95 @@
+"""The reference values, and the comparison of executed bytes with them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onchip.errors import Mismatch
+
+__all__ = ["Comparison", "relative_difference"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Comparison:
+    """Compares tensors with the reference, and keeps count.
+
+    Without a tolerance every byte must be equal. With one, elements may differ by `tolerance` times the
+    largest magnitude of the reference tensor.
+    """
+
+    def __init__(
+        self, reference: Mapping[int, Array], names: Mapping[int, str], tolerance: float | None
+    ) -> None:
+        self.reference, self.names, self.tolerance = reference, names, tolerance
+        self.comparisons = 0
+        self.compared: set[int] = set()
+        self.bit_exact = True
+        self.max_difference = 0.0
+
+    def same(self, tensor: int, found: Array, when: str) -> None:
+        """Compare one tensor's value; `when` says by whom and where. Raises `Mismatch` naming all of it."""
+        expected = self.reference[tensor]
+        self.comparisons += 1
+        self.compared.add(tensor)
+        if np.array_equal(_bytes(found), _bytes(expected)):
+            return
+        difference = largest_difference(found, expected)
+        self.bit_exact = False
+        self.max_difference = max(self.max_difference, difference)
+        if self.tolerance is not None and difference <= self.tolerance * max(_magnitude(expected), 1e-30):
+            return
+        differing = _differing(found, expected)
+        raise Mismatch(
+            f"tensor {self.names[tensor]}, {when}: {differing:,} of {found.size:,} elements differ from"
+            f" unoptimised onnxruntime, by at most {difference:.6g}"
+        )
+
+    def digests(self) -> dict[str, str]:
+        """A hash of every reference tensor compared, by name."""
+        return {
+            self.names[t]: hashlib.blake2b(_bytes(self.reference[t]).data, digest_size=8).hexdigest()
+            for t in sorted(self.compared)
+        }
+
+
+def largest_difference(found: Array, expected: Array) -> float:
+    """Largest absolute difference of two arrays of one shape; infinite where only one is a number."""
+    if not found.size:
+        return 0.0
+    a, b = (
+        x.astype(np.complex128 if x.dtype.kind == "c" else np.float64).reshape(-1) for x in (found, expected)
+    )
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(a - b)
+    difference[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
+    difference[np.isnan(difference)] = np.inf
+    return float(difference.max())
+
+
+def relative_difference(found: Array, expected: Array) -> float:
+    """Largest difference over the largest magnitude expected."""
+    return largest_difference(found, expected) / max(_magnitude(expected), 1e-30)
+
+
+def _magnitude(values: Array) -> float:
+    finite = (
+        np.abs(values[np.isfinite(values)])
+        if values.dtype.kind in "fc"
+        else np.abs(values.astype(np.float64))
+    )
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _bytes(values: Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+
+
+def _differing(found: Array, expected: Array) -> int:
+    size = found.dtype.itemsize
+    differs = (_bytes(found) != _bytes(expected)).reshape(-1, size)
+    return int(differs.any(axis=1).sum())

@@ -1,0 +1,402 @@
+"""The machine that a plan's program runs on: a scratchpad, a DRAM, and one method per instruction.
+
+It trusts nothing. It does what an instruction says with real bytes, and stops with one line when that cannot
+be done (`IllegalPlan`) or has done harm to another tensor (`Mismatch`). It shares no code with the checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onchip.errors import IllegalPlan, InputError, Mismatch
+from onchip.network import Operator, mask
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan.text import instruction_text
+from onchip.run.arena import POISON, Arena, Claim
+from onchip.run.compare import Comparison
+from onchip.run.report import BytesMoved
+from onchip.run.slots import Slots
+
+__all__ = ["Machine"]
+
+Array = np.ndarray[Any, Any]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+Kernel = Callable[[Operator, Mapping[int, Array]], Mapping[int, Array]]
+"""Runs one operator: values by tensor id in, values by tensor id out."""
+
+
+class Machine:
+    """One execution of one plan; `inputs` are the values of the graph inputs by tensor id."""
+
+    def __init__(
+        self, plan: Plan, slots: Slots, inputs: Mapping[int, Array], kernel: Kernel, comparison: Comparison
+    ) -> None:
+        self.plan, self.network, self.slots = plan, plan.network, slots
+        self.kernel, self.comparison = kernel, comparison
+        self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
+        self.arena = Arena(min(plan.budget, self._extent()) * slots.scale)
+        self.dram: dict[int, Bytes] = {}
+        self.moved = {"compulsory": 0, "reload": 0, "spill": 0}
+        self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot
+        self.over: dict[int, int] = {}  # reserved over another tensor that its operator still reads
+        self.scratch: dict[str, tuple[int, int]] = {}
+        self.ran: set[int] = set()
+        self.fetched: set[int] = set()  # graph inputs whose compulsory load is over
+        self.index, self.instruction = 0, ""
+        for t, value in inputs.items():
+            self.dram[t] = self.to_slot(t, value)
+
+    # -- the program ---------------------------------------------------------------------------------------
+
+    def execute(self, progress: Callable[[str], None] | None = None) -> None:
+        """The whole program, then the claims about its end."""
+        total = len(self.plan.program)
+        for index, instruction in enumerate(self.plan.program):
+            self.index = index
+            self.instruction = instruction_text(instruction)
+            if progress is not None and isinstance(instruction, Run):
+                progress(f"executing {len(self.ran) + 1} of {len(self.network.operators)} operators")
+            self.step(instruction)
+        self.index, self.instruction = total, "the end"
+        self.finish()
+
+    def step(self, instruction: Instruction) -> None:
+        match instruction:
+            case Load(name, address):
+                self.load(self.tensor(name), address)
+            case Alloc(name, address, over, by):
+                self.alloc(self.tensor(name), address, None if over is None else self.tensor(over), by)
+            case Scratch(name, address):
+                self.take_scratch(name, address)
+            case Run(name, streaming):
+                self.run(name, streaming)
+            case Store(name):
+                self.store(self.tensor(name))
+            case Free(name):
+                self.free(self.tensor(name))
+
+    def load(self, t: int, address: int) -> None:
+        if t not in self.dram:
+            self.refuse("load-no-dram-copy", f"{self.name(t)} has no copy in DRAM")
+        start, end = self.reserve(t, address)
+        self.arena.write(start, self.dram[t], self.claim(t))
+        self.count("compulsory" if self.first_fetch(t) else "reload", end - start)
+
+    def alloc(self, t: int, address: int, over: int | None, by: int) -> None:
+        if self.network.tensors[t].kind == "input" or self.written(t):
+            self.refuse("already-produced", f"{self.name(t)} was produced before")
+        if over is None:
+            self.reserve(t, address)
+            return
+        if over not in self.address:
+            self.refuse("not-resident", f"{self.name(over)} is not resident")
+        if self.address[over] - address * self.slots.scale != by * self.slots.scale:
+            self.refuse(
+                "overlap-distance", f"{self.name(over)} does not lie {by} bytes above address {address}"
+            )
+        self.reserve(t, address, keep=over)
+        self.over[t] = over
+
+    def take_scratch(self, name: str, address: int) -> None:
+        size = self.scratch_size(name)
+        if name in self.scratch:
+            self.refuse("scratch-twice", f"the scratch of {name} is reserved already")
+        start, end = self.range(address, size, f"the scratch of {name}")
+        self.arena.reserve(start, end, Claim(f"the scratch of {name}", self.index))
+        self.scratch[name] = (start, end)
+
+    def store(self, t: int) -> None:
+        self.expect_whole(t, "stored")
+        self.copy_out(t, self.arena.read(self.address[t], self.address[t] + self.slots.slot[t]))
+
+    def free(self, t: int) -> None:
+        self.expect_whole(t, "freed")
+        self.give_back(t)
+
+    def give_back(self, t: int) -> None:
+        start = self.address.pop(t)
+        self.arena.release(start, start + self.slots.slot[t], self.owner(t))
+
+    def run(self, name: str, streaming: Sequence[tuple[str, int]]) -> None:
+        operators = self.operators(name)
+        for op in operators:
+            if op.id in self.ran:
+                self.refuse("already-run", f"{op.name} ran before")
+        if self.scratch_size(name) and name not in self.scratch:
+            self.refuse("no-scratch", f"{name} has no scratch")
+        if name in self.scratch:
+            self.expect_owner(*self.scratch[name], f"the scratch of {name}", f"used by {name}")
+        streamed = self.stream_in(name, operators, streaming)
+        inner = self.inner_addresses(name, operators) if name in self.groups else {}
+        for t, address in inner.items():
+            self.reserve(t, address)
+        for op in operators:
+            self.run_operator(op, streamed)
+        for t in inner:
+            self.free(t)
+        for t, value in streamed.items():
+            if value is not None and self.network.producer[t] in {op.id for op in operators}:
+                self.copy_out(t, self.through_scratch(name, self.to_slot(t, value)))
+        if name in self.scratch:
+            start, end = self.scratch.pop(name)
+            self.arena.release(start, end, f"the scratch of {name}")
+
+    def run_operator(self, op: Operator, streamed: dict[int, Array | None]) -> None:
+        """One operator: inputs out of the bytes, outputs into them, every one compared."""
+        at = f"{op.name} ({self.where()})"
+        inputs = {t: self.operand(t, op, at, streamed) for t in op.inputs}
+        for t in op.outputs:
+            root = self.network.root[t]
+            if root in streamed:
+                continue
+            if root not in self.address:
+                self.refuse("output-not-reserved", f"{self.name(t)}, written by {op.name}, has no range")
+            also = (self.owner(self.over[root]),) if root in self.over else ()
+            self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *also)
+        results = self.kernel(op, inputs)
+        self.ran.add(op.id)
+        for t in op.outputs:
+            self.comparison.same(t, results[t], f"written by {at}")
+            root = self.network.root[t]
+            if root in streamed:
+                streamed[root] = results[t]
+                continue
+            start, end = self.slot(root)
+            if root in self.over:
+                # Read for the last time: it gives back what the output leaves of it.
+                self.give_back(self.over.pop(root))
+                self.arena.reserve(start, end, self.claim(root))
+            data = np.ascontiguousarray(results[t]).reshape(-1).view(np.uint8)
+            self.arena.write(start + self.slots.offset[t], data, self.claim(root))
+
+    def operand(self, t: int, op: Operator, at: str, streamed: Mapping[int, Array | None]) -> Array:
+        root = self.network.root[t]
+        if root in streamed:
+            value = streamed[root]
+            if value is None:
+                self.refuse("input-not-produced", f"{self.name(t)}, read by {op.name}, was never written")
+            found = self.value(t, self.to_slot(root, value))
+        else:
+            self.expect_whole(root, f"read by {at}", "input-")
+            found = self.value(t, self.arena.read(*self.slot(root)))
+        self.comparison.same(t, found, f"read by {at}")
+        return found
+
+    def finish(self) -> None:
+        missing = [op.name for op in self.network.operators if op.id not in self.ran]
+        if missing:
+            self.refuse("operator-not-run", f"{missing[0]} never ran ({len(missing)} operators in all)")
+        for t in self.address:
+            self.expect_owner(*self.slot(t), self.owner(t), "left resident")
+        for t in self.network.outputs:
+            root = self.network.root[t]
+            if root not in self.dram:
+                self.refuse("output-not-stored", f"output {self.name(t)} has no copy in DRAM")
+            self.comparison.same(t, self.value(t, self.dram[root]), "read from DRAM at the end")
+
+    # -- groups and streaming ------------------------------------------------------------------------------
+
+    def stream_in(
+        self, name: str, operators: Sequence[Operator], streaming: Sequence[tuple[str, int]]
+    ) -> dict[int, Array | None]:
+        """The streamed operands: values of those that are read, None for those still to be written."""
+        written = {t for op in operators for t in op.outputs}
+        streamed: dict[int, Array | None] = {}
+        for tensor, crossing in streaming:
+            t = self.tensor(tensor)
+            size = self.network.tensors[t].bytes
+            if crossing != size:
+                raise InputError(
+                    f"streams {crossing:,} bytes of {tensor}, which has {size:,}: execution streams whole"
+                    " tensors only",
+                    item=f"operator {name}",
+                )
+            if t in written:
+                if t in self.address:
+                    self.refuse("streaming-reserved", f"{tensor} is streamed and has a range")
+                streamed[t] = None
+                continue
+            if not any(self.network.reads[op.id] >> t & 1 for op in operators):
+                self.refuse("streaming-operand", f"{tensor} is no operand of {name}")
+            if t not in self.dram:
+                self.refuse("streaming-no-dram-copy", f"{tensor} has no copy in DRAM")
+            data = self.through_scratch(name, self.dram[t])
+            self.count("compulsory" if self.first_fetch(t) else "reload", len(data))
+            streamed[t] = self.value(t, data)
+        return streamed
+
+    def through_scratch(self, name: str, data: Bytes) -> Bytes:
+        """The bytes after passing through the scratch piece by piece; as they are when there is none."""
+        if name not in self.scratch:
+            return data
+        start, end = self.scratch[name]
+        passed = np.empty_like(data)
+        for at in range(0, len(data), end - start):
+            piece = data[at : at + end - start]
+            self.arena.write(start, piece, Claim(f"the scratch of {name}", self.index))
+            passed[at : at + len(piece)] = self.arena.bytes[start : start + len(piece)]
+        return passed
+
+    def inner_addresses(self, name: str, operators: Sequence[Operator]) -> dict[int, int]:
+        """Where, one after another in the group's scratch, the tensors lie that live nowhere else."""
+        members = mask(op.id for op in operators)
+        start, end = (x // self.slots.scale for x in self.scratch.get(name, (0, 0)))
+        placed: dict[int, int] = {}
+        for op in operators:
+            for t in (self.network.root[t] for t in op.outputs):
+                readers = self.network.readers[t]
+                if t in placed or not readers or readers & ~members or self.network.output_roots >> t & 1:
+                    continue
+                placed[t] = start
+                start += self.plan.chip.round_up(self.network.tensors[t].bytes)
+        if placed and start > end:
+            raise InputError(
+                "its inner tensors do not fit its scratch whole: a group cannot be executed in tiles yet",
+                item=f"group {name}",
+            )
+        return placed
+
+    # -- bytes ---------------------------------------------------------------------------------------------
+
+    def range(self, address: int, size: int, what: str) -> tuple[int, int]:
+        """Planned bytes as a range of the arena."""
+        if address < 0 or address + size > self.plan.budget:
+            self.refuse(
+                "outside-budget",
+                f"{what} at {address:,} with {size:,} bytes leaves the budget of {self.plan.budget:,}",
+            )
+        return address * self.slots.scale, (address + size) * self.slots.scale
+
+    def reserve(self, t: int, address: int, *, keep: int | None = None) -> tuple[int, int]:
+        """Make a tensor resident; the bytes of `keep` that its range shares stay as they are."""
+        if self.network.root[t] != t:
+            self.refuse("names-view", f"{self.name(t)} is a view of {self.name(self.network.root[t])}")
+        if t in self.address:
+            self.refuse("already-resident", f"{self.name(t)} is resident already")
+        start, end = self.range(address, self.network.tensors[t].bytes, self.name(t))
+        for a, b, claim in self.arena.pieces(start, end):
+            if keep is None or claim is None or claim.owner != self.owner(keep):
+                self.arena.reserve(a, b, self.claim(t))
+        self.address[t] = start
+        return start, end
+
+    def copy_out(self, t: int, data: Bytes) -> None:
+        first = t not in self.dram and self.network.output_roots >> t & 1
+        self.dram[t] = data
+        self.count("compulsory" if first else "spill", len(data))
+
+    def count(self, kind: str, size: int) -> None:
+        self.moved[kind] += size
+
+    def bytes_moved(self) -> BytesMoved:
+        """What the copies moved, at the plan's sizes: every copy was a whole slot, so nothing is left
+        over."""
+        return BytesMoved(**{kind: size // self.slots.scale for kind, size in self.moved.items()})
+
+    def value(self, t: int, root_bytes: Bytes) -> Array:
+        """A tensor's value in the bytes of its root's slot."""
+        begin = self.slots.offset[t]
+        data = root_bytes[begin : begin + self.slots.data[t]]
+        return np.ascontiguousarray(data).view(self.slots.dtype[t]).reshape(self.slots.shape[t])
+
+    def to_slot(self, t: int, value: Array) -> Bytes:
+        """A value as the bytes of its slot, poison behind it."""
+        slot = np.full(self.slots.slot[t], POISON, np.uint8)
+        slot[: self.slots.data[t]] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return slot
+
+    def slot(self, t: int) -> tuple[int, int]:
+        return self.address[t], self.address[t] + self.slots.slot[t]
+
+    # -- what must hold ------------------------------------------------------------------------------------
+
+    def expect_whole(self, t: int, when: str, kind: str = "") -> None:
+        """A root tensor is resident, produced, and every byte of its slot is its own."""
+        if t not in self.address:
+            self.refuse(f"{kind}not-resident", f"{self.name(t)}, {when}, is not resident")
+        if not self.written(t):
+            self.refuse(f"{kind}not-produced", f"{self.name(t)}, {when}, was never written")
+        self.expect_owner(*self.slot(t), self.owner(t), when)
+
+    def expect_owner(self, start: int, end: int, owner: str, when: str, *also: str) -> None:
+        piece = self.arena.intruder(start, end, owner, *also)
+        if piece is None:
+            return
+        a, b, claim = piece
+        by = (
+            "were given back"
+            if claim is None
+            else f"were taken by {claim.owner} (instruction {claim.instruction})"
+        )
+        scale = self.slots.scale
+        raise Mismatch(
+            f"{owner}, {when if self.where() in when else f'{when} ({self.where()})'}: its bytes"
+            f" [{a // scale:,}, {b // scale:,}) {by}"
+        )
+
+    def written(self, t: int) -> bool:
+        """Every operator that writes the tensor has run."""
+        writers = [op.id for op in self.network.operators if self.network.writes[op.id] >> t & 1]
+        return all(v in self.ran for v in writers) and (
+            bool(writers) or self.network.tensors[t].kind == "input"
+        )
+
+    def first_fetch(self, t: int) -> bool:
+        """True once for each graph input."""
+        first = self.network.tensors[t].kind == "input" and t not in self.fetched
+        self.fetched.add(t)
+        return first
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def tensor(self, name: str) -> int:
+        if name not in self.network.tensor_id:
+            self.refuse("unknown-tensor", f"there is no tensor {name}")
+        return self.network.tensor_id[name]
+
+    def operators(self, name: str) -> list[Operator]:
+        members = self.groups[name].operators if name in self.groups else (name,)
+        for member in members:
+            if member not in self.network.operator_id:
+                self.refuse("unknown-operator", f"there is no operator {member}")
+        ids = {self.network.operator_id[member] for member in members}
+        return [self.network.operators[v] for v in self.network.order if v in ids]
+
+    def scratch_size(self, name: str) -> int:
+        return self.groups[name].scratch_bytes if name in self.groups else self.operators(name)[0].workspace
+
+    def name(self, t: int) -> str:
+        return self.network.tensors[t].name
+
+    def owner(self, t: int) -> str:
+        return f"tensor {self.name(t)}"
+
+    def claim(self, t: int) -> Claim:
+        return Claim(self.owner(t), self.index)
+
+    def where(self) -> str:
+        return f"instruction {self.index}: {self.instruction}"
+
+    def refuse(self, rule: str, reason: str) -> NoReturn:
+        raise IllegalPlan(rule, reason, index=self.index, instruction=self.instruction)
+
+    def _extent(self) -> int:
+        """One past the highest byte that the program reserves."""
+        extent = 1
+        for instruction in self.plan.program:
+            match instruction:
+                case Load(name, address) | Alloc(name, address, _, _):
+                    t = self.network.tensor_id.get(name)
+                    size = 0 if t is None else self.network.tensors[t].bytes
+                case Scratch(name, address):
+                    known = name in self.groups or name in self.network.operator_id
+                    size = self.scratch_size(name) if known else 0
+                case _:
+                    continue
+            extent = max(extent, address + self.plan.chip.round_up(size))
+        return extent

@@ -1,0 +1,69 @@
+"""What an execution found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onchip.units import format_bytes
+
+__all__ = ["BytesMoved", "RunReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class BytesMoved:
+    """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes."""
+
+    compulsory: int
+    reload: int
+    spill: int
+
+    @property
+    def traffic(self) -> int:
+        """What the plan calls `traffic_bytes`."""
+        return self.reload + self.spill
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One plan, executed, with every tensor compared as it was written and as it was read.
+
+    A difference raises `Mismatch`, so a report is good news: `bit_exact` is False only when a tolerance
+    allowed `max_difference` (largest absolute difference from unoptimised onnxruntime in any tensor).
+    `optimised_difference` is the largest difference of a network output from optimised onnxruntime, relative
+    to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
+    divided by it again. `digests` holds a hash of every tensor compared, by name.
+    """
+
+    network: str
+    operators: int
+    tensors: int
+    comparisons: int
+    bit_exact: bool
+    max_difference: float
+    optimised_difference: float
+    scale: int
+    budget_bytes: int
+    arena_bytes: int
+    moved: BytesMoved
+    seed: int
+    input_seed: int
+    seconds: float
+    notes: tuple[str, ...]
+    digests: Mapping[str, str]
+
+    def lines(self) -> list[str]:
+        """The report for people, a fact a line."""
+        verdict = (
+            "bit for bit as in unoptimised onnxruntime"
+            if self.bit_exact
+            else f"within {self.max_difference:.3g} of unoptimised onnxruntime"
+        )
+        rows = [
+            f"{self.network}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
+            f"optimised onnxruntime: outputs within {self.optimised_difference:.2g} of it, relative",
+            f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
+            f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}: as planned",
+            f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
+        ]
+        return [*rows, *self.notes, f"{self.seconds:.1f} s"]

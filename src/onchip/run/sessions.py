@@ -1,0 +1,188 @@
+"""onnxruntime sessions: the whole network, or the nodes behind one operator, with the same settings.
+
+Large constants are not copied into sessions. The unoptimised ones take them as graph inputs, which share the
+one array there is; only the optimised session, the second opinion, has them as initializers, because its
+rewrites need that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.errors import MissingExtra, ModelError
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Signature", "Subgraphs", "runtime"]
+
+Array = np.ndarray[Any, Any]
+
+Signature = Mapping[str, tuple[int, tuple[int, ...]]]
+"""Values by name, with (ONNX element type, shape)."""
+
+_INLINE_BYTES = 1 << 14
+"""Constants up to this size are stored in the session's model: shapes and axes must be constant there."""
+
+_RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+
+
+def runtime() -> Any:
+    """onnxruntime, or `MissingExtra`."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise MissingExtra("run", "onnxruntime") from None
+    return onnxruntime
+
+
+class Subgraphs:
+    """Runs any part of a model between given values.
+
+    `constants` hold every initializer's data, and override the nodes that would compute them.
+    """
+
+    def __init__(self, model: onnx.ModelProto, constants: Mapping[str, Array]) -> None:
+        self.model, self.constants = model, constants
+        self._runtime = runtime()
+        self._nodes = list(model.graph.node)
+        self._producer = {name: i for i, node in enumerate(self._nodes) for name in node.output if name}
+        self._reads = [list(dict.fromkeys(_reads(node))) for node in self._nodes]
+
+    def run(
+        self,
+        given: Mapping[str, Array],
+        signature: Signature,
+        wanted: Sequence[str],
+        what: str,
+        *,
+        optimise: bool = False,
+    ) -> list[Array]:
+        """The values `wanted`, computed from nothing but `given` and constants.
+
+        `signature` covers both. `what` names the part in errors. Raises `ModelError` when a value needs
+        something that is not given, draws random numbers, or onnxruntime refuses it.
+        """
+        nodes, constants = self._closure(given, wanted, what)
+        try:
+            session, fed = self._session(given, signature, wanted, nodes, constants, optimise)
+            feeds = {**given, **{name: self.constants[name] for name in fed}}
+            results: list[Array] = session.run(list(wanted), feeds)
+        except MemoryError:
+            raise ModelError("does not fit in this machine's memory", item=what) from None
+        except Exception as problem:  # onnxruntime's errors have no common class
+            lines = str(problem).strip().splitlines() or [type(problem).__name__]
+            raise ModelError(f"onnxruntime cannot run it ({lines[0]})", item=what) from None
+        return results
+
+    def _closure(
+        self, given: Mapping[str, Array], wanted: Sequence[str], what: str
+    ) -> tuple[list[int], list[str]]:
+        """The nodes between, in order, and the constants that they read."""
+        nodes: set[int] = set()
+        constants: dict[str, None] = {}
+        stack, seen = list(wanted), set(given)
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self.constants:
+                constants[name] = None
+                continue
+            i = self._producer.get(name)
+            if i is None:
+                raise ModelError(f"needs {name}, which is not among its operands", item=what)
+            node = self._nodes[i]
+            if node.op_type in _RANDOM or self._trains(node):
+                raise ModelError(
+                    f"{node.op_type} draws random numbers: there is no one result to compare with", item=what
+                )
+            if i not in nodes:
+                nodes.add(i)
+                stack.extend(self._reads[i])
+        return sorted(nodes), list(constants)
+
+    def _trains(self, node: onnx.NodeProto) -> bool:
+        """A dropout whose training switch is there and not known to be off."""
+        if node.op_type != "Dropout" or len(node.input) < 3 or not node.input[2]:
+            return False
+        switch = self.constants.get(node.input[2])
+        return switch is None or bool(switch.any())
+
+    def _session(
+        self,
+        given: Mapping[str, Array],
+        signature: Signature,
+        wanted: Sequence[str],
+        nodes: list[int],
+        constants: list[str],
+        optimise: bool,
+    ) -> tuple[Any, list[str]]:
+        """A session over these nodes, and which constants have to be fed to it."""
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+
+        model = onnx.ModelProto(ir_version=max(self.model.ir_version, 4), functions=self.model.functions)
+        model.opset_import.extend(self.model.opset_import)
+        graph = model.graph
+        graph.name = "part"
+        graph.node.extend(self._nodes[i] for i in nodes)
+        for name in given:
+            graph.input.append(helper.make_tensor_value_info(name, *signature[name]))
+        for name in wanted:
+            graph.output.append(helper.make_tensor_value_info(name, *signature[name]))
+        large = []
+        for name in constants:
+            array = self.constants[name]
+            if array.nbytes <= _INLINE_BYTES:
+                graph.initializer.append(numpy_helper.from_array(array, name))
+                continue
+            large.append(name)
+            element = helper.np_dtype_to_tensor_dtype(array.dtype)
+            if optimise:
+                tensor = TensorProto(name=name, dims=array.shape, data_type=element)
+                tensor.data_location = TensorProto.EXTERNAL
+                tensor.external_data.add(key="location", value="memory")
+                graph.initializer.append(tensor)
+            else:
+                graph.input.append(helper.make_tensor_value_info(name, element, array.shape))
+        options = self._runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = THREADS
+        levels = self._runtime.GraphOptimizationLevel
+        if optimise:
+            options.graph_optimization_level = levels.ORT_ENABLE_ALL
+            values = [self._runtime.OrtValue.ortvalue_from_numpy(self.constants[name]) for name in large]
+            options.add_external_initializers(large, values)
+        else:
+            options.graph_optimization_level = levels.ORT_DISABLE_ALL
+            # Packed weights round differently, and only a constant weight is packed.
+            options.add_session_config_entry("session.disable_prepacking", "1")
+            # One run each: planning and pooling memory for a second one costs more than it saves.
+            options.enable_mem_pattern = False
+            options.enable_cpu_mem_arena = False
+        session = self._runtime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        return session, [] if optimise else large
+
+
+THREADS = 1
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Every value a node reads, those that the graphs in its attributes capture included."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
+            inner = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+            for child in graph.node:
+                yield from (name for name in _reads(child) if name not in inner)
+                inner.update(child.output)
+            yield from (o.name for o in graph.output if o.name not in inner)

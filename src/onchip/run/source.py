@@ -1,0 +1,46 @@
+"""The model behind a plan: read again, and refused unless it is the one that was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+from onchip.errors import InputError, UsageError
+from onchip.network import Network
+from onchip.plan import Plan
+from onchip.readers.source import Executable, ReadOptions, Source
+
+__all__ = ["source_of"]
+
+
+def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
+    """The original nodes of the plan's network, from `source` or from where the plan says it was read.
+
+    Raises `InputError` when the model differs from the planned one, `UsageError` when there is nothing to
+    execute.
+    """
+    if not isinstance(source, Source):
+        if source is None and not plan.network.source:
+            raise UsageError("the plan names no model to execute", where=plan.network.name)
+        from onchip.readers import load
+
+        source = load(source or plan.network.source, read_options(plan))
+    where = source.network.source or source.network.name
+    if source.executable is None:
+        raise UsageError("describes sizes only: there is nothing to execute", where=where)
+    changed = plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256
+    if changed or _structure(plan.network) != _structure(source.network):
+        raise InputError("the model changed since it was planned", where=where)
+    return source.executable
+
+
+def read_options(plan: Plan) -> ReadOptions:
+    """How the plan's model was read: what its options record."""
+    given: Mapping[str, object] = {"granularity": plan.network.granularity, **plan.options}
+    return ReadOptions(**{f.name: given[f.name] for f in fields(ReadOptions) if f.name in given})  # type: ignore[arg-type]
+
+
+def _structure(network: Network) -> str:
+    """The fingerprint without workspaces, which hold the weights in a plan made with resident ones."""
+    return replace(network, operators=tuple(replace(op, workspace=0) for op in network.operators)).fingerprint
