@@ -1,0 +1,244 @@
+"""What a timeline means: why each tensor had to leave, what the status claims, which budgets matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onchip.network import bits
+from onchip.plan import Plan
+from onchip.report.timeline import Step, Timeline
+from onchip.report.wording import exact, short_size, visible
+
+__all__ = [
+    "Absence",
+    "Budgets",
+    "absence_reason",
+    "absences",
+    "budgets",
+    "cost_of_dram",
+    "largest",
+    "peak_sentence",
+    "status_sentence",
+    "status_words",
+    "step_label",
+    "step_range",
+    "title",
+    "zero_traffic_sentence",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A tensor's time out of the scratchpad between two stays, and why.
+
+    It is out for steps [`left`, `back`). `crowded` is the first of them at which it would not have fitted
+    beside what was live, `live_bytes` what that was; None when it would have fitted by size everywhere, so
+    that only the addresses made it move. `written` is 0 when DRAM had a copy already, or when the store
+    was compulsory.
+    """
+
+    tensor: int
+    name: str
+    bytes: int
+    left: int
+    back: int
+    crowded: int | None
+    live_bytes: int
+    written: int
+    reloaded: int
+
+    @property
+    def cost(self) -> int:
+        """Bytes that crossed to DRAM for it."""
+        return self.written + self.reloaded
+
+
+def absences(timeline: Timeline) -> tuple[Absence, ...]:
+    """Every absence, in the order in which the tensors leave.
+
+    A tensor that leaves and comes back within one step was relocated: `left == back`.
+    """
+    plan = timeline.plan
+    occupancy = [s.occupancy_bytes for s in timeline.steps]
+    streamed = _streamed_reads(timeline)
+    found = []
+    for tensor, stays in timeline.stays.items():
+        size = plan.network.tensors[tensor].bytes
+        output = bool(plan.network.output_roots >> tensor & 1)
+        for i, stay in enumerate(stays):
+            if stay.departure not in ("spill", "evict"):
+                continue
+            if i + 1 < len(stays):
+                back, reloaded = stays[i + 1].start, size
+            else:
+                later = [(s, n) for s, n in streamed.get(tensor, ()) if s >= stay.end]
+                back = max((s for s, _ in later), default=len(occupancy) - 1)
+                reloaded = sum(n for _, n in later)
+            room = stay.size
+            crowd = next((s for s in range(stay.end, back) if occupancy[s] + room > plan.budget), None)
+            busiest = crowd if crowd is not None else stay.end
+            written = size if stay.departure == "spill" and not output else 0
+            live = occupancy[min(busiest, len(occupancy) - 1)]
+            found.append(Absence(tensor, stay.name, size, stay.end, back, crowd, live, written, reloaded))
+    return tuple(sorted(found, key=lambda a: (a.left, a.back, a.name)))
+
+
+def _streamed_reads(timeline: Timeline) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for step in timeline.steps:
+        for tensor, n in step.streamed:
+            if tensor in step.inputs:
+                found.setdefault(tensor, []).append((step.index, n))
+    return found
+
+
+def title(plan: Plan) -> str:
+    """`nasnetalarge on generic`."""
+    return f"{plan.network.name} on {plan.chip.name}"
+
+
+def gap_percent(plan: Plan) -> float | None:
+    """How far the traffic may lie above the least possible, in percent; None without a bound above 0."""
+    r = plan.result
+    if r.traffic_bytes <= r.lower_bound_bytes:
+        return 0.0
+    return 100 * (r.traffic_bytes / r.lower_bound_bytes - 1) if r.lower_bound_bytes > 0 else None
+
+
+def status_words(plan: Plan) -> str:
+    """`optimal`, or `feasible, at most 3.2 % above the bound`."""
+    if plan.result.status == "optimal":
+        return "optimal"
+    gap = gap_percent(plan)
+    if gap is None:
+        return "feasible, no bound above 0 known"
+    return f"feasible, at most {gap:.2g} % above the bound"
+
+
+def status_sentence(plan: Plan, traffic: int) -> str:
+    """What the status claims, in a plain sentence."""
+    room = f"{plan.budget:,} bytes of scratchpad"
+    if plan.result.status == "optimal":
+        if traffic == 0:
+            return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
+        return (
+            f"Proven optimal: within {room} no plan crosses to DRAM with fewer than {exact(traffic)}"
+            " beyond what is compulsory."
+        )
+    bound = plan.result.lower_bound_bytes
+    return (
+        f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory;"
+        f" no plan can do with fewer than {exact(bound)}."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The budgets that a network has by itself, in bytes; None where not known.
+
+    `mr` is the least any plan needs (the largest single operator with its operands and workspace), `mp` the
+    least peak over all orders, below which some traffic is unavoidable.
+    """
+
+    mr: int | None
+    mp: int | None
+    zero_traffic: int | None
+
+
+def budgets(plan: Plan) -> Budgets:
+    """What the planner recorded, and MR from the network itself where that says it."""
+
+    def recorded(key: str) -> int | None:
+        value = plan.options.get(key)
+        return value if type(value) is int else None
+
+    mr = recorded("mr_bytes")
+    plain = not plan.groups and not any(getattr(i, "over", None) for i in plan.program)
+    if mr is None and plain:
+        net, up = plan.network, plan.chip.round_up
+        mr = max(
+            (
+                sum(up(net.tensors[t].bytes) for t in bits(net.reads[op.id] | net.writes[op.id]))
+                + up(op.workspace)
+                for op in net.operators
+            ),
+            default=0,
+        )
+    return Budgets(mr, recorded("mp_bytes"), recorded("zero_traffic_bytes"))
+
+
+def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
+    """The smallest budget known to need no traffic, or the best that can be said of it."""
+    known = budgets(plan)
+    if known.zero_traffic is not None:
+        return f"Smallest budget with zero traffic: {exact(known.zero_traffic)}."
+    clean = timeline.traffic.spill + timeline.traffic.reload == 0
+    if clean and known.mp == timeline.extent_bytes:
+        return (
+            f"Smallest budget with zero traffic: {exact(timeline.extent_bytes)} (this plan reaches"
+            " the least peak of any order)."
+        )
+    parts = []
+    if known.mp is not None:
+        parts.append(f"at least {exact(known.mp)}, the least peak of any order (MP)")
+    if clean:
+        parts.append(f"at most {exact(timeline.extent_bytes)}, which this plan uses")
+    elif plan.result.status == "optimal":
+        parts.append(f"more than this one, {exact(plan.budget)}")
+    if not parts:
+        return "The smallest budget with zero traffic is not known."
+    return f"Smallest budget with zero traffic: {'; '.join(parts)}."
+
+
+def absence_reason(timeline: Timeline, absence: Absence) -> str:
+    """Why a tensor was out, in a few words without its name."""
+    if absence.crowded is None:
+        if absence.left == absence.back:
+            return "moved to other addresses to make one free range"
+        return "fits by size; no free range of addresses long enough"
+    free = timeline.plan.budget - absence.live_bytes
+    return f"{short_size(absence.live_bytes)} live, {short_size(free)} left"
+
+
+def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
+    """Time and energy of all DRAM bytes, for chips that state bandwidth or energy: (what, value)."""
+    rows = []
+    total = timeline.traffic.total
+    bandwidth = plan.options.get("dram_bytes_per_second")
+    if isinstance(bandwidth, int | float) and not isinstance(bandwidth, bool) and bandwidth > 0:
+        rows.append(("time on the DRAM bus", f"{total / bandwidth * 1e3:,.3g} ms"))
+    energy = plan.options.get("dram_picojoules_per_byte")
+    if isinstance(energy, int | float) and not isinstance(energy, bool) and energy > 0:
+        rows.append(("energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))
+    return tuple(rows)
+
+
+def largest(timeline: Timeline, count: int) -> Sequence[tuple[int, int, int, int]]:
+    """The largest tensors that ever lie in the scratchpad: (tensor, bytes, steps resident, stays)."""
+    net = timeline.plan.network
+    rows = [
+        (t, net.tensors[t].bytes, sum(r.end - r.start for r in stays), len(stays))
+        for t, stays in timeline.stays.items()
+    ]
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:count]
+
+
+def step_label(step: Step) -> str:
+    """An operator's name, or what the nameless last step is."""
+    return step.name if step.operators else "(after the last operator)"
+
+
+def step_range(left: int, back: int) -> str:
+    """Steps [left, back) as people count them, from 1: `12` or `12-40`."""
+    return f"{left + 1}" if back <= left + 1 else f"{left + 1}-{back}"
+
+
+def peak_sentence(timeline: Timeline) -> str:
+    """When the scratchpad is fullest, and with how much."""
+    if not timeline.steps:
+        return "No operator runs."
+    step = timeline.steps[timeline.peak_step]
+    count = sum(1 for s in timeline.steps if s.operators)
+    at = f"step {step.index + 1:,} of {count:,}, {visible(step.name)}" if step.operators else step_label(step)
+    return f"{exact(timeline.peak_bytes)} are live at {at}{f' ({visible(step.type)})' if step.type else ''}."

@@ -1,0 +1,263 @@
+"""The plan as one HTML file that needs nothing else: no network, no other file, no later version of us.
+
+The page's own script and style are the only ones its content security policy lets run, by their hashes.
+Names reach the page escaped by the template, or as JSON that the script writes with textContent only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib import metadata, resources
+from typing import Any
+
+from onchip.network import bits
+from onchip.plan import Plan
+from onchip.report import findings
+from onchip.report.timeline import Timeline, timeline
+from onchip.report.wording import short_size, visible
+
+__all__ = ["html"]
+
+_SCRIPTS = ("model.js", "draw.js", "detail.js", "input.js")
+_MOST_ROWS = 200
+
+
+def html(plan: Plan) -> str:
+    """The report of a plan as one self-contained HTML page.
+
+    Raises `IllegalPlan` for a program that cannot be followed at all.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    line = timeline(plan)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.DictLoader({})
+    )
+    environment.globals["link"] = _link
+    style = _asset("page.css")
+    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
+    return environment.from_string(_asset("page.html.j2")).render(
+        **_words(plan, line),
+        data=Markup(_embedded(_data(plan, line))),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        version=_version(),
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources.files("onchip.report") / "assets" / name).read_text("utf-8")
+
+
+def _hash(content: str) -> str:
+    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _version() -> str:
+    try:
+        return metadata.version("onchip")
+    except metadata.PackageNotFoundError:  # a source tree that was never installed
+        return ""
+
+
+def _embedded(data: Any) -> str:
+    """JSON that can stand inside a script element: no character of it can end the element."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _link(tensor: int | None, name: str) -> Any:
+    from markupsafe import Markup
+
+    if tensor is None:
+        return Markup("<bdi>{}</bdi>").format(name)
+    return Markup('<button type="button" class="link" data-tensor="{}"><bdi>{}</bdi></button>').format(
+        tensor, name
+    )
+
+
+def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
+    """What the script draws; steps and tensors are referred to by index."""
+    net = plan.network
+    made: dict[int, int] = {}
+    read: dict[int, list[int]] = {}
+    for step in line.steps:
+        for op in step.operators:
+            for t in bits(net.writes[op]):
+                made[t] = step.index
+            for t in bits(net.reads[op]):
+                if step.index not in read.setdefault(t, []):
+                    read[t].append(step.index)
+    known = findings.budgets(plan)
+    return {
+        "budget": plan.budget,
+        "extent": line.extent_bytes,
+        "mr": known.mr,
+        "mp": known.mp,
+        "tensors": [
+            [visible(t.name), t.bytes, line.role(t.id), made.get(t.id, -1), read.get(t.id, [])]
+            for t in net.tensors
+        ],
+        "steps": [
+            [
+                visible(s.name),
+                visible(s.type),
+                s.inputs,
+                s.outputs,
+                s.workspace,
+                s.occupancy_bytes,
+                s.traffic.compulsory_in,
+                s.traffic.compulsory_out,
+                s.traffic.spill,
+                s.traffic.reload,
+                s.traffic.weights,
+                s.streamed,
+            ]
+            for s in line.steps
+        ],
+        "residencies": [
+            [
+                -1 if r.tensor is None else r.tensor,
+                r.address,
+                r.size,
+                r.start,
+                r.end,
+                r.arrival,
+                r.departure,
+            ]
+            for r in line.residencies
+        ],
+        "absences": [
+            [
+                a.tensor,
+                a.left,
+                a.back,
+                -1 if a.crowded is None else a.crowded,
+                a.live_bytes,
+                a.written,
+                a.reloaded,
+            ]
+            for a in findings.absences(line)
+        ],
+    }
+
+
+def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
+    """Everything the template says in words, for readers with and without the script."""
+    traffic, absences = line.traffic, findings.absences(line)
+    shown = sorted(sorted(absences, key=lambda a: -a.cost)[:_MOST_ROWS], key=lambda a: a.left)
+    return {
+        "title": visible(findings.title(plan)),
+        "network": visible(plan.network.name),
+        "chip": visible(plan.chip.name),
+        "status": findings.status_words(plan),
+        "status_class": plan.result.status,
+        "sentence": findings.status_sentence(plan, traffic.spill + traffic.reload),
+        "zero_traffic": findings.zero_traffic_sentence(plan, line),
+        "figures": _figures(plan, line),
+        "facts": _facts(plan),
+        "peak": _peak_rows(line),
+        "peak_sentence": findings.peak_sentence(line),
+        "largest": [
+            {
+                "tensor": tensor,
+                "name": visible(plan.network.tensors[tensor].name),
+                "producer": _producer(plan, tensor),
+                "bytes": size,
+                "steps": steps,
+                "stays": stays,
+            }
+            for tensor, size, steps, stays in findings.largest(line, 25)
+        ],
+        "absences": [
+            {
+                "tensor": a.tensor,
+                "name": visible(a.name),
+                "bytes": a.bytes,
+                "out": findings.step_range(a.left, a.back),
+                "step": a.crowded,
+                "by": ""
+                if a.crowded is None
+                else f"{a.crowded + 1} {visible(findings.step_label(line.steps[a.crowded]))}",
+                "why": findings.absence_reason(line, a),
+                "written": a.written,
+                "reloaded": a.reloaded,
+            }
+            for a in shown
+        ],
+        "absences_sentence": _absences_sentence(absences, len(shown)),
+    }
+
+
+def _absences_sentence(absences: tuple[findings.Absence, ...], shown: int) -> str:
+    written, reloaded = sum(a.written for a in absences), sum(a.reloaded for a in absences)
+    tensors = len({a.tensor for a in absences})
+    text = (
+        f"{tensors:,} {'tensor' if tensors == 1 else 'tensors'} out {len(absences):,}"
+        f" {'time' if len(absences) == 1 else 'times'}: {short_size(written)} written,"
+        f" {short_size(reloaded)} read back. Room is needed by the first operator that the tensor would"
+        " not have fitted beside."
+    )
+    return text if shown == len(absences) else f"{text} The {shown} costliest are listed."
+
+
+def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
+    """The header's figures: (name, short form, exact bytes, note)."""
+    t = line.traffic
+    share = f"{100 * line.peak_bytes / plan.budget:.1f} % of the budget" if plan.budget else ""
+
+    def row(name: str, n: int, note: str = "") -> tuple[str, str, str, str]:
+        return name, short_size(n), f"{n:,} B", note
+
+    rows = [
+        row("Budget", plan.budget),
+        row("Peak live bytes", line.peak_bytes, share),
+        row("Highest address", line.extent_bytes),
+        row("Spilled", t.spill),
+        row("Reloaded", t.reload),
+        row("Compulsory", t.compulsory, "inputs in, outputs out"),
+        row("Weights", t.weights),
+        row("All DRAM bytes", t.total),
+    ]
+    return rows + [(what, value, "", "") for what, value in findings.cost_of_dram(plan, line)]
+
+
+def _facts(plan: Plan) -> list[tuple[str, str]]:
+    """The footer: where the network came from and how the plan was made."""
+    net = plan.network
+    facts = [("network from", visible(net.source)), ("sha256", net.sha256[:16])] if net.source else []
+    facts += [("granularity", visible(net.granularity)), ("element", visible(net.element))]
+    facts += [
+        (visible(str(k)).replace("_", " "), visible(str(v)))
+        for k, v in plan.options.items()
+        if v is not None and k not in ("granularity", "element")
+    ]
+    facts.append(("planned in", f"{plan.result.seconds:.3g} s"))
+    return [(key, value) for key, value in facts if value]
+
+
+def _peak_rows(line: Timeline) -> list[dict[str, Any]]:
+    total = sum(n for _, _, n in line.peak_live) or 1
+    ids = line.plan.network.tensor_id
+    return [
+        {
+            "tensor": None if role == "scratch" else ids[name],
+            "name": visible(name),
+            "role": role,
+            "bytes": n,
+            "share": f"{100 * n / total:.1f} %",
+        }
+        for name, role, n in line.peak_live[:_MOST_ROWS]
+    ]
+
+
+def _producer(plan: Plan, tensor: int) -> str:
+    op = plan.network.producer[tensor]
+    return "network input" if op is None else visible(plan.network.operators[op].name)

@@ -1,0 +1,143 @@
+"""The plan on a terminal: status, DRAM bytes, the peak, the spills. Nothing depends on colour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from onchip.plan import Plan
+from onchip.report import findings
+from onchip.report.timeline import Timeline, timeline
+from onchip.report.wording import exact, short_size, shorten, visible
+
+__all__ = ["Summary", "summary"]
+
+_MOST_SPILLS = 12
+_MOST_LIVE = 8
+
+
+def summary(plan: Plan) -> Summary:
+    """A rich renderable: print it with `rich.print`, from 80 columns up.
+
+    Raises `IllegalPlan` for a program that cannot be followed at all.
+    """
+    return Summary(plan, timeline(plan))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A plan's summary, laid out for the width it is printed at."""
+
+    plan: Plan
+    timeline: Timeline
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        yield self.headline()
+        yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
+        for heading, body in (
+            ("DRAM traffic", self.dram()),
+            (self.peak_heading(width), self.peak(width)),
+            *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),
+        ):
+            yield Text()
+            yield Text(heading, style="bold")
+            yield Padding(body, (0, 0, 0, 2))
+        yield Text()
+        yield Text(findings.zero_traffic_sentence(self.plan, self.timeline))
+
+    @property
+    def traffic(self) -> int:
+        return self.timeline.traffic.spill + self.timeline.traffic.reload
+
+    @property
+    def absences(self) -> tuple[findings.Absence, ...]:
+        return findings.absences(self.timeline)
+
+    def headline(self) -> Text:
+        line = Text(visible(findings.title(self.plan)), style="bold")
+        line.append(f", {exact(self.plan.budget)}: ", style="not bold")
+        line.append(findings.status_words(self.plan))
+        return line
+
+    def name(self, name: str, width: int, share: float) -> Text:
+        return Text(shorten(visible(name), max(12, int(width * share))))
+
+    def dram(self) -> RenderableType:
+        t = self.timeline.traffic
+        table = _table(("bytes", True), ("", True), ("share", True), ("what", False))
+        total = t.total or 1
+        rows = [
+            (t.compulsory, "compulsory: network inputs in and outputs out, once"),
+            (t.spill, "spill: written to make room"),
+            (t.reload, "reload: read back"),
+            (t.weights, "weights: fetched by the operators"),
+        ]
+        for n, what in rows:
+            table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", what)
+        table.add_section()
+        table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes")
+        for what, value in findings.cost_of_dram(self.plan, self.timeline):
+            table.add_row(value, "", "", what)
+        return table
+
+    def peak_heading(self, width: int) -> str:
+        line, steps = self.timeline, self.timeline.steps
+        if not steps:
+            return "Peak: no operator runs"
+        step = steps[line.peak_step]
+        name = shorten(visible(findings.step_label(step)), max(12, width - 60))
+        count = sum(1 for s in steps if s.operators)
+        where = f"step {step.index + 1} of {count}, {name}" if step.operators else name
+        return f"Peak {exact(line.peak_bytes)} at {where}"
+
+    def peak(self, width: int) -> RenderableType:
+        table = _table(("bytes", True), ("", True), ("share", True), ("role", False), ("tensor", False))
+        live = self.timeline.peak_live
+        total = sum(n for _, _, n in live) or 1
+        for name, role, n in live[:_MOST_LIVE]:
+            table.add_row(
+                f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", role, self.name(name, width, 0.45)
+            )
+        rest = live[_MOST_LIVE:]
+        if rest:
+            n = sum(r[2] for r in rest)
+            table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", "", f"{len(rest)} more")
+        return table
+
+    def spills(self, width: int) -> RenderableType:
+        """The costliest absences, in order of time."""
+        line, found = self.timeline, self.absences
+        shown = sorted(sorted(found, key=lambda a: -a.cost)[:_MOST_SPILLS], key=lambda a: a.left)
+        wide = width >= 110
+        columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
+        table = _table(*columns, *((("why", False),) if wide else ()))
+        for a in shown:
+            if a.crowded is not None:
+                by = f"{a.crowded + 1} {visible(findings.step_label(line.steps[a.crowded]))}"
+            else:
+                by = "none (moved)" if a.back == a.left else "none (no free range)"
+            row: list[RenderableType] = [
+                self.name(a.name, width, 0.22),
+                f"{a.bytes:,}",
+                findings.step_range(a.left, a.back),
+                self.name(by, width, 0.26),
+            ]
+            table.add_row(*row, *((findings.absence_reason(line, a),) if wide else ()))
+        rest = len(found) - len(shown)
+        if rest:
+            cost = sum(a.cost for a in found) - sum(a.cost for a in shown)
+            table.add_row(f"{rest} more", f"{cost:,}", *[""] * (len(table.columns) - 2))
+        return table
+
+
+def _table(*columns: tuple[str, bool]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, number in columns:
+        # A number is never cut: only the columns of words may give way.
+        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
+    return table

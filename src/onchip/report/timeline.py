@@ -1,0 +1,354 @@
+"""What a plan's program does over time: who lies where, how full the scratchpad is, what crosses to DRAM.
+
+A *step* is one `run` and everything since the run before it, so that making room for an operator belongs to
+that operator's step. What follows the last run is one more step, without an operator. The figures are found
+by this pass alone: neither a planner's nor the checker's arithmetic is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from onchip.errors import IllegalPlan
+from onchip.network import Network, Operator, bits
+from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Store
+from onchip.plan.text import instruction_text
+
+__all__ = ["Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
+
+Role = Literal["input", "activation", "output", "scratch"]
+Arrival = Literal["load", "reload", "alloc", "scratch"]
+Departure = Literal["dead", "spill", "evict", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that cross to and from DRAM, by kind; `compulsory` is split by direction."""
+
+    compulsory_in: int = 0
+    compulsory_out: int = 0
+    spill: int = 0
+    reload: int = 0
+    weights: int = 0
+
+    @property
+    def compulsory(self) -> int:
+        """First loads of graph inputs and first stores of graph outputs."""
+        return self.compulsory_in + self.compulsory_out
+
+    @property
+    def total(self) -> int:
+        """Every byte that crosses."""
+        return self.compulsory + self.spill + self.reload + self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run with what made room for it.
+
+    `occupancy_bytes` is the most that was live at any instruction of the step; `streamed` the operands that
+    passed through scratch, as (tensor, bytes). `operators` is empty for what follows the last run.
+    """
+
+    index: int
+    name: str
+    type: str
+    operators: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    workspace: int
+    occupancy_bytes: int
+    traffic: Traffic
+    streamed: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """One stay in the scratchpad: bytes [address, address + size) over steps [start, end).
+
+    `tensor` is None for an operator's scratch, whose `operator` is its step's; sizes are rounded up to the
+    chip's alignment. A tensor that left `spill` was stored first (at a cost); one that left `evict` already
+    had a copy in DRAM.
+    """
+
+    tensor: int | None
+    name: str
+    role: Role
+    address: int
+    size: int
+    start: int
+    end: int
+    arrival: Arrival
+    departure: Departure
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A plan's program over time."""
+
+    plan: Plan
+    steps: tuple[Step, ...]
+    residencies: tuple[Residency, ...]
+    peak_step: int
+    peak_live: tuple[tuple[str, Role, int], ...]
+    """What is live at the fullest instruction: (tensor or operator, role, bytes), largest first."""
+
+    @cached_property
+    def peak_bytes(self) -> int:
+        """Most live bytes at any instruction."""
+        return self.steps[self.peak_step].occupancy_bytes if self.steps else 0
+
+    @cached_property
+    def extent_bytes(self) -> int:
+        """One past the highest byte reserved."""
+        return max((r.address + r.size for r in self.residencies), default=0)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """All bytes that cross to DRAM."""
+        rows = [s.traffic for s in self.steps]
+        return Traffic(
+            sum(t.compulsory_in for t in rows),
+            sum(t.compulsory_out for t in rows),
+            sum(t.spill for t in rows),
+            sum(t.reload for t in rows),
+            sum(t.weights for t in rows),
+        )
+
+    def role(self, tensor: int) -> Role:
+        """What a tensor is to the network; an input that is also an output counts as an output."""
+        return role_of(self.plan.network, tensor)
+
+    @cached_property
+    def stays(self) -> dict[int, tuple[Residency, ...]]:
+        """Each tensor's residencies in order."""
+        found: dict[int, list[Residency]] = {}
+        for r in self.residencies:
+            if r.tensor is not None:
+                found.setdefault(r.tensor, []).append(r)
+        return {t: tuple(rows) for t, rows in found.items()}
+
+
+def role_of(network: Network, tensor: int) -> Role:
+    """What a tensor is to the network."""
+    if network.output_roots >> tensor & 1:
+        return "output"
+    return "input" if network.input_roots >> tensor & 1 else "activation"
+
+
+def timeline(plan: Plan) -> Timeline:
+    """The plan's program over time.
+
+    Raises `IllegalPlan` for a program that cannot be followed at all (an unknown name, a tensor freed that
+    is not there); whether a program is legal is for the checker to say.
+    """
+    walk = _Walk(plan)
+    for index, instruction in enumerate(plan.program):
+        try:
+            walk.follow(instruction)
+        except KeyError as missing:
+            raise IllegalPlan(
+                "timeline",
+                f"cannot be followed: {missing.args[0]!r} is unknown or not resident here",
+                index=index,
+                instruction=instruction_text(instruction),
+            ) from None
+    return walk.finish()
+
+
+@dataclass(slots=True)
+class _Open:
+    residency: Residency
+    partner: str | None = None
+    """The tensor this one overlaps, while both are there."""
+    shared: int = 0
+
+
+class _Walk:
+    def __init__(self, plan: Plan) -> None:
+        net = plan.network
+        self.plan, self.net = plan, net
+        self.groups = {g.name: g for g in plan.groups}
+        self.open: dict[str, _Open] = {}
+        self.scratch: dict[str, Residency] = {}
+        self.closed: list[Residency] = []
+        self.steps: list[Step] = []
+        self.live = 0
+        self.copied = net.input_roots  # tensors with a DRAM copy
+        self.crossed = 0  # graph inputs whose compulsory load has happened
+        self.ran = 0
+        self.peak = (-1, 0)
+        self.peak_live: tuple[tuple[str, Role, int], ...] = ()
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        self.occupancy = 0
+        self.rises = False
+        self.bytes = dict.fromkeys(("compulsory_in", "compulsory_out", "spill", "reload", "weights"), 0)
+
+    def follow(self, instruction: object) -> None:
+        match instruction:
+            case Load(name, address):
+                tensor = self.net.tensor_id[name]
+                first = self.bring_in(tensor, self.net.tensors[tensor].bytes)
+                self.reserve(name, address, "load" if first else "reload")
+            case Alloc(name, address, over, _):
+                self.reserve(name, address, "alloc", over)
+            case Scratch(name, address):
+                self.reserve_scratch(name, address)
+            case Run(name, streaming):
+                self.run(name, streaming)
+            case Store(name):
+                self.send_out(self.net.tensor_id[name], self.net.tensors[self.net.tensor_id[name]].bytes)
+            case Free(name):
+                self.free(name)
+
+    # -- bytes that cross ----------------------------------------------------------------------------------
+
+    def bring_in(self, tensor: int, n: int) -> bool:
+        """Count `n` bytes of a tensor coming from DRAM; whether this was its compulsory load."""
+        size, bit = self.net.tensors[tensor].bytes, 1 << tensor
+        first = bool(self.net.input_roots & bit) and not self.crossed & bit and n >= size
+        if first:
+            self.crossed |= bit
+            self.bytes["compulsory_in"] += size
+        self.bytes["reload"] += n - size if first else n
+        return first
+
+    def send_out(self, tensor: int, n: int) -> None:
+        """Count `n` bytes of a tensor going to DRAM."""
+        size, bit = self.net.tensors[tensor].bytes, 1 << tensor
+        first = bool(self.net.output_roots & bit) and not self.copied & bit and n >= size
+        self.copied |= bit
+        if first:
+            self.bytes["compulsory_out"] += size
+        self.bytes["spill"] += n - size if first else n
+
+    # -- ranges -----------------------------------------------------------------------------------------
+
+    def reserve(self, name: str, address: int, arrival: Arrival, over: str | None = None) -> None:
+        tensor = self.net.tensor_id[name]
+        size = self.plan.chip.round_up(self.net.tensors[tensor].bytes)
+        entry = _Open(
+            Residency(
+                tensor, name, role_of(self.net, tensor), address, size, len(self.steps), 0, arrival, "kept"
+            )
+        )
+        if over is not None:
+            other = self.open[over]
+            low = max(address, other.residency.address)
+            high = min(address + size, other.residency.address + other.residency.size)
+            entry.shared = other.shared = max(0, high - low)
+            entry.partner, other.partner = over, name
+        self.open[name] = entry
+        self.rise(size - entry.shared)
+
+    def reserve_scratch(self, name: str, address: int) -> None:
+        size = self.plan.chip.round_up(self.workspace(name))
+        here = len(self.steps)
+        self.scratch[name] = Residency(
+            None, name, "scratch", address, size, here, here + 1, "scratch", "dead"
+        )
+        self.rise(size)
+
+    def rise(self, n: int) -> None:
+        self.live += n
+        self.rises = True
+        self.mark()
+
+    def mark(self) -> None:
+        self.occupancy = max(self.occupancy, self.live)
+        if self.live > self.peak[0]:
+            self.peak = (self.live, len(self.steps))
+            rows = [e.residency for e in self.open.values()] + list(self.scratch.values())
+            self.peak_live = tuple(
+                sorted(((r.name, r.role, r.size) for r in rows), key=lambda row: (-row[2], row[0]))
+            )
+
+    def free(self, name: str) -> None:
+        entry = self.open.pop(name)
+        if entry.partner in self.open:
+            self.open[entry.partner].partner = None
+            self.open[entry.partner].shared = 0
+        tensor = self.net.tensor_id[name]
+        self.live -= entry.residency.size - entry.shared
+        needed = self.net.readers[tensor] & ~self.ran
+        departure: Departure = "dead"
+        if needed:
+            departure = "evict" if entry.residency.arrival != "alloc" else "spill"
+        self.closed.append(replace(entry.residency, end=len(self.steps), departure=departure))
+
+    # -- runs -------------------------------------------------------------------------------------------
+
+    def workspace(self, name: str) -> int:
+        group = self.groups.get(name)
+        return group.scratch_bytes if group else self.net.operators[self.net.operator_id[name]].workspace
+
+    def run(self, name: str, streaming: Iterable[tuple[str, int]]) -> None:
+        net, group = self.net, self.groups.get(name)
+        ids = tuple(net.operator_id[n] for n in group.operators) if group else (net.operator_id[name],)
+        operators = [net.operators[i] for i in ids]
+        self.mark()
+        streamed = []
+        for tensor_name, n in streaming:
+            tensor = net.tensor_id[tensor_name]
+            streamed.append((tensor, n))
+            if any(net.writes[i] >> tensor & 1 for i in ids):
+                self.send_out(tensor, n)
+            else:
+                self.bring_in(tensor, n)
+        self.bytes["weights"] += _weights(operators, group)
+        written = self.union(net.writes[i] for i in ids)
+        read = self.union(net.reads[i] for i in ids)
+        for i in ids:
+            self.ran |= 1 << i
+        inner = written & read if group else 0
+        type_ = operators[0].type if not group else f"group of {len(ids)}"
+        self.end_step(
+            Step(
+                len(self.steps),
+                name,
+                type_,
+                ids,
+                tuple(bits(read & ~inner)),
+                tuple(bits(written & ~inner)),
+                self.workspace(name),
+                self.occupancy,
+                Traffic(),
+                tuple(streamed),
+            )
+        )
+        if name in self.scratch:
+            scratch = self.scratch.pop(name)
+            self.live -= scratch.size
+            self.closed.append(replace(scratch, end=len(self.steps)))
+
+    @staticmethod
+    def union(sets: Iterable[int]) -> int:
+        result = 0
+        for s in sets:
+            result |= s
+        return result
+
+    def end_step(self, step: Step) -> None:
+        self.steps.append(replace(step, traffic=Traffic(**self.bytes)))
+        self.begin_step()
+
+    def finish(self) -> Timeline:
+        if self.rises or any(self.bytes.values()):
+            self.end_step(
+                Step(len(self.steps), "", "", (), (), (), 0, max(self.occupancy, self.live), Traffic())
+            )
+        end = len(self.steps)
+        kept = [replace(e.residency, end=end) for e in self.open.values()]
+        rows = [*self.closed, *kept, *self.scratch.values()]
+        rows.sort(key=lambda r: (r.start, r.address, r.name))
+        return Timeline(self.plan, tuple(self.steps), tuple(rows), self.peak[1], self.peak_live)
+
+
+def _weights(operators: list[Operator], group: Group | None) -> int:
+    times = dict(group.refills) if group else {}
+    return sum(op.weight_bytes * times.get(op.name, 1) for op in operators)

@@ -1,0 +1,42 @@
+"""Names and sizes for people. Names come from files: what could mislead an eye is shown as an escape."""
+
+from __future__ import annotations
+
+__all__ = ["exact", "short_size", "shorten", "visible"]
+
+_LONGEST = 240
+
+
+def visible(name: str) -> str:
+    """A name with control, bidirectional, surrogate and other invisible characters as escapes.
+
+    Beyond 240 characters its middle is left out.
+    """
+    name = shorten(name, _LONGEST)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def shorten(text: str, width: int) -> str:
+    """At most `width` characters: the middle gives way, since both ends tell names apart."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 3
+    return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
+
+
+def short_size(n: int) -> str:
+    """Three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
+    if n < 1024:
+        return f"{n} B"
+    value, unit = n / 1024, "KiB"
+    for bigger in ("MiB", "GiB", "TiB"):
+        if value < 1023.5:
+            break
+        value, unit = value / 1024, bigger
+    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {unit}"
+
+
+def exact(n: int) -> str:
+    """Every byte, and the short form once that helps: `2,496,960 B (2.38 MiB)`."""
+    return f"{n:,} B" if n < 10_240 else f"{n:,} B ({short_size(n)})"
