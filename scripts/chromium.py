@@ -11,6 +11,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,16 +23,29 @@ FLAGS = (
     " --disable-component-update --disable-sync --hide-scrollbars --remote-debugging-pipe"
 )
 
+# Chromium reads commands from descriptor 3 and answers on 4; pipes get whatever numbers are free.
+_ON_3_AND_4 = """
+import fcntl, os, sys
+commands, answers = (fcntl.fcntl(int(n), fcntl.F_DUPFD, 10) for n in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 def find_chromium() -> str | None:
     """The browser's path, or None when none is installed."""
-    return next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
+    return next(
+        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+    )
 
 
 class Chromium:
     """One page in a headless browser, as a context manager. `events` keeps what the page reported."""
 
-    def __init__(self, width: int = 1400, height: int = 1000, *, dark: bool = False, scale: float = 1) -> None:
+    def __init__(
+        self, width: int = 1400, height: int = 1000, *, dark: bool = False, scale: float = 1
+    ) -> None:
         self.size, self.dark, self.scale = (width, height), dark, scale
         self.events: list[dict[str, Any]] = []
 
@@ -41,10 +55,9 @@ class Chromium:
             raise FileNotFoundError("chromium is not installed (Debian: apt-get install chromium)")
         self.folder = tempfile.TemporaryDirectory(prefix="onchip-chromium-", ignore_cleanup_errors=True)
         (child_in, self.out), (self.incoming, child_out) = os.pipe(), os.pipe()
-        # Chromium reads commands from descriptor 3 and answers on 4.
-        command = f'exec "$0" {FLAGS} --user-data-dir="$1" about:blank 3<&{child_in} 4>&{child_out}'
+        arguments = [program, *FLAGS.split(), f"--user-data-dir={self.folder.name}", "about:blank"]
         self.process = subprocess.Popen(
-            ["/bin/sh", "-c", command, program, self.folder.name],
+            [sys.executable, "-c", _ON_3_AND_4, str(child_in), str(child_out), *arguments],
             pass_fds=(child_in, child_out),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -53,6 +66,14 @@ class Chromium:
         os.close(child_in)
         os.close(child_out)
         self.buffer, self.number, self.session = b"", 0, ""
+        try:
+            self._prepare()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _prepare(self) -> None:
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -67,7 +88,6 @@ class Chromium:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -107,9 +127,7 @@ class Chromium:
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page; promises are awaited."""
-        answer = self.send(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -145,7 +163,11 @@ class Chromium:
 
     def screenshot(self, path: Path, *, clip: tuple[float, float, float, float] | None = None) -> None:
         """The window as PNG, or the part (x, y, width, height) of it."""
-        area = {} if clip is None else {"clip": dict(zip(("x", "y", "width", "height"), clip), scale=1)}
+        area = (
+            {}
+            if clip is None
+            else {"clip": dict(zip(("x", "y", "width", "height"), clip, strict=True), scale=1)}
+        )
         shot = self.send("Page.captureScreenshot", format="png", **area)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))

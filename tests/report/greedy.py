@@ -5,10 +5,11 @@ It is no part of onchip; it makes legal programs with spills, reloads and reloca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from onchip.check import certify
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, PlanChip, Result, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 
 
 def minimum_room(net: Network, round_up: Callable[[int], int] = lambda n: n) -> int:
@@ -20,8 +21,14 @@ def minimum_room(net: Network, round_up: Callable[[int], int] = lambda n: n) -> 
     )
 
 
-def greedy(net: Network, budget: int | None = None, *, alignment: int = 1) -> Plan:
-    """A legal plan, with the figures left at zero."""
+def greedy(
+    net: Network,
+    budget: int | None = None,
+    *,
+    alignment: int = 1,
+    options: Mapping[str, str | int | float | bool | None] | None = None,
+) -> Plan:
+    """A legal plan; without a budget at MR."""
     chip = PlanChip("generic", alignment)
     size = [chip.round_up(t.bytes) for t in net.tensors]
     budget = minimum_room(net, chip.round_up) if budget is None else budget
@@ -85,4 +92,6 @@ def greedy(net: Network, budget: int | None = None, *, alignment: int = 1) -> Pl
         for t in list(at):
             if next_use(t, step + 1) == 1 << 60:
                 leave(t, step + 1)
-    return Plan(net, chip, budget, tuple(program), Result("feasible", *([0] * 9), 0.0), options={})
+    return certify(
+        net, chip, budget, program, status="feasible", lower_bound_bytes=0, seconds=0.0, options=options
+    )

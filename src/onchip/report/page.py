@@ -11,13 +11,16 @@ import hashlib
 import json
 from functools import cache
 from importlib import metadata, resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
 from onchip.report import findings
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import short_size, visible
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = ["html"]
 
@@ -30,17 +33,12 @@ def html(plan: Plan) -> str:
 
     Raises `IllegalPlan` for a program that cannot be followed at all.
     """
-    import jinja2
     from markupsafe import Markup
 
     line = timeline(plan)
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.DictLoader({})
-    )
-    environment.globals["link"] = _link
     style = _asset("page.css")
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
-    return environment.from_string(_asset("page.html.j2")).render(
+    return _template().render(
         **_words(plan, line),
         data=Markup(_embedded(_data(plan, line))),
         style=Markup(style),
@@ -49,6 +47,15 @@ def html(plan: Plan) -> str:
         script_hash=_hash(script),
         version=_version(),
     )
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals["link"] = _link
+    return environment.from_string(_asset("page.html.j2"))
 
 
 @cache
@@ -107,8 +114,9 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
         ],
         "steps": [
             [
-                visible(s.name),
-                visible(s.type),
+                visible(findings.step_label(s)),
+                visible(s.type) if s.type else "",
+                len(s.operators),
                 s.inputs,
                 s.outputs,
                 s.workspace,

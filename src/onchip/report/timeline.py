@@ -159,20 +159,14 @@ def timeline(plan: Plan) -> Timeline:
     return walk.finish()
 
 
-@dataclass(slots=True)
-class _Open:
-    residency: Residency
-    partner: str | None = None
-    """The tensor this one overlaps, while both are there."""
-    shared: int = 0
-
-
 class _Walk:
     def __init__(self, plan: Plan) -> None:
         net = plan.network
         self.plan, self.net = plan, net
         self.groups = {g.name: g for g in plan.groups}
-        self.open: dict[str, _Open] = {}
+        self.open: dict[str, Residency] = {}
+        # tensor reserved over another -> (that one, bytes they share), until the run that ends the other
+        self.over: dict[str, tuple[str, int]] = {}
         self.scratch: dict[str, Residency] = {}
         self.closed: list[Residency] = []
         self.steps: list[Step] = []
@@ -232,22 +226,20 @@ class _Walk:
     def reserve(self, name: str, address: int, arrival: Arrival, over: str | None = None) -> None:
         tensor = self.net.tensor_id[name]
         size = self.plan.chip.round_up(self.net.tensors[tensor].bytes)
-        entry = _Open(
-            Residency(
-                tensor, name, role_of(self.net, tensor), address, size, len(self.steps), 0, arrival, "kept"
-            )
-        )
+        here, role = len(self.steps), role_of(self.net, tensor)
+        shared = 0
         if over is not None:
             other = self.open[over]
-            low = max(address, other.residency.address)
-            high = min(address + size, other.residency.address + other.residency.size)
-            entry.shared = other.shared = max(0, high - low)
-            entry.partner, other.partner = over, name
-        self.open[name] = entry
-        self.rise(size - entry.shared)
+            low, high = max(address, other.address), min(address + size, other.address + other.size)
+            shared = max(0, high - low)
+            self.over[name] = over, shared
+        self.open[name] = Residency(tensor, name, role, address, size, here, 0, arrival, "kept")
+        self.rise(size - shared)
 
     def reserve_scratch(self, name: str, address: int) -> None:
         size = self.plan.chip.round_up(self.workspace(name))
+        if not size:
+            return
         here = len(self.steps)
         self.scratch[name] = Residency(
             None, name, "scratch", address, size, here, here + 1, "scratch", "dead"
@@ -263,23 +255,26 @@ class _Walk:
         self.occupancy = max(self.occupancy, self.live)
         if self.live > self.peak[0]:
             self.peak = (self.live, len(self.steps))
-            rows = [e.residency for e in self.open.values()] + list(self.scratch.values())
+            rows = [*self.open.values(), *self.scratch.values()]
             self.peak_live = tuple(
                 sorted(((r.name, r.role, r.size) for r in rows), key=lambda row: (-row[2], row[0]))
             )
 
     def free(self, name: str) -> None:
-        entry = self.open.pop(name)
-        if entry.partner in self.open:
-            self.open[entry.partner].partner = None
-            self.open[entry.partner].shared = 0
-        tensor = self.net.tensor_id[name]
-        self.live -= entry.residency.size - entry.shared
-        needed = self.net.readers[tensor] & ~self.ran
+        stay = self.open.pop(name)
+        self.live -= stay.size
+        needed = stay.tensor is not None and self.net.readers[stay.tensor] & ~self.ran
         departure: Departure = "dead"
         if needed:
-            departure = "evict" if entry.residency.arrival != "alloc" else "spill"
-        self.closed.append(replace(entry.residency, end=len(self.steps), departure=departure))
+            departure = "evict" if stay.arrival != "alloc" else "spill"
+        self.closed.append(replace(stay, end=len(self.steps), departure=departure))
+
+    def end_overlapped(self, name: str) -> None:
+        """The run that wrote `name` over another tensor ends that one."""
+        other, shared = self.over.pop(name)
+        stay = self.open.pop(other)
+        self.live -= stay.size - shared
+        self.closed.append(replace(stay, end=len(self.steps), departure="dead"))
 
     # -- runs -------------------------------------------------------------------------------------------
 
@@ -305,7 +300,10 @@ class _Walk:
         read = self.union(net.reads[i] for i in ids)
         for i in ids:
             self.ran |= 1 << i
-        inner = written & read if group else 0
+        inside = self.union(1 << i for i in ids)
+        inner = self.union(
+            1 << t for t in bits(written & read & ~net.output_roots) if not net.readers[t] & ~inside
+        )
         type_ = operators[0].type if not group else f"group of {len(ids)}"
         self.end_step(
             Step(
@@ -313,7 +311,7 @@ class _Walk:
                 name,
                 type_,
                 ids,
-                tuple(bits(read & ~inner)),
+                tuple(bits(read & ~written)),
                 tuple(bits(written & ~inner)),
                 self.workspace(name),
                 self.occupancy,
@@ -321,6 +319,9 @@ class _Walk:
                 tuple(streamed),
             )
         )
+        for t in bits(written):
+            if net.tensors[t].name in self.over:
+                self.end_overlapped(net.tensors[t].name)
         if name in self.scratch:
             scratch = self.scratch.pop(name)
             self.live -= scratch.size
@@ -343,7 +344,7 @@ class _Walk:
                 Step(len(self.steps), "", "", (), (), (), 0, max(self.occupancy, self.live), Traffic())
             )
         end = len(self.steps)
-        kept = [replace(e.residency, end=end) for e in self.open.values()]
+        kept = [replace(stay, end=end) for stay in self.open.values()]
         rows = [*self.closed, *kept, *self.scratch.values()]
         rows.sort(key=lambda r: (r.start, r.address, r.name))
         return Timeline(self.plan, tuple(self.steps), tuple(rows), self.peak[1], self.peak_live)

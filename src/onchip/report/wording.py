@@ -10,8 +10,10 @@ _LONGEST = 240
 def visible(name: str) -> str:
     """A name with control, bidirectional, surrogate and other invisible characters as escapes.
 
-    Beyond 240 characters its middle is left out.
+    Beyond 240 characters its middle is left out; an empty one is called so.
     """
+    if not name:
+        return "(unnamed)"
     name = shorten(name, _LONGEST)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 

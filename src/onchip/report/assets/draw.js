@@ -32,7 +32,9 @@ function readTheme() {
 
 function layOut() {
   const width = canvas.clientWidth, wide = width > 900;
-  const plot = Math.min(Math.max(300, steps.length * 44), Math.max(420, window.innerHeight - 210));
+  // Tall enough to use the window, short enough that the whole map and its legend are in it at once.
+  const top = canvas.getBoundingClientRect().top + window.scrollY;
+  const plot = Math.min(Math.max(300, steps.length * 44), Math.max(420, window.innerHeight - Math.min(top, 330) - TOP - 62));
   const height = TOP + plot + BOTTOM, ratio = window.devicePixelRatio || 1;
   canvas.style.height = height + "px";
   canvas.width = Math.round(width * ratio);
@@ -211,7 +213,7 @@ function drawSteps() {
   const narrow = place.labels.w < 80;
   for (let s = Math.max(0, Math.floor(state.from)); s < Math.min(steps.length, Math.ceil(state.to)); s++) {
     const y = toY(s + 0.5);
-    if ((s + 1) % every && !(s === 0 && every * row > 20 && every > 1)) continue;
+    if ((s + 1) % every && !(s === 0 && (every - 1) * row >= 17)) continue;
     if (y < TOP + 4 || y > TOP + place.plot - 4) continue;
     pen.strokeStyle = ink.line;
     pen.lineWidth = 1;
@@ -330,7 +332,7 @@ function byteAxis(x, w, most, room) {
     line(Math.round(px) + 0.5, TOP - 5, Math.round(px) + 0.5, TOP);
     pen.fillStyle = ink.quiet;
     pen.textAlign = "center";
-    pen.fillText(text, Math.min(Math.max(px, x + (at ? half : 3)), x + w - half + 8), TOP - 9);
+    pen.fillText(text, Math.min(Math.max(px, x + (at ? half : 3)), x + w - half - 5), TOP - 9);
   }
 }
 

@@ -182,7 +182,7 @@ function search() {
     hits.push({ box: t.stays[0], step: t.stays[0].start, whole: t.name.toLowerCase() === text });
   });
   steps.forEach((t, s) => {
-    if (!t.name || !t.name.toLowerCase().includes(text)) return;
+    if (!t.operators || !t.name.toLowerCase().includes(text)) return;
     inSteps++;
     hits.push({ box: null, step: s, whole: t.name.toLowerCase() === text });
   });

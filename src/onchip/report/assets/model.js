@@ -1,7 +1,7 @@
 // The plan as the page holds it. Every name reaches the page through textContent or fillText only.
 const plan = JSON.parse(document.getElementById("plan").textContent);
-const steps = plan.steps.map(([name, type, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed]) =>
-  ({ name, type, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed }));
+const steps = plan.steps.map(([name, type, operators, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed]) =>
+  ({ name, type, operators, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed }));
 const tensors = plan.tensors.map(([name, bytes, role, producer, readers]) => ({ name, bytes, role, producer, readers, stays: [], away: [] }));
 const boxes = plan.residencies.map(([tensor, address, size, start, end, arrival, departure], id) =>
   ({ id, tensor, address, size, start, end, arrival, departure }));
@@ -24,6 +24,6 @@ function short(n) {
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + " " + unit;
 }
 const exact = (n) => (n < 10240 ? count(n) + " B" : count(n) + " B (" + short(n) + ")");
-const stepLabel = (s) => (steps[s].name === "" ? "(after the last operator)" : steps[s].name);
+const stepLabel = (s) => steps[s].name;
 const stepName = (s) => "step " + (s + 1) + ", " + stepLabel(s);
 const span = (from, to) => (to - from <= 1 ? "step " + (from + 1) : "steps " + (from + 1) + " to " + to);

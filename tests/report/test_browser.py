@@ -1,0 +1,140 @@
+"""The page in a real browser: opened from disk, it asks for nothing, logs nothing and answers the mouse."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from greedy import greedy
+from test_page import chain
+
+from onchip.network import Network, OperatorSpec
+from onchip.report import html
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from chromium import Chromium, find_chromium
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_chromium() is None, reason="no chromium is installed"),
+]
+
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with Chromium() as opened:
+        yield opened
+
+
+def shown(browser: Chromium, network: Network, folder: Path) -> None:
+    path = folder / "report.html"
+    path.write_text(html(greedy(network)), "utf-8")
+    browser.events.clear()
+    browser.open(path)
+
+
+def tip(browser: Chromium) -> str:
+    return str(
+        browser.evaluate(
+            "document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText"
+        )
+    )
+
+
+def inside(browser: Chromium, across: float, down: float) -> tuple[float, float]:
+    """A point of the window by its share of the canvas."""
+    box = browser.evaluate(
+        "(({x, y, width, height}) => [x, y, width, height])("
+        "document.getElementById('canvas').getBoundingClientRect())"
+    )
+    return box[0] + box[2] * across, box[1] + 62 + (box[3] - 70) * down
+
+
+def complaints(browser: Chromium) -> list[object]:
+    kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+    return [e["params"] for e in browser.events if e.get("method") in kinds]
+
+
+def requests(browser: Chromium) -> list[str]:
+    return [
+        e["params"]["request"]["url"]
+        for e in browser.events
+        if e.get("method") == "Network.requestWillBeSent"
+    ]
+
+
+def test_it_draws_asks_for_nothing_and_logs_nothing(browser: Chromium, tmp_path: Path) -> None:
+    shown(browser, chain(1000), tmp_path)
+    assert [url for url in requests(browser) if not url.endswith("/report.html")] == []
+    assert complaints(browser) == []
+    painted = browser.evaluate(
+        "(() => { const c = document.getElementById('canvas'), seen = new Set();"
+        " const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " for (let i = 0; i < p.length; i += 4) seen.add(p[i] << 16 | p[i + 1] << 8 | p[i + 2]);"
+        " return seen.size; })()"
+    )
+    assert painted > 12  # a blank canvas has one colour, an empty map three or four
+
+
+def test_hovering_names_the_tensor_and_the_operator_and_clicking_pins(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    shown(browser, chain(5), tmp_path)
+    browser.point(*inside(browser, 0.25, 0.02))
+    assert "layer/t" in tip(browser)
+    assert "read by" in tip(browser)
+    browser.point(*inside(browser, 0.05, 0.25))
+    assert "layer/op1" in tip(browser)
+    assert "inputs" in tip(browser)
+    browser.point(*inside(browser, 0.05, 0.25), click=True)
+    browser.point(5, 5)
+    assert "layer/op1" in tip(browser)
+    browser.key("Escape")
+    assert tip(browser) == ""
+
+
+def test_the_keyboard_reaches_every_tensor(browser: Chromium, tmp_path: Path) -> None:
+    shown(browser, chain(5), tmp_path)
+    browser.evaluate("document.getElementById('canvas').focus()")
+    browser.key("Home")
+    assert "layer/op0" in tip(browser)
+    browser.key("ArrowDown")
+    assert "layer/op1" in tip(browser)
+    browser.key("ArrowRight")
+    assert "addresses" in tip(browser)
+    assert browser.evaluate("document.getElementById('spoken').textContent").startswith("layer/t")
+
+
+def test_search_and_tables_lead_to_the_map(browser: Chromium, tmp_path: Path) -> None:
+    shown(browser, chain(200), tmp_path)
+    browser.evaluate(
+        "(() => { const f = document.getElementById('find'); f.value = 'op150';"
+        " f.dispatchEvent(new Event('input'));"
+        " f.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); })()"
+    )
+    browser.settle()
+    assert "1 operator" in browser.evaluate("document.getElementById('found').textContent")
+    assert "layer/op150" in tip(browser)
+    browser.evaluate("document.querySelector('button.link[data-tensor]').click()")
+    browser.settle()
+    assert "layer/t" in tip(browser)
+    assert complaints(browser) == []
+
+
+def test_a_hostile_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None:
+    network = Network.build(
+        HOSTILE, [("x", 90, "input"), (HOSTILE, 90, "activation")],
+        [OperatorSpec(HOSTILE, HOSTILE, ["x"], [HOSTILE])], [HOSTILE], source=HOSTILE,
+    )  # fmt: skip
+    shown(browser, network, tmp_path)
+    browser.point(*inside(browser, 0.25, 0.2))
+    browser.point(*inside(browser, 0.05, 0.2), click=True)
+    assert "<img src=x" in tip(browser)
+    assert browser.evaluate("document.title") != "owned"
+    assert browser.evaluate("document.querySelectorAll('img, script').length") == 2
+    assert complaints(browser) == []
