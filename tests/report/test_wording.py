@@ -3,7 +3,7 @@ from onchip.report.wording import exact, short_size, shorten, visible
 
 def test_what_could_mislead_an_eye_is_an_escape() -> None:
     assert visible("a\nb\x1b\u202e\ud800\0") == r"a\nb\x1b\u202e\ud800\x00"
-    assert visible("é 𝒯 layer/0") == "é 𝒯 layer/0"
+    assert visible("é 中 layer/0") == "é 中 layer/0"
     assert visible("") == "(unnamed)"
     assert len(visible("x" * 10_000)) <= 240
 
