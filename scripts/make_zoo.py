@@ -34,6 +34,8 @@ import zoo_export
 ZOO = Path(__file__).resolve().parents[1] / "src" / "onchip" / "zoo"
 SEED = 0
 TOLERANCE = 1e-3
+OTHER_SIZE = (250, 317)
+"""Height and width of the second comparison, for networks that may be resized: odd on purpose."""
 
 SCHEMAS = """
 nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor
@@ -81,6 +83,9 @@ def make(name: str, entry: dict[str, Any]) -> onnx.ModelProto:
     example = torch.randn(entry["input"])
     model = zoo_export.export(network, example, name, entry["opset"])
     error, spread = compare(model, network, example)
+    if entry["resizable"]:
+        other = torch.randn([*entry["input"][:-2], *OTHER_SIZE])
+        error = max(error, compare(resized(model), network, other)[0])
     bare = zoo_export.strip(model)
     weights = sum(int(np.prod(t.dims)) for t in bare.graph.initializer if zoo_export.is_weight(t))
     print(
@@ -108,6 +113,16 @@ def compare(model: onnx.ModelProto, network: torch.nn.Module, example: torch.Ten
     if not (np.isfinite(expected).all() and spread > 0 and error < TOLERANCE):
         raise SystemExit(f"{model.graph.name}: differs by {error} of the largest output, spread {spread}")
     return error, spread
+
+
+def resized(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same nodes for an input of `OTHER_SIZE`: every other shape follows."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for axis, size in zip((-2, -1), OTHER_SIZE, strict=True):
+        copy.graph.input[0].type.tensor_type.shape.dim[axis].dim_value = size
+    copy.graph.output[0].type.tensor_type.ClearField("shape")
+    return copy
 
 
 def seed_statistics(network: torch.nn.Module) -> None:
