@@ -120,21 +120,32 @@ def differing(source: Source, seed: int = 0) -> list[str]:
 
 
 def loose_nodes(source: Source) -> list[str]:
-    """Nodes of the model that belong to no operator and do not lead to a view or from a constant."""
+    """Nodes that compute from inputs and belong to no operator, though they should.
+
+    They need not where they only say where a view lies, or give another shape to a graph output that is an
+    input or a view.
+    """
     network, executable = source.network, source.executable
     assert executable is not None
     nodes = executable.model.graph.node
     placed = {i for members in executable.nodes for i in members}
-    views = {executable.value[v.tensor] for v in network.views}
+    root = {executable.value[t.id]: network.root[t.id] == t.id for t in network.tensors}
+    inputs = {executable.value[t.id] for t in network.tensors if t.kind == "input"}
+    views = [name for name, whole in root.items() if not whole]
     constant = {t.name for t in executable.model.graph.initializer} | {""}
-    on_the_way: set[str] = set(views)
-    for node in reversed(nodes):
-        if not on_the_way.isdisjoint(node.output):
-            on_the_way.update(node.input[:1])
+    producer = {name: i for i, node in enumerate(nodes) for name in node.output}
+    excused: set[int] = set()
+    for start in [*views, *(o.name for o in executable.model.graph.output)]:
+        chain, name = [], start
+        while name in producer and (name == start or name not in root):
+            chain.append(producer[name])
+            name = nodes[producer[name]].input[0] if nodes[producer[name]].input else ""
+        if start in root or name in inputs or not root.get(name, True):
+            excused.update(chain)
     loose = []
     for i, node in enumerate(nodes):
         if all(name in constant for name in node.input):
             constant.update(node.output)
-        elif i not in placed and on_the_way.isdisjoint(node.output):
+        elif i not in placed and i not in excused:
             loose.append(f"{node.name} ({node.op_type})")
     return loose

@@ -1,8 +1,8 @@
 """How an operator walks over its operands, from the ONNX node: what proofs about overlap and halos need.
 
-Kinds: `conv`, `dw` (depthwise), `pool`, `gap` (global pooling), `fc` (a matrix of parameters) and
-`elementwise`. `input` and `output` are the shapes the node itself sees, NCHW; for `fc` they are (rows,
-features).
+Kinds are those the checker proves things about: `conv`, `depthwise`, `pool` (global pooling has the kernel of
+its input), `fully_connected` (a matrix of parameters; shapes are (rows, features)) and `elementwise` (every
+operand has an element for each one of the output). `input` and `output` are what the node itself sees, NCHW.
 """
 
 from __future__ import annotations
@@ -32,20 +32,18 @@ def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | 
         case "Conv" | "ConvInteger" | "QLinearConv" if len(first) == 4:
             weight = graph.shape[node.inputs[3 if node.op == "QLinearConv" else 1]]
             groups = node.integer("group", 1)
-            kind = "dw" if groups == first[1] and groups > 1 else "conv"
+            kind = "depthwise" if groups == first[1] and groups > 1 else "conv"
             return _windowed(node, kind, first, result, weight[2:], groups)
         case "MaxPool" | "AveragePool" | "LpPool" if len(first) == 4:
             return _windowed(node, "pool", first, result, node.integers("kernel_shape") or (), 1)
         case "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" if len(first) == 4:
-            return Geometry(
-                "gap", input=first, output=result, kernel=first[2:], stride=(1, 1), padding=(0,) * 4
-            )
+            return Geometry("pool", input=first, output=result, kernel=first[2:])
         case "Gemm" if len(first) == 2 and not node.integer("transA", 0):
-            return Geometry("fc", input=first, output=result)
+            return Geometry("fully_connected", input=first, output=result)
         case "MatMul" if len(first) >= 2 and len(result) == len(first):
             rows = math.prod(first[:-1])
             if rows * result[-1] == math.prod(result):
-                return Geometry("fc", input=(rows, first[-1]), output=(rows, result[-1]))
+                return Geometry("fully_connected", input=(rows, first[-1]), output=(rows, result[-1]))
     return None
 
 

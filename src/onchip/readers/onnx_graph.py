@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onchip.errors import ModelError
 from onchip.network import MAX_OPERATORS
@@ -21,7 +21,7 @@ from onchip.readers.external import external_file, is_external
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Graph", "Node", "parse", "shell_of"]
+__all__ = ["Graph", "Node", "one_line", "parse", "shell_of"]
 
 OLDEST_OPSET = 9
 SMALL = 4096
@@ -136,6 +136,7 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
     graph = model.graph
     if not model.HasField("graph") or not (graph.node or graph.output) or not model.opset_import:
         raise ModelError("is no ONNX model: it has no graph or names no operator set", where=where)
+    _check_text(model, where)
     opsets = {_domain(o.domain): int(o.version) for o in model.opset_import}
     _check_opsets(opsets, where)
     if model.functions:
@@ -150,8 +151,10 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
         weights[sparse.values.name] = sparse.values
         shapes[sparse.values.name] = tuple(sparse.dims)
     nodes = _sorted(_records(graph.node), set(weights) | {i.name for i in graph.input}, where)
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = model.ir_version, dict(opsets)
     for node in nodes:
-        _check_node(node, opsets, where)
+        _check_node(node, opsets, context, folder, where)
         if node.op == "Constant" and node.domain == "":
             value = node.attribute("value")
             if value is not None and node.outputs:
@@ -219,6 +222,22 @@ def _records(protos: Iterable[onnx.NodeProto]) -> list[Node]:
     ]
 
 
+def _check_text(model: onnx.ModelProto, where: str) -> None:
+    """Refuse names that are not UTF-8: protobuf hands them out as bytes."""
+    graph = model.graph
+    for name in (
+        *(o.domain for o in model.opset_import),
+        *(i.name for i in (*graph.input, *graph.output, *graph.value_info)),
+        *(d.dim_param for i in graph.input for d in i.type.tensor_type.shape.dim),
+        *(t.name for t in graph.initializer),
+        *(e for t in graph.initializer for x in t.external_data for e in (x.key, x.value)),
+        *(a.name for n in graph.node for a in n.attribute),
+        *(s for n in graph.node for s in (n.name, n.op_type, n.domain, *n.input, *n.output)),
+    ):
+        if not isinstance(name, str):
+            raise ModelError("has a name that is not UTF-8", where=where, item=repr(name)[2:-1])
+
+
 def _check_opsets(opsets: Mapping[str, int], where: str) -> None:
     import onnx
 
@@ -241,7 +260,9 @@ def _known(op: str, version: int, domain: str) -> bool:
     )
 
 
-def _check_node(node: Node, opsets: Mapping[str, int], where: str) -> None:
+def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Path | None, where: str) -> None:
+    import onnx
+
     if node.op in ("If", "Loop", "Scan") or any(a.type in (5, 10) for a in node.proto.attribute):
         raise ModelError("control flow cannot be planned", where=where, item=node.label)
     version = opsets.get(node.domain)
@@ -249,6 +270,18 @@ def _check_node(node: Node, opsets: Mapping[str, int], where: str) -> None:
         operator = f"{node.domain}.{node.op}" if node.domain else node.op
         at = "" if version is None else f" in operator set {version}"
         raise ModelError(f"{operator} is no known operator{at}", where=where, item=node.label)
+    for attribute in node.proto.attribute:
+        for tensor in (attribute.t, *attribute.tensors) if attribute.type in (4, 9) else ():
+            if is_external(tensor):
+                external_file(tensor, folder, where=where)
+    if node.op == "Constant" and node.domain == "":
+        if len(node.outputs) != 1 or len(node.proto.attribute) != 1:
+            raise ModelError("must have one output and one value", where=where, item=node.label)
+        return  # its tensor may have no data, or a great deal
+    try:
+        onnx.checker.check_node(node.proto, context)
+    except Exception as problem:
+        raise ModelError(one_line(problem), where=where, item=node.label) from None
 
 
 def _inline(model: onnx.ModelProto, where: str) -> None:
@@ -256,6 +289,7 @@ def _inline(model: onnx.ModelProto, where: str) -> None:
     import onnx
     from onnx import inliner
 
+    _check_functions(model, where)
     shell = onnx.ModelProto(ir_version=model.ir_version)
     shell.opset_import.extend(model.opset_import)
     shell.functions.extend(model.functions)
@@ -266,13 +300,27 @@ def _inline(model: onnx.ModelProto, where: str) -> None:
     try:
         inlined = inliner.inline_local_functions(shell)
     except Exception as problem:
-        raise ModelError(f"its functions cannot be inlined: {_first_line(problem)}", where=where) from None
+        raise ModelError(f"its functions cannot be inlined: {one_line(problem)}", where=where) from None
     del model.graph.node[:]
     model.graph.node.extend(inlined.graph.node)
     del model.functions[:]
 
 
-def _first_line(problem: Exception) -> str:
+def _check_functions(model: onnx.ModelProto, where: str) -> None:
+    """Refuse functions that call each other in a circle: inlining them would never end."""
+    calls = {
+        (_domain(f.domain), f.name): {(_domain(n.domain), n.op_type) for n in f.node} for f in model.functions
+    }
+    while calls:
+        leaves = [key for key, called in calls.items() if called.isdisjoint(calls)]
+        if not leaves:
+            raise ModelError("calls itself", where=where, item=f"function {next(iter(calls))[1]}")
+        for key in leaves:
+            del calls[key]
+
+
+def one_line(problem: Exception) -> str:
+    """An exception's first line."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from onchip.errors import UsageError
 from onchip.network import Network, OperatorSpec, TensorKind
@@ -14,11 +14,8 @@ from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.onnx_graph import Graph, Node, parse
 from onchip.readers.operators import Draft, Drafts
 from onchip.readers.places import find_places
-from onchip.readers.shapes import infer, node_types, parse_dims
+from onchip.readers.shapes import contradiction, infer, node_types, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["read_onnx"]
 
@@ -82,6 +79,9 @@ def _settle_shapes(graph: Graph, constants: Constants) -> None:
 
 def _check_types(graph: Graph, node: Node, constants: Constants) -> None:
     """Refuse values that are read and are no tensors of known shape and type with at least one element."""
+    mismatch = contradiction(graph, node)
+    if mismatch:
+        raise graph.refuse(mismatch, node.label)
     for value in (*node.inputs, *node.outputs):
         if not value or value not in graph.read or value in constants:
             continue
@@ -100,8 +100,6 @@ def _check_types(graph: Graph, node: Node, constants: Constants) -> None:
             raise graph.refuse(f"the element type of {value} cannot be inferred", node.label)
         if math.prod(graph.shape[value]) == 0:
             raise graph.refuse(f"{value} has zero bytes: its shape is {list(graph.shape[value])}", node.label)
-    if not any(o in graph.read for o in node.outputs):
-        raise graph.refuse("has no output that is read", node.label)
 
 
 def _assemble(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from onchip.errors import ModelError, UsageError
 from onchip.readers.constants import Constants
-from onchip.readers.onnx_graph import Graph, Node, shell_of
+from onchip.readers.onnx_graph import Graph, Node, one_line, shell_of
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["infer", "parse_dims"]
+__all__ = ["contradiction", "infer", "node_types", "parse_dims"]
 
 
 def parse_dims(text: str) -> dict[str, int]:
@@ -50,9 +50,9 @@ def infer(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None 
             if name and name not in graph.shape and name in claimed and name not in graph.producer:
                 graph.shape[name] = claimed[name]
         if any(name and name not in graph.shape for name in node.outputs):
-            _infer_node(graph, node, constants)
+            contradicted = _infer_node(graph, node, constants)
             for name in node.outputs:
-                if name in claimed:
+                if name in claimed and not contradicted:
                     graph.shape.setdefault(name, claimed[name])
         constants.visit(node)
     return constants
@@ -153,8 +153,8 @@ def _learn(graph: Graph, name: str, type_: onnx.TypeProto) -> None:
         graph.shape[name] = shape
 
 
-def _infer_node(graph: Graph, node: Node, constants: Constants) -> None:
-    """Infer one node's outputs from what is known, with the contents of its small constant operands."""
+def _infer_node(graph: Graph, node: Node, constants: Constants) -> bool:
+    """Infer one node's outputs, with the contents of its small constant operands; whether onnx refused."""
     from onnx import numpy_helper
 
     contents = {}
@@ -164,8 +164,10 @@ def _infer_node(graph: Graph, node: Node, constants: Constants) -> None:
             if value is not None:
                 graph.shape.setdefault(name, value.shape)
                 contents[name] = numpy_helper.from_array(value, name)
-    for name, type_ in node_types(graph, node, contents)[0].items():
+    types, reason = node_types(graph, node, contents)
+    for name, type_ in types.items():
         _learn(graph, name, type_)
+    return bool(reason)
 
 
 def node_types(
@@ -202,6 +204,18 @@ def node_types(
     return found, ""
 
 
-def one_line(problem: Exception) -> str:
-    """An exception's first line."""
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+def contradiction(graph: Graph, node: Node) -> str:
+    """In words, how a node's operands do not fit together where onnx infers its output all the same."""
+    shapes = [graph.shape.get(name, ()) for name in node.inputs if name]
+    match node.op:
+        case "Conv" | "ConvInteger" if len(shapes) > 1 and len(shapes[0]) > 2 and len(shapes[1]) > 2:
+            channels, filters = shapes[0][1], shapes[1]
+            groups = node.integer("group", 1)
+            if channels != filters[1] * groups or (groups and filters[0] % groups):
+                return f"{channels} channels do not fit {groups} groups of filters {list(filters)}"
+        case "Gemm" if len(shapes) > 1 and len(shapes[0]) == len(shapes[1]) == 2:
+            left = shapes[0][0 if node.integer("transA", 0) else 1]
+            right = shapes[1][1 if node.integer("transB", 0) else 0]
+            if left != right:
+                return f"{left} features do not fit a matrix of {right} rows"
+    return ""

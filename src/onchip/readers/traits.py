@@ -19,25 +19,34 @@ ELEMENTWISE = frozenset({
 GATHERING: dict[str, frozenset[int] | None] = {
     "Attention": frozenset({0, 1, 2, 4, 5}),
     "Concat": None,
+    "DepthToSpace": None,
     "Conv": frozenset({0}),
     "ConvInteger": frozenset({0}),
     "ConvTranspose": frozenset({0}),
     "Einsum": None,
+    "Expand": None,
+    "Gather": frozenset({0}),
     "Gemm": frozenset({0, 1}),
     "MatMul": None,
     "MatMulInteger": frozenset({0, 1}),
+    "Pad": None,
     "QLinearConv": frozenset({0}),
     "QLinearMatMul": frozenset({0, 3}),
+    "SpaceToDepth": None,
+    "Tile": None,
 }
-"""Operators that fetch an operand through an address pattern anyway, so that a permuted or strided one
-costs them nothing: by operand position, None for all of them."""
+"""Operators that fetch an operand by an address pattern of their own, or do nothing but move it, so that a
+permuted or strided one costs them nothing: by operand position, None for all of them."""
 
 SETTINGS: dict[str, int] = {
-    "CenterCropPad": 1, "Clip": 1, "ConstantOfShape": 0, "CumSum": 1, "Dropout": 1, "Expand": 1,
-    "OneHot": 1, "Pad": 1, "Range": 0, "ReduceL1": 1, "ReduceL2": 1, "ReduceLogSum": 1,
-    "ReduceLogSumExp": 1, "ReduceMax": 1, "ReduceMean": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceSum":
-    1, "ReduceSumSquare": 1, "Reshape": 1, "Resize": 1, "Slice": 1, "Split": 1, "Squeeze": 1, "Tile": 1,
-    "TopK": 1, "Trilu": 1, "Unsqueeze": 1, "Upsample": 1, "RandomUniform": 0, "NonMaxSuppression": 2,
+    **dict.fromkeys(("ConstantOfShape", "RandomUniform", "Range"), 0),
+    **dict.fromkeys((
+        "CenterCropPad", "Clip", "CumSum", "Dropout", "Expand", "OneHot", "Pad", "ReduceL1",
+        "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+        "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Resize", "Slice", "Split",
+        "Squeeze", "Tile", "TopK", "Trilu", "Unsqueeze", "Upsample",
+    ), 1),
+    "NonMaxSuppression": 2,
 }  # fmt: skip
 """Constant operands from this position on are settings (axes, sizes, limits), not parameters."""
 
