@@ -42,7 +42,8 @@ REFERENCES = {
     "googlenet", "inception_v3", "lraspp_mobilenet_v3_large", "nasnetalarge", "pnasnet5large", "r2plus1d_18",
     "resnet50", "resnext50_32x4d", "s3d", "transformer", "vit_b_16",
 }  # fmt: skip
-PAIRS = [
+NAMES = sorted(REFERENCES & {*zoo.names()})
+PAIRS = [(name, granularity) for name in NAMES for granularity in ("fused", "op")]
     (name, granularity) for name in sorted(REFERENCES & {*zoo.names()}) for granularity in ("fused", "op")
 ]
 
