@@ -38,14 +38,12 @@ EXPLAINED: dict[str, tuple[list[Row], list[Row]]] = {
 """What only ours and only the reference has, as (operator, input bytes, output bytes, weight bytes)."""
 
 REFERENCES = {
-    "amoebanet_d", "darts", "deeplabv3_mobilenet_v3_large", "deeplabv3_resnet50", "densenet121", "fcn_resnet50",
-    "googlenet", "inception_v3", "lraspp_mobilenet_v3_large", "nasnetalarge", "pnasnet5large", "r2plus1d_18",
-    "resnet50", "resnext50_32x4d", "s3d", "transformer", "vit_b_16",
+    "amoebanet_d", "darts", "deeplabv3_mobilenet_v3_large", "deeplabv3_resnet50", "densenet121",
+    "fcn_resnet50", "googlenet", "inception_v3", "lraspp_mobilenet_v3_large", "nasnetalarge",
+    "pnasnet5large", "r2plus1d_18", "resnet50", "resnext50_32x4d", "s3d", "transformer", "vit_b_16",
 }  # fmt: skip
 NAMES = sorted(REFERENCES & {*zoo.names()})
 PAIRS = [(name, granularity) for name in NAMES for granularity in ("fused", "op")]
-    (name, granularity) for name in sorted(REFERENCES & {*zoo.names()}) for granularity in ("fused", "op")
-]
 
 
 def operators(network: Network) -> Counter[tuple[object, ...]]:
