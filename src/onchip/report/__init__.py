@@ -4,8 +4,9 @@ It reads a `Plan` and nothing else: what lies where at which step is found by fo
 (`timeline`), so that it shows what the program does and not what a planner meant.
 """
 
+from onchip.report.notebook import notebook
 from onchip.report.page import html
 from onchip.report.terminal import Summary, summary
 from onchip.report.timeline import Residency, Step, Timeline, Traffic, timeline
 
-__all__ = ["Residency", "Step", "Summary", "Timeline", "Traffic", "html", "summary", "timeline"]
+__all__ = ["Residency", "Step", "Summary", "Timeline", "Traffic", "html", "notebook", "summary", "timeline"]

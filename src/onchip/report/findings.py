@@ -34,13 +34,14 @@ class Absence:
 
     It is out for steps [`left`, `back`). `crowded` is the first of them at which it would not have fitted
     beside what was live, `live_bytes` what that was; None when it would have fitted by size everywhere, so
-    that only the addresses made it move. `written` is 0 when DRAM had a copy already, or when the store
-    was compulsory.
+    that only the addresses made it move. `room` is `bytes` rounded up to the alignment; `written` is 0 when
+    DRAM had a copy already, or when the store was compulsory.
     """
 
     tensor: int
     name: str
     bytes: int
+    room: int
     left: int
     back: int
     crowded: int | None
@@ -80,7 +81,9 @@ def absences(timeline: Timeline) -> tuple[Absence, ...]:
             busiest = crowd if crowd is not None else stay.end
             written = size if stay.departure == "spill" and not output else 0
             live = occupancy[min(busiest, len(occupancy) - 1)]
-            found.append(Absence(tensor, stay.name, size, stay.end, back, crowd, live, written, reloaded))
+            found.append(
+                Absence(tensor, stay.name, size, room, stay.end, back, crowd, live, written, reloaded)
+            )
     return tuple(sorted(found, key=lambda a: (a.left, a.back, a.name)))
 
 
@@ -127,10 +130,10 @@ def status_sentence(plan: Plan, traffic: int) -> str:
             " beyond what is compulsory."
         )
     bound = plan.result.lower_bound_bytes
-    return (
-        f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory;"
-        f" no plan can do with fewer than {exact(bound)}."
-    )
+    found = f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory"
+    if bound == 0 and traffic:
+        return f"{found}; how few would do is not known."
+    return f"{found}; no plan can do with fewer than {exact(bound)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,7 @@ def absence_reason(timeline: Timeline, absence: Absence) -> str:
             return "moved to other addresses to make one free range"
         return "fits by size; no free range of addresses long enough"
     free = timeline.plan.budget - absence.live_bytes
-    return f"{short_size(absence.live_bytes)} live, {short_size(free)} left"
+    return f"needs {short_size(absence.room)}, {short_size(free)} free"
 
 
 def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:

@@ -29,7 +29,7 @@ function describeBox(box) {
 function describeStep(s) {
   const t = steps[s], rows = [];
   if (t.operators) rows.push(["inputs", named(t.inputs)], ["outputs", named(t.outputs)], ["workspace", exact(t.workspace)]);
-  rows.push(["live at most", exact(t.occupancy) + ", " + ((100 * t.occupancy) / plan.budget).toFixed(1) + " % of the budget"]);
+  rows.push(["live at most", exact(t.occupancy) + ", " + ((100 * t.occupancy) / Math.max(1, plan.budget)).toFixed(1) + " % of the budget"]);
   for (const [key, bytes] of [["compulsory in", t.firstIn], ["compulsory out", t.firstOut], ["spilled", t.spill], ["reloaded", t.reload], ["weights", t.weights]])
     if (bytes) rows.push([key, exact(bytes)]);
   for (const [tensor, bytes] of t.streamed) rows.push(["streamed", tensors[tensor].name + ": " + exact(bytes)]);

@@ -210,7 +210,7 @@ function drawSteps() {
     if (candidate * row >= 17) break;
   }
   pen.textBaseline = "middle";
-  const narrow = place.labels.w < 80;
+  const narrow = place.labels.w < 80, taken = cursorLabel();
   for (let s = Math.max(0, Math.floor(state.from)); s < Math.min(steps.length, Math.ceil(state.to)); s++) {
     const y = toY(s + 0.5);
     if ((s + 1) % every && !(s === 0 && (every - 1) * row >= 17)) continue;
@@ -221,9 +221,10 @@ function drawSteps() {
     pen.moveTo(place.map.x - 6, Math.round(y) + 0.5);
     pen.lineTo(every > 1 ? place.strip.x - 10 : place.map.x, Math.round(y) + 0.5);
     pen.stroke();
+    if (taken !== null && Math.abs(y - taken) < 15) continue;
     pen.fillStyle = ink.quiet;
     pen.textAlign = "right";
-    pen.fillText(count(s + 1), narrow ? 36 : 36, y);
+    pen.fillText(count(s + 1), 36, y);
     if (!narrow) {
       pen.textAlign = "left";
       pen.fillStyle = ink.ink;
@@ -349,15 +350,27 @@ function drawHead() {
   pen.font = FONT;
   byteAxis(place.map.x, place.map.w, domain, Math.max(2, place.map.w / 84));
   byteAxis(place.occupancy.x, place.occupancy.w, domain, Math.max(1, place.occupancy.w / 70));
-  const { out, into, zero } = trafficScale();
+  const { out, into, scale, zero } = trafficScale();
+  const end = (bytes, x, align) => {
+    if (!bytes) return;
+    pen.strokeStyle = ink.quiet;
+    line(Math.round(x) + 0.5, TOP - 5, Math.round(x) + 0.5, TOP);
+    pen.textAlign = align;
+    pen.fillText(short(bytes), x, TOP - 9);
+  };
   pen.fillStyle = ink.quiet;
+  pen.lineWidth = 1;
+  if (!narrow) end(out, zero - out * scale, "left");
+  end(into, zero + into * scale, "right");
+  if (narrow) return drawMarks();
+  line(Math.round(zero) + 0.5, TOP - 5, Math.round(zero) + 0.5, TOP);
   pen.textAlign = "right";
-  if (!narrow) pen.fillText("← out", zero - 5, TOP - 24);
-  pen.fillText(out ? short(out) : "none", zero - 5, TOP - 9);
+  pen.fillText("← out", zero - 6, TOP - 25);
   pen.textAlign = "left";
-  if (!narrow) pen.fillText("in →", zero + 5, TOP - 24);
-  pen.fillText(into ? short(into) : "none", zero + 5, TOP - 9);
-  drawMarks();
+  pen.fillText("in →", zero + 6, TOP - 25);
+  pen.textAlign = "center";
+  pen.fillText("0", zero, TOP - 9);
+  return drawMarks();
 }
 
 // The budget and, where known, MR and MP: labels that would meet are joined or moved left.
@@ -419,14 +432,17 @@ function drawStrip() {
   }
 }
 
+// Where the label of the step in hand stands; the labels it would cover give way.
+function cursorLabel() {
+  if (state.cursor === null || state.cursor + 1 <= state.from || state.cursor >= state.to) return null;
+  return Math.min(Math.max(toY(state.cursor + 0.5), TOP + 8), TOP + place.plot - 8);
+}
 function drawCursor() {
-  if (state.cursor === null || state.cursor < state.from - 1 || state.cursor > state.to) return;
+  const middle = cursorLabel();
+  if (middle === null) return;
   const y = Math.max(TOP, toY(state.cursor)), h = Math.max(1, Math.min(toY(state.cursor + 1), TOP + place.plot) - y);
   pen.fillStyle = ink.hover;
   pen.fillRect(place.map.x, y, place.strip.x - 8 - place.map.x, h);
-  const middle = Math.min(Math.max(y + h / 2, TOP + 8), TOP + place.plot - 8);
-  pen.fillStyle = ink.paper;
-  pen.fillRect(0, middle - 9, place.labels.w + 4, 18);
   pen.fillStyle = ink.focus;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
