@@ -4,7 +4,8 @@ As in `states`, but a state also says where every resident tensor lies. From eve
 tried: evict a tensor; load one to any free address; run an operator with its outputs at any free addresses,
 if a free range for its workspace remains. A tensor may come back elsewhere, at the cost of its eviction and
 reload: that is relocation. Outputs are placed only as part of their operator's run, since to reserve a range
-earlier only holds bytes for longer.
+earlier only holds bytes for longer. What is left to pay from a state, were addresses free (`states`), steers
+the search: it never exceeds the truth, so the first complete program found is still the cheapest.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from onchip.network import Network, bits
+from onchip.network import Network, bits, mask
+from oracles import states
 
-__all__ = ["least_traffic"]
+__all__ = ["Undecided", "least_traffic"]
 
 
 class _Memory:
@@ -43,8 +45,17 @@ class _Memory:
                 yield {first: address} | places, now_used
 
 
-def least_traffic(network: Network, budget: int, alignment: int = 1) -> int | None:
-    """The least non-compulsory traffic in bytes of any program within `budget`, None when there is none."""
+class Undecided(Exception):
+    """The search passed its limit."""
+
+
+def least_traffic(
+    network: Network, budget: int, alignment: int = 1, *, most_states: int = 1_000_000
+) -> int | None:
+    """The least non-compulsory traffic in bytes of any program within `budget`, None when there is none.
+
+    Raises `Undecided` after `most_states` states.
+    """
     memory = _Memory(network, budget, alignment)
     operators, inputs, outputs = network.operators, network.input_roots, network.output_roots
     size = [t.bytes for t in network.tensors]
@@ -58,15 +69,30 @@ def least_traffic(network: Network, budget: int, alignment: int = 1) -> int | No
             result |= network.reads[op]
         return result
 
-    # Ties are broken towards states with fewer operators left. `copies` is as in `states`: for an input it
-    # says that its compulsory load has happened. `places` is an address by tensor.
-    start = (0, len(operators), 0, 0, (absent,) * len(size))
-    queue = [start]
-    best = {start[2:]: 0}
+    machine = states.Machine(network, alignment)
+    remaining: dict[tuple[int, int, int], int | None] = {}
+
+    def left_to_pay(done: int, copies: int, places: tuple[int, ...]) -> int | None:
+        state = done, mask(t for t, address in enumerate(places) if address != absent), copies
+        if state not in remaining:
+            remaining[state] = states.remaining_traffic(machine, budget, state, idle_loads=False)
+        return remaining[state]
+
+    # In the queue: cost and what is left to pay, operators left (ties go to the fewest), cost, state.
+    # `copies` is as in `states`: for an input it says that its compulsory load has happened. `places` is an
+    # address by tensor.
+    start = (0, 0, (absent,) * len(size))
+    least = left_to_pay(*start)
+    if least is None:
+        return None
+    queue = [(least, len(operators), 0, start)]
+    best = {start: 0}
     while queue:
-        cost, left, done, copies, places = heapq.heappop(queue)
+        _, left, cost, (done, copies, places) = heapq.heappop(queue)
         if best[done, copies, places] < cost:
             continue
+        if len(best) > most_states:
+            raise Undecided(f"{len(best):,} states")
         if not left:
             return cost
         resident = [t for t, address in enumerate(places) if address != absent]
@@ -98,8 +124,11 @@ def least_traffic(network: Network, budget: int, alignment: int = 1) -> int | No
                 steps.append((0, after, known, kept))
 
         for step, after, known, kept in steps:
-            if cost + step < best.get((after, known, kept), cost + step + 1):
-                best[after, known, kept] = cost + step
-                left_then = (everything & ~after).bit_count()
-                heapq.heappush(queue, (cost + step, left_then, after, known, kept))
+            state = after, known, kept
+            if cost + step < best.get(state, cost + step + 1):
+                best[state] = cost + step
+                least = left_to_pay(*state)
+                if least is not None:
+                    left_then = (everything & ~after).bit_count()
+                    heapq.heappush(queue, (cost + step + least, left_then, cost + step, state))
     return None

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 from onchip.network import Network, bits
 
-__all__ = ["least_peak", "least_traffic"]
+__all__ = ["Machine", "least_peak", "least_traffic", "remaining_traffic"]
 
 
 @dataclass
-class _Machine:
+class Machine:
     """The network as bitsets over root tensors, with the figures that depend on one set alone remembered."""
 
     network: Network
@@ -78,15 +78,29 @@ def least_traffic(
     Without `idle_loads` a tensor is loaded only as part of the run that reads it. Nothing is lost, since a
     later load holds the same bytes for less time, and there are fewer states.
     """
-    machine = _Machine(network, alignment)
-    size, total, inputs = machine.size, machine.bytes, network.input_roots
-    tensors = len(network.tensors)
+    return remaining_traffic(Machine(network, alignment), budget, order=order, idle_loads=idle_loads)
+
+
+def remaining_traffic(
+    machine: Machine,
+    budget: int,
+    start: tuple[int, int, int] = (0, 0, 0),
+    *,
+    order: tuple[int, ...] | None = None,
+    idle_loads: bool = True,
+) -> int | None:
+    """As `least_traffic`, from a state on: (operators done, resident tensors, copies), three bitsets.
+
+    An input always has a copy; its bit among the copies says instead that its compulsory load has happened.
+    """
+    network, size, total = machine.network, machine.size, machine.bytes
+    inputs, tensors = network.input_roots, len(network.tensors)
     # One integer a state, so that the queue compares integers: cost, copies, resident, done from high to low.
-    # An input always has a copy; its bit among the copies says instead that its compulsory load has happened.
     low, mid = machine.count, machine.count + tensors
     everything = (1 << machine.count) - 1
-    queue = [0]
-    best = {0: 0}
+    first = start[2] << mid | start[1] << low | start[0]
+    queue = [first]
+    best = {first: 0}
     width = mid + tensors
     while queue:
         entry = heapq.heappop(queue)
@@ -136,7 +150,7 @@ def least_traffic(
 
 def least_peak(network: Network, alignment: int = 1) -> int:
     """MP: the least peak of bytes in use over all orders, with no spills and inputs loaded on demand."""
-    machine = _Machine(network, alignment)
+    machine = Machine(network, alignment)
     everything = (1 << machine.count) - 1
     peak = {0: 0}
     for done in range(everything):  # a set comes after all its subsets
