@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from hypothesis import strategies as st
 
 from onchip.chip import Chip
-from onchip.network import Network, OperatorSpec, TensorKind, bits
+from onchip.network import Network, OperatorSpec, TensorKind, bits, mask
 
 ALIGNMENTS = (1, 1, 1, 1, 2, 3, 4, 8)
 """Mostly 1, so that sizes themselves stay adversarial."""
@@ -207,6 +207,33 @@ def random_case(rng: Random, max_operators: int = 8, *, min_operators: int = 1, 
         if careful_peak(network, alignment) > minimum_requirement(network, alignment):
             break
     return Case(network, alignment, random_budget(rng, network, alignment))
+
+
+def random_tight_case(rng: Random, max_operators: int = 5) -> Case:
+    """A case of few bytes where addresses matter: workspaces fill what the tensors leave, in one range.
+
+    The workspaces are chosen along one order, in which nothing then has to be spilled for its size alone.
+    """
+    if max_operators >= 5 and rng.random() < 0.5:
+        # Three live ranges that overlap like stairs: at two ends of the memory there is no place for a third.
+        sizes = {name: rng.randint(1, 3) for name in "abcdef"}
+        lines = ["a -> b", "b -> c", "a c -> d", "b d -> e", "c e -> f"]
+        network = network_of(sizes, lines, rng.choice(("f", "f a", "f d")))
+    else:
+        network = random_network(rng, max_operators, min_operators=3, sizes=SMALL_SIZES, workspaces=False)
+    budget = peak_of_order(network, network.order) + rng.randint(0, 3)
+    workspace: dict[int, int] = {}
+    for i, v in enumerate(network.order):
+        # What is in use at v is the peak of the order cut off there, less what died before.
+        done = mask(network.order[:i])
+        touched = network.reads[v] | network.writes[v]
+        for u in network.order[:i]:
+            for t in bits(network.reads[u] | network.writes[u]):
+                touched |= (1 << t) if network.readers[t] & ~done else 0
+        free = budget - sum(network.tensors[t].bytes for t in bits(touched))
+        workspace[v] = free if rng.random() < 0.8 else rng.randint(0, free)
+    operators = tuple(replace(op, workspace=workspace[op.id]) for op in network.operators)
+    return Case(replace(network, operators=operators), 1, budget)
 
 
 # -- the same as hypothesis strategies -----------------------------------------------------------------------

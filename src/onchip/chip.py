@@ -80,8 +80,10 @@ def parse_chip(content: bytes, where: str) -> Chip:
     """The chip in a TOML file's bytes; `where` names the file in errors."""
     try:
         table: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ChipError(f"is not TOML ({problem})", where=where) from None
+    except RecursionError:
+        raise ChipError("is not TOML of a chip (nested too deeply)", where=where) from None
+    except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
+        raise ChipError(f"is not TOML ({str(problem)[:200]})", where=where) from None
     allowed = {f.name for f in fields(Chip)}
     for key in table:
         if key not in allowed:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 from onchip.errors import InputError
@@ -18,38 +19,59 @@ MAX_FILE_BYTES = 4 << 30
 def read_bytes(path: Path, *, error: type[InputError] = InputError) -> bytes:
     """The file's content; raises `error` with one clear line when it cannot be read or is absurdly large."""
     try:
-        if not path.is_file():
-            raise error("no such file" if not path.exists() else "not a regular file", where=str(path))
-        if path.stat().st_size > MAX_FILE_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise error("not a regular file", where=str(path))
+        if status.st_size > MAX_FILE_BYTES:
             raise error(f"larger than {MAX_FILE_BYTES:,} bytes", where=str(path))
         return path.read_bytes()
+    except FileNotFoundError:
+        raise error("no such file", where=str(path)) from None
     except OSError as problem:
         raise error(problem.strerror or "cannot be read", where=str(path)) from None
+    except ValueError as problem:  # a null byte in the name
+        raise error(f"is no path: {problem}", where=str(path)) from None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write `content` to `path`: a reader sees the old file or the whole new one, never a part.
 
-    Raises `InputError` naming the path when it cannot be written; nothing is left behind then.
+    A file that is replaced keeps its permissions, a link stays a link, and what is no regular file (a pipe,
+    a device) is written to as it is. Raises `InputError` naming the path when it cannot be written; then
+    nothing is left behind.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    temporary = None
     try:
-        if path.is_dir():
+        try:
+            mode: int | None = os.stat(path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and stat.S_ISDIR(mode):
             raise InputError("is a directory", where=str(path))
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(path, "wb") as device:
+                device.write(data)
+            return
+        _replace(Path(os.path.realpath(path)), data, mode)
+    except OSError as problem:
+        raise InputError(problem.strerror or "cannot be written", where=str(path)) from None
+    except ValueError as problem:  # a null byte in the name
+        raise InputError(f"is no path: {problem}", where=str(path)) from None
+
+
+def _replace(path: Path, data: bytes, mode: int | None) -> None:
+    """Put a new regular file in place of `path`, with the permissions in `mode` or a new file's."""
+    temporary = path.parent / f".onchip-{secrets.token_hex(8)}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, path)
-        temporary = None
-    except OSError as problem:
-        raise InputError(problem.strerror or "cannot be written", where=str(path)) from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -1,0 +1,138 @@
+"""Chips: what is built in, what a user's file may say, and every way it can be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onchip.chip import ELEMENTS, MAX_ALIGNMENT, Chip, builtin_chips, load_chip, parse_chip
+from onchip.errors import ChipError
+from onchip.units import MAX_BYTES
+
+GOOD = 'name = "c"\nalignment_bytes = 16\nelement = "int8"\n'
+
+
+def test_the_chips_that_must_exist() -> None:
+    chips = {chip.name: chip for chip in builtin_chips()}
+    assert next(iter(chips)) == "generic"
+    assert set(chips) >= {"generic", "optimus", "exynos-npu"}
+    generic = chips["generic"]
+    assert (generic.alignment_bytes, generic.element) == (1, "int8")
+    assert (
+        generic.scratchpad_bytes is generic.dram_bytes_per_second is generic.dram_picojoules_per_byte is None
+    )
+    assert (chips["optimus"].scratchpad_bytes, chips["optimus"].element) == (128 * 1024, "int16")
+    assert chips["exynos-npu"].scratchpad_bytes == 1024 * 1024
+    assert all(load_chip(name) == chip for name, chip in chips.items())
+
+
+def test_a_users_file_is_read_by_path(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        GOOD
+        + 'description = "d"\nscratchpad_bytes = 1_000\ndram_bytes_per_second = 1.5e9\n'
+        + "dram_picojoules_per_byte = 20\n"
+    )
+    chip = Chip("c", 16, "int8", "d", 1000, 1.5e9, 20)
+    assert load_chip(file) == load_chip(str(file)) == chip
+
+
+@given(st.integers(0, MAX_BYTES), st.integers(1, MAX_ALIGNMENT))
+def test_rounding_up_is_the_least_multiple_that_holds_it(size: int, alignment: int) -> None:
+    rounded = Chip("c", alignment).round_up(size)
+    assert rounded % alignment == 0
+    assert size <= rounded < size + alignment
+
+
+def test_a_missing_figure_says_what_needs_it() -> None:
+    with pytest.raises(ChipError, match="does not state dram_bytes_per_second, which latency needs"):
+        load_chip("generic").require("dram_bytes_per_second", "latency")
+    assert load_chip("optimus").require("scratchpad_bytes", "a budget") == 131_072
+
+
+@pytest.mark.parametrize(
+    ("content", "item", "reason"),
+    [
+        ("", "name", "missing"),
+        ('name = "c"\nelement = "int8"', "alignment_bytes", "missing"),
+        ('name = "c"\nalignment_bytes = 1', "element", "missing"),
+        (GOOD + "scratchpad = 4", "scratchpad", "unknown key"),
+        (GOOD + "[scratchpad_bytes]\nx = 1", "scratchpad_bytes", "whole number"),
+        (GOOD + "description = 1", "description", "string"),
+        (GOOD + "dram_bytes_per_second = 0", "dram_bytes_per_second", "positive"),
+        (GOOD + "dram_bytes_per_second = -1.0", "dram_bytes_per_second", "positive"),
+        (GOOD + "dram_bytes_per_second = nan", "dram_bytes_per_second", "positive"),
+        (GOOD + "dram_bytes_per_second = inf", "dram_bytes_per_second", "positive"),
+        (GOOD + "dram_bytes_per_second = true", "dram_bytes_per_second", "positive"),
+        (GOOD + 'dram_picojoules_per_byte = "20"', "dram_picojoules_per_byte", "positive"),
+        (GOOD + "dram_picojoules_per_byte = [1]", "dram_picojoules_per_byte", "positive"),
+        (GOOD + "scratchpad_bytes = 0", "scratchpad_bytes", "whole number"),
+        (GOOD + "scratchpad_bytes = 1.0", "scratchpad_bytes", "whole number"),
+        (GOOD + "scratchpad_bytes = true", "scratchpad_bytes", "whole number"),
+        (GOOD + 'scratchpad_bytes = "1MB"', "scratchpad_bytes", "whole number"),
+        (GOOD + f"scratchpad_bytes = {MAX_BYTES + 1}", "scratchpad_bytes", "whole number"),
+        (GOOD + "scratchpad_bytes = 1979-05-27", "scratchpad_bytes", "whole number"),
+        (GOOD.replace("16", "0"), "alignment_bytes", "whole number"),
+        (GOOD.replace("16", "-8"), "alignment_bytes", "whole number"),
+        (GOOD.replace("16", str(MAX_ALIGNMENT + 1)), "alignment_bytes", "whole number"),
+        (GOOD.replace("int8", "int3"), "element", "one of int8"),
+        (GOOD.replace('"int8"', "8"), "element", "string"),
+        (GOOD.replace('"int8"', '["int8"]'), "element", "string"),
+        (GOOD.replace('"c"', "1"), "name", "string"),
+        (GOOD.replace('"c"', '""'), "name", "letters"),
+        (GOOD.replace('"c"', '"../c"'), "name", "letters"),
+        (GOOD.replace('"c"', '"<script>"'), "name", "letters"),
+        (GOOD.replace('"c"', '"c\\n"'), "name", "letters"),
+        (GOOD.replace('"c"', '"' + "c" * 65 + '"'), "name", "letters"),
+        (GOOD + GOOD, "", "TOML"),
+        ("name =", "", "TOML"),
+        ("\x00", "", "TOML"),
+        ('{"name": "c"}', "", "TOML"),
+        ("x = " + "[" * 5000, "", "TOML"),
+        ("x = " + "9" * 5000, "", "TOML"),
+        ("a." * 5000 + "a = 1", "", ""),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_key(content: str, item: str, reason: str) -> None:
+    with pytest.raises(ChipError) as caught:
+        parse_chip(content.encode(), "my.toml")
+    message = str(caught.value)
+    assert message.startswith("my.toml: " + (f"{item}: " if item else ""))
+    assert reason in message
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+def test_bytes_that_are_no_text() -> None:
+    with pytest.raises(ChipError, match="is not TOML"):
+        parse_chip(b"\xff\xfe", "my.toml")
+
+
+@pytest.mark.parametrize(
+    "name", ["nope", "", "GENERIC", "generic ", "nope.toml", "folder/nope", "a\nb", "\0.toml"]
+)
+def test_a_chip_that_is_not_there(name: str) -> None:
+    with pytest.raises(ChipError) as caught:
+        load_chip(name)
+    assert str(caught.value).isprintable()
+    if "/" not in name and not name.endswith(".toml"):
+        assert "generic, exynos-npu, optimus" in str(caught.value)
+
+
+KEYS = ["name", "alignment_bytes", "element", "scratchpad_bytes", "dram_bytes_per_second", "x"]
+VALUES = ['"c"', "1", "0", "-1", "1.5", "true", '"int8"', "nan", "[]", "{}", "9e99", "1" * 30]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES)))
+def test_any_file_is_a_chip_or_refused(table: dict[str, str]) -> None:
+    content = "".join(f"{key} = {value}\n" for key, value in table.items())
+    try:
+        chip = parse_chip(content.encode(), "my.toml")
+    except ChipError:
+        return
+    assert chip.element in ELEMENTS
+    assert 1 <= chip.alignment_bytes <= MAX_ALIGNMENT
+    assert chip.scratchpad_bytes is None or 1 <= chip.scratchpad_bytes <= MAX_BYTES
