@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No wall clock in tests: a busy machine must not fail a property.
+settings.register_profile("onchip", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("onchip")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 """Reference networks that lie beside a developer's checkout; a stranger's clone does not have them."""

@@ -47,3 +47,34 @@ def minimum_peak(
     seed: int,
     stop: Callable[[int, int, int], bool] | None,
 ) -> SearchResult: ...
+
+# -- onchip.packing ------------------------------------------------------------------------------------------
+
+class PackRules:
+    divide: bool
+    cliques: bool
+    section_bound: bool
+    canonical_skip: bool
+    boundary: bool
+    symmetry: bool
+    decompose: bool
+    table: bool
+    backjump: bool
+    restarts: bool
+    last_conflict: bool
+    def __init__(self) -> None: ...
+
+def pack_greedy(
+    lower: list[int], upper: list[int], size: list[int], enough: int, rules: PackRules
+) -> tuple[list[int], int]: ...
+def pack_search(
+    lower: list[int],
+    upper: list[int],
+    size: list[int],
+    capacity: int,
+    rules: PackRules,
+    seed: int,
+    seconds: float | None,
+    node_limit: int | None,
+    progress: Callable[[int], object] | None,
+) -> tuple[Literal["packed", "infeasible", "unknown"], list[int], int]: ...

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from onchip.errors import ModelError
-from onchip.network import MAX_OPERATORS, Network, Operator, OperatorSpec, Tensor, TensorKind, View
+from onchip.network import (
+    MAX_OPERATORS,
+    MAX_TENSORS,
+    Geometry,
+    Network,
+    Operator,
+    OperatorSpec,
+    Tensor,
+    TensorKind,
+    View,
+)
 from onchip.units import MAX_BYTES
 
 __all__ = ["build_network"]
@@ -32,6 +42,10 @@ def build_network(
     def refuse(item: str, reason: str) -> ModelError:
         return ModelError(reason, where=where, item=item)
 
+    for key, text in (("name", name), ("source", source), ("sha256", sha256)):
+        _writable(text, key, refuse)
+    for key, text in (("granularity", granularity), ("element", element)):
+        _writable(text, key, refuse)
     table = _tensors(tensors, refuse)
     ids = {t.name: t.id for t in table}
 
@@ -51,12 +65,16 @@ def build_network(
     seen: set[str] = set()
     for spec in specs:
         item = f"operator {spec.name}"
+        _writable(spec.name, item, refuse)
+        _writable(spec.type, item, refuse)
         if spec.name in seen:
             raise refuse(item, "is declared twice")
         seen.add(spec.name)
         for key, value in (("weight_bytes", spec.weight_bytes), ("workspace", spec.workspace)):
             if not 0 <= value <= MAX_BYTES:
                 raise refuse(item, f"{key} {value:,} is not between 0 and 1 TiB")
+        if spec.geometry is not None:
+            _geometry(spec.geometry, item, refuse)
         reads, writes = known(spec.inputs, item), known(spec.outputs, item)
         if not writes:
             raise refuse(item, "has no outputs")
@@ -91,7 +109,8 @@ def build_network(
         raise refuse(f"network {name}", "has no outputs")
     _producers(network, refuse)
     if len(network.order) < len(rows):
-        stuck = next(op for op in rows if op.id not in set(network.order))
+        ran = set(network.order)
+        stuck = next(op for op in rows if op.id not in ran)
         raise refuse(f"operator {stuck.name}", "is on, or waits for, a cycle of the graph")
     return network
 
@@ -101,9 +120,12 @@ def _tensors(tensors: Iterable[tuple[str, int, TensorKind]], refuse: _Refuse) ->
     seen: set[str] = set()
     for name, size, kind in tensors:
         item = f"tensor {name}"
+        _writable(name, item, refuse)
         if name in seen:
             raise refuse(item, "is declared twice")
         seen.add(name)
+        if len(seen) > MAX_TENSORS:
+            raise refuse(item, f"is one of more than {MAX_TENSORS:,} tensors")
         if size == 0:
             raise refuse(item, "has zero bytes")
         if not 0 < size <= MAX_BYTES:
@@ -131,16 +153,36 @@ def _views(
                 item, f"bytes [{offset}, {offset + table[t].bytes}) leave {of} ({table[p].bytes} bytes)"
             )
         parent[t] = (p, offset)
-    rows = []
+    found: dict[int, tuple[int, int]] = {}  # view -> its root and the offset there
     for t in parent:
-        root, offset, steps = t, 0, 0
-        while root in parent:
-            root, more = parent[root]
-            offset, steps = offset + more, steps + 1
-            if steps > len(parent):
+        chain, at = [], t
+        while at in parent and at not in found:
+            chain.append(at)
+            at = parent[at][0]
+            if len(chain) > len(parent):
                 raise refuse(f"view {table[t].name}", "is a view of itself")
-        rows.append(View(t, root, offset))
-    return tuple(rows)
+        for link in reversed(chain):
+            up, offset = parent[link]
+            root, above = found.get(up, (up, 0))
+            found[link] = (root, above + offset)
+    return tuple(View(t, *found[t]) for t in parent)
+
+
+def _writable(text: str, item: str, refuse: _Refuse) -> None:
+    """No file can hold a lone surrogate, so neither can a network."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise refuse(item, "holds a lone surrogate, which is no text") from None
+
+
+def _geometry(geometry: Geometry, item: str, refuse: _Refuse) -> None:
+    _writable(geometry.kind, item, refuse)
+    sizes = (*geometry.input, *geometry.output, *geometry.kernel, *geometry.stride, *geometry.dilation)
+    if any(not 0 <= n <= MAX_BYTES for n in (*sizes, geometry.groups)):
+        raise refuse(item, "has a geometry with a size that is negative or beyond 1 TiB")
+    if any(abs(n) > MAX_BYTES for n in geometry.padding):
+        raise refuse(item, "has a geometry with a padding beyond 1 TiB")
 
 
 def _producers(network: Network, refuse: _Refuse) -> None:

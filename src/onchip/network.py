@@ -21,6 +21,9 @@ TensorKind = Literal["input", "activation"]
 MAX_OPERATORS = 50_000
 """Networks with more operators are refused: far beyond any real one, and a sign of a hostile file."""
 
+MAX_TENSORS = 4 * MAX_OPERATORS
+"""The same for tensors."""
+
 
 def bits(bitset: int) -> Iterator[int]:
     """The ids in a bitset, ascending."""
@@ -184,7 +187,7 @@ class Network:
     @cached_property
     def roots(self) -> int:
         """Bitset of the tensors that are not views: the ones instructions may name."""
-        return mask(range(len(self.tensors))) & ~mask(view.tensor for view in self.views)
+        return ((1 << len(self.tensors)) - 1) & ~mask(view.tensor for view in self.views)
 
     # -- structure: bitsets over ids, views replaced by their roots -----------------------------------------
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,21 +22,25 @@ class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pass
 
 
+_Int = Annotated[int, msgspec.Meta(gt=-(10**18), lt=10**18)]
+"""Larger numbers are mistakes, and would not fit a machine's integers."""
+
+
 class WireTensor(_Wire):
     name: str
-    bytes: int
+    bytes: _Int
     kind: Literal["input", "activation"]
 
 
 class WireGeometry(_Wire):
     kind: str
-    input: tuple[int, ...] = ()
-    output: tuple[int, ...] = ()
-    kernel: tuple[int, ...] = ()
-    stride: tuple[int, ...] = ()
-    padding: tuple[int, ...] = ()
-    dilation: tuple[int, ...] = ()
-    groups: int = 1
+    input: tuple[_Int, ...] = ()
+    output: tuple[_Int, ...] = ()
+    kernel: tuple[_Int, ...] = ()
+    stride: tuple[_Int, ...] = ()
+    padding: tuple[_Int, ...] = ()
+    dilation: tuple[_Int, ...] = ()
+    groups: _Int = 1
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     traversal: Literal["forward", "reverse"] = "forward"
 
@@ -45,15 +50,15 @@ class WireOperator(_Wire):
     type: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    weight_bytes: int = 0
-    workspace: int = 0
+    weight_bytes: _Int = 0
+    workspace: _Int = 0
     geometry: WireGeometry | None = None
 
 
 class WireView(_Wire):
     tensor: str
     of: str
-    offset: int
+    offset: _Int
 
 
 class WireNetwork(_Wire):
@@ -132,12 +137,25 @@ def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network
 
 
 def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -> Any:
-    """JSON bytes as `type_`, strictly; raises `error` naming the key that is wrong."""
+    """JSON bytes as `type_`, strictly; raises `error` naming the key that is wrong, unknown or repeated."""
     try:
-        return msgspec.json.decode(content, type=type_)
+        value = msgspec.json.decode(content, type=type_)
+        json.loads(content, object_pairs_hook=_refuse_twice)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         reason, _, at = str(problem).partition(" - at `")
         raise error(reason, where=where, item=at.rstrip("`") or None) from None
+    except ValueError as problem:
+        raise error(str(problem), where=where) from None
+    return value
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+    """Readers of JSON differ in which of two equal keys they take, so a file with both means nothing."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise ValueError(f"the key {key[:60]!r} is given twice")
+        seen.add(key)
 
 
 def read_network(path: Path) -> Network:

@@ -1,5 +1,114 @@
+// Python's view of the packing search: plain lists in and out, the GIL released while it runs.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "bindings.h"
+#include "pack_greedy.h"
+#include "pack_search.h"
+
+namespace nb = nanobind;
 
 namespace onchip {
-void bind_pack(nanobind::module_&) {}
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+using Clock = std::chrono::steady_clock;
+
+std::vector<pack::Buffer> buffers_of(const Ints& lower, const Ints& upper, const Ints& size) {
+    if (lower.size() != upper.size() || lower.size() != size.size()) throw nb::value_error("unequal lengths");
+    constexpr std::int64_t most = std::int64_t{1} << 50;  // sums of two never overflow
+    std::vector<pack::Buffer> result;
+    for (std::size_t i = 0; i < size.size(); ++i) {
+        if (lower[i] >= upper[i] || size[i] < 1 || size[i] > most) throw nb::value_error("not a buffer");
+        result.push_back({lower[i], upper[i], size[i]});
+    }
+    return result;
+}
+
+Ints in_bytes(const pack::Instance& instance, const Ints& offsets) {
+    Ints result(offsets.size());
+    for (int b = 0; b < instance.buffers; ++b) result[instance.original[b]] = offsets[b] * instance.unit;
+    return result;
+}
+
+std::tuple<Ints, std::int64_t> greedy(const Ints& lower, const Ints& upper, const Ints& size,
+                                      std::int64_t enough, const pack::Rules& rules) {
+    const auto buffers = buffers_of(lower, upper, size);
+    nb::gil_scoped_release release;
+    const pack::Instance instance(buffers, enough, rules);
+    const pack::Greedy found = pack::pack_greedily(instance, instance.capacity);
+    return {in_bytes(instance, found.offsets), buffers.empty() ? 0 : found.extent * instance.unit};
+}
+
+std::tuple<std::string, Ints, std::int64_t> search(const Ints& lower, const Ints& upper, const Ints& size,
+                                                   std::int64_t capacity, const pack::Rules& rules,
+                                                   std::uint64_t seed, std::optional<double> seconds,
+                                                   std::optional<std::int64_t> node_limit,
+                                                   nb::object progress) {
+    const auto buffers = buffers_of(lower, upper, size);
+    const auto start = Clock::now();
+    auto next_call = start;
+    bool raised = false;
+    // Ends on the deadline, and lets Python see Ctrl-C and the progress callback ten times a second.
+    auto monitor = [&](std::int64_t nodes) {
+        const auto now = Clock::now();
+        if (seconds && std::chrono::duration<double>(now - start).count() >= *seconds) return true;
+        if (now < next_call) return false;
+        next_call = now + std::chrono::milliseconds(100);
+        nb::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) {
+            raised = true;
+        } else if (!progress.is_none() && PyObject_CallFunction(progress.ptr(), "L", nodes) == nullptr) {
+            raised = true;
+        }
+        return raised;
+    };
+    pack::Outcome outcome;
+    Ints offsets;
+    std::int64_t nodes = 0;
+    {
+        nb::gil_scoped_release release;
+        const pack::Instance instance(buffers, capacity, rules);
+        pack::Search search(instance, rules, seed, monitor);
+        outcome = search.run(node_limit.value_or(std::numeric_limits<std::int64_t>::max()));
+        if (outcome == pack::Outcome::packed) offsets = in_bytes(instance, search.offsets());
+        nodes = search.nodes();
+    }
+    if (raised) throw nb::python_error();
+    constexpr const char* names[] = {"packed", "infeasible", "unknown"};
+    return {names[static_cast<int>(outcome)], offsets, nodes};
+}
+
+}  // namespace
+
+void bind_pack(nb::module_& m) {
+    nb::class_<pack::Rules>(m, "PackRules")
+        .def(nb::init<>())
+        .def_rw("divide", &pack::Rules::divide)
+        .def_rw("cliques", &pack::Rules::cliques)
+        .def_rw("section_bound", &pack::Rules::section_bound)
+        .def_rw("canonical_skip", &pack::Rules::canonical_skip)
+        .def_rw("boundary", &pack::Rules::boundary)
+        .def_rw("symmetry", &pack::Rules::symmetry)
+        .def_rw("decompose", &pack::Rules::decompose)
+        .def_rw("table", &pack::Rules::table)
+        .def_rw("backjump", &pack::Rules::backjump)
+        .def_rw("restarts", &pack::Rules::restarts)
+        .def_rw("last_conflict", &pack::Rules::last_conflict);
+    m.def("pack_greedy", &greedy, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("enough"),
+          nb::arg("rules"));
+    m.def("pack_search", &search, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("capacity"),
+          nb::arg("rules"), nb::arg("seed"), nb::arg("seconds").none(), nb::arg("node_limit").none(),
+          nb::arg("progress").none());
+}
+
 }  // namespace onchip

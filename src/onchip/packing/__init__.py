@@ -1,1 +1,26 @@
-"""packing."""
+"""Addresses for fixed live ranges: where every buffer begins, so that none that live together overlap.
+
+`pack` finds offsets within a capacity or proves that there are none; `minimise` looks for the smallest
+capacity and bounds it from below; `irreducible` names a minimal set of buffers that do not fit together.
+The complete search behind them is C++ (`_core`); docs/packing.md explains its rules and why each is sound.
+"""
+
+from onchip.packing.buffers import ALL_RULES, Buffer, Packing, Rules, Status, fault, max_load, read_buffers
+from onchip.packing.extent import Extent, minimise
+from onchip.packing.irreducible import irreducible
+from onchip.packing.pack import pack
+
+__all__ = [
+    "ALL_RULES",
+    "Buffer",
+    "Extent",
+    "Packing",
+    "Rules",
+    "Status",
+    "fault",
+    "irreducible",
+    "max_load",
+    "minimise",
+    "pack",
+    "read_buffers",
+]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from onchip.errors import PlanFormatError
 from onchip.files import read_bytes, write_atomically
-from onchip.plan.json import FORMAT, from_json, to_json
+from onchip.plan.json import from_json, to_json
+from onchip.plan.limits import FORMAT
 from onchip.plan.program import Plan
 from onchip.plan.text import from_text, to_text
 

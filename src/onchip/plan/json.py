@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import msgspec
 
 from onchip.errors import PlanFormatError
 from onchip.network_json import WireNetwork, decode, network_from_wire, wire_network
+from onchip.plan.limits import FORMAT, LIMIT, plan_chip, refuse_unwritable
 from onchip.plan.program import (
     Alloc,
     Free,
@@ -15,44 +17,68 @@ from onchip.plan.program import (
     Instruction,
     Load,
     Plan,
-    PlanChip,
     Result,
     Run,
     Scratch,
+    Status,
     Store,
 )
 
-__all__ = ["FORMAT", "from_json", "to_json"]
+__all__ = ["from_json", "to_json"]
 
-FORMAT = "onchip.plan/1"
+Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
 
 
 class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     operators: tuple[str, ...]
-    scratch_bytes: int
-    subgroups: int = 1
-    refills: dict[str, int] = {}
+    scratch_bytes: Count
+    subgroups: Count = 1
+    refills: dict[str, Count] = {}
     resident_weights: tuple[str, ...] = ()
+
+
+class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    alignment_bytes: Count = 1
+
+
+class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
+    status: Status
+    traffic_bytes: Count
+    spill_bytes: Count
+    reload_bytes: Count
+    compulsory_bytes: Count
+    weight_bytes: Count
+    dram_bytes: Count
+    lower_bound_bytes: Count
+    peak_bytes: Count
+    extent_bytes: Count
+    seconds: float
 
 
 class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
     format: str
     network: WireNetwork
-    chip: PlanChip
-    budget: int
+    chip: _WireChip
+    budget: Count
     program: list[list[Any]]
-    result: Result
+    result: _WireResult
     groups: tuple[_WireGroup, ...] = ()
-    options: dict[str, str | int | float | bool | None] = {}
+    options: dict[str, str | Count | float | bool | None] = {}
 
 
 def to_json(plan: Plan) -> str:
-    """The plan as JSON text, one line for each tensor, operator and instruction so that files diff well."""
+    """The plan as JSON text, one line for each tensor, operator and instruction so that files diff well.
+
+    Raises `PlanFormatError` for a plan that no file can hold: a number beyond 10^18, a float that is not
+    finite, a name with a lone surrogate.
+    """
+    refuse_unwritable(plan)
     wire = _WirePlan(
         format=FORMAT,
         network=wire_network(plan.network),
-        chip=plan.chip,
+        chip=_WireChip(plan.chip.name, plan.chip.alignment_bytes),
         budget=plan.budget,
         groups=tuple(
             _WireGroup(g.name, g.operators, g.scratch_bytes, g.subgroups, dict(g.refills), g.resident_weights)
@@ -60,7 +86,7 @@ def to_json(plan: Plan) -> str:
         ),
         options=dict(plan.options),
         program=[_array(i) for i in plan.program],
-        result=plan.result,
+        result=_WireResult(**asdict(plan.result)),
     )
     top = msgspec.to_builtins(wire)
     parts = []
@@ -85,10 +111,10 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         )
     return Plan(
         network=network_from_wire(wire.network, where=where),
-        chip=wire.chip,
+        chip=plan_chip(wire.chip.name, wire.chip.alignment_bytes, where=where),
         budget=wire.budget,
         program=tuple(_instruction(row, i, where) for i, row in enumerate(wire.program)),
-        result=wire.result,
+        result=Result(**msgspec.structs.asdict(wire.result)),
         groups=tuple(
             Group(
                 g.name,
@@ -137,22 +163,30 @@ def _array(instruction: Instruction) -> list[Any]:
 
 def _instruction(row: list[Any], index: int, where: str) -> Instruction:
     match row:
-        case ["load", str(tensor), int(address)]:
+        case ["load", str(tensor), address] if _is_count(address):
             return Load(tensor, address)
-        case ["alloc", str(tensor), int(address)]:
+        case ["alloc", str(tensor), address] if _is_count(address):
             return Alloc(tensor, address)
-        case ["alloc", str(tensor), int(address), {"over": str(over), "by": int(by), **rest}] if not rest:
+        case ["alloc", str(tensor), address, {"over": str(over), "by": by, **rest}] if not rest and _is_count(
+            address, by
+        ):
             return Alloc(tensor, address, over, by)
-        case ["scratch", str(operator), int(address)]:
+        case ["scratch", str(operator), address] if _is_count(address):
             return Scratch(operator, address)
         case ["run", str(operator)]:
             return Run(operator)
-        case ["run", str(operator), {"streaming": dict(streaming), **rest}] if not rest and all(
-            type(n) is int for n in streaming.values()
+        case ["run", str(operator), {"streaming": dict(streaming), **rest}] if not rest and _is_count(
+            *streaming.values()
         ):
             return Run(operator, tuple(streaming.items()))
         case ["store", str(tensor)]:
             return Store(tensor)
         case ["free", str(tensor)]:
             return Free(tensor)
-    raise PlanFormatError(f"{_dump(row)[:120]} is no instruction", where=where, item=f"program[{index}]")
+    shown = ", ".join(word[:40] if isinstance(word, str) else type(word).__name__ for word in row[:4])
+    raise PlanFormatError(f"[{shown}] is no instruction", where=where, item=f"program[{index}]")
+
+
+def _is_count(*values: object) -> bool:
+    """Whole numbers that a plan can hold; JSON's true and false are none."""
+    return all(type(n) is int and -LIMIT < n < LIMIT for n in values)

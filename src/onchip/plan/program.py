@@ -47,6 +47,10 @@ class Alloc:
     over: str | None = None
     by: int = 0
 
+    def __post_init__(self) -> None:
+        if self.over is None and self.by:
+            raise ValueError("`by` is the distance to the overlapped tensor: it needs `over`")
+
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
@@ -65,6 +69,10 @@ class Run:
 
     operator: str
     streaming: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(dict(self.streaming)) < len(self.streaming):
+            raise ValueError("an operand is streamed once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,10 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(dict(self.refills)) < len(self.refills):
+            raise ValueError("an operator has one number of refills")
 
 
 @dataclass(frozen=True, slots=True)

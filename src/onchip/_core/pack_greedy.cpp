@@ -1,0 +1,79 @@
+#include "pack_greedy.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace onchip::pack {
+namespace {
+
+using Score = std::tuple<double, double>;
+
+// Place buffers one by one at the lowest gap (or the tightest) between those already placed.
+Greedy place_in_order(const Instance& in, const std::vector<int>& order, bool tightest) {
+    Greedy result;
+    result.offsets.assign(order.size(), -1);
+    result.extent = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    for (int b : order) {
+        taken.clear();
+        for (int other : in.neighbours[b]) {
+            const std::int64_t at = result.offsets[other];
+            if (at >= 0) taken.emplace_back(at, at + in.size[other]);
+        }
+        std::sort(taken.begin(), taken.end());
+        std::int64_t top = 0, best = -1, best_gap = INT64_MAX;
+        for (const auto& [begin, end] : taken) {
+            const std::int64_t gap = begin - top;
+            if (gap >= in.size[b] && gap < best_gap) {
+                best = top;
+                best_gap = gap;
+                if (!tightest) break;
+            }
+            top = std::max(top, end);
+        }
+        result.offsets[b] = best >= 0 ? best : top;
+        result.extent = std::max(result.extent, result.offsets[b] + in.size[b]);
+    }
+    return result;
+}
+
+}  // namespace
+
+Greedy pack_greedily(const Instance& in, std::int64_t enough) {
+    std::vector<double> busiest(in.size.size(), 0);
+    for (int b = 0; b < in.buffers; ++b) {
+        for (int s = in.first[b]; s < in.last[b]; ++s) {
+            busiest[b] = std::max(busiest[b], static_cast<double>(in.load[s]));
+        }
+    }
+    auto score = [&](int rule, int b) -> Score {
+        const double size = static_cast<double>(in.size[b]), width = static_cast<double>(in.width[b]);
+        switch (rule) {
+            case 0: return {size, width};
+            case 1: return {size * width, size};
+            case 2: return {width, size};
+            case 3: return {busiest[b], size};
+            case 4: return {busiest[b], width};
+            default: return {-static_cast<double>(in.first[b]), size};
+        }
+    };
+    Greedy best;
+    std::vector<int> order(in.size.size());
+    for (int rule = 0; rule < 6; ++rule) {
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(), [&](int x, int y) {
+            const Score sx = score(rule, x), sy = score(rule, y);
+            return sx != sy ? sx > sy : x < y;
+        });
+        for (bool tightest : {false, true}) {
+            Greedy found = place_in_order(in, order, tightest);
+            if (found.extent < best.extent) best = std::move(found);
+            if (best.extent <= enough) return best;
+        }
+    }
+    return best;
+}
+
+}  // namespace onchip::pack

@@ -1,0 +1,68 @@
+// The packing problem as the search sees it: sizes divided by their gcd, time compressed to sections.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace onchip::pack {
+
+// Every rule of the complete search is a switch, so that tests can show that none changes an answer.
+struct Rules {
+    bool divide = true;          // sizes and capacity in units of the sizes' gcd
+    bool cliques = true;         // time compressed to the maximal cliques of the live ranges
+    bool section_bound = true;   // per section the earliest-release bound; else floor + total
+    bool canonical_skip = true;  // a gap lifts a buffer to its next canonical level; else by one unit
+    bool boundary = true;        // what ends and what starts between two gapless sections must balance
+    bool symmetry = true;        // of identical buffers, try one
+    bool decompose = true;       // independent stretches of time are solved one after the other
+    bool table = true;           // remember refuted states
+    bool backjump = true;        // return past decisions that a failure does not rest on
+    bool restarts = true;        // node limits that grow, with six branching orders in turn
+    bool last_conflict = true;   // break ties of fail-first towards the last failure
+};
+
+struct Buffer {
+    std::int64_t lower, upper;  // live in [lower, upper)
+    std::int64_t size;          // > 0
+};
+
+// Rows of varying length in one array.
+template <class T>
+class Rows {
+  public:
+    void push(const std::vector<T>& row) {
+        items_.insert(items_.end(), row.begin(), row.end());
+        start_.push_back(items_.size());
+    }
+    std::span<T> operator[](int i) { return {items_.data() + begin(i), items_.data() + begin(i + 1)}; }
+    std::span<const T> operator[](int i) const {
+        return {items_.data() + begin(i), items_.data() + begin(i + 1)};
+    }
+
+  private:
+    std::size_t begin(int i) const { return start_[i]; }
+    std::vector<T> items_;
+    std::vector<std::size_t> start_{0};
+};
+
+// Buffers are renumbered by first section. A section is a kept time slot: a maximal set of buffers that are
+// live together. Two buffers are neighbours when they share a section.
+struct Instance {
+    Instance(std::span<const Buffer> buffers, std::int64_t capacity, const Rules& rules);
+
+    int buffers = 0, sections = 0;
+    std::int64_t unit = 1;                // bytes in one unit of size and offset
+    std::int64_t capacity = 0;            // in units, rounded down
+    std::vector<std::int64_t> size;       // in units
+    std::vector<std::int64_t> width;      // length of the live range in the caller's time
+    std::vector<int> first, last;         // sections [first, last)
+    std::vector<int> original;            // the caller's index
+    std::vector<int> first_of_section;    // buffers [first_of_section[s], first_of_section[s + 1]) start at s
+    std::vector<std::int64_t> load;       // per section: total size live, saturating at capacity + 1
+    Rows<int> neighbours;                 // per buffer
+    Rows<int> members;                    // per section
+    Rows<int> ends, starts;               // per cut c between sections c and c + 1: what ends / starts there
+};
+
+}  // namespace onchip::pack

@@ -1,0 +1,75 @@
+"""The smallest capacity that holds all buffers, between proved bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onchip import _core
+from onchip.packing.buffers import ALL_RULES, Buffer, Rules, max_load
+from onchip.packing.pack import core_rules, pack
+
+__all__ = ["Extent", "minimise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The lowest packing found: `bytes` it reaches up to, no packing below `lower_bound`, and its offsets."""
+
+    bytes: int
+    lower_bound: int
+    offsets: tuple[int, ...]
+    seconds: float
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no lower packing exists."""
+        return self.bytes == self.lower_bound
+
+
+def minimise(
+    buffers: Sequence[Buffer],
+    *,
+    alignment: int = 1,
+    time_limit: float | None = 60.0,
+    rules: Rules = ALL_RULES,
+    seed: int = 0,
+) -> Extent:
+    """The smallest capacity within reach of `time_limit` (seconds), with a proved lower bound.
+
+    The maximum load is tried first, because most instances pack there; then the gap to the best heuristic is
+    halved, each half by the complete search. Ctrl-C ends it with the best so far.
+    """
+    start = time.monotonic()
+    if not buffers:
+        return Extent(0, 0, (), 0.0)
+    units = [Buffer(b.lower, b.upper, -(-b.size // alignment)) for b in buffers]
+    columns = [b.lower for b in units], [b.upper for b in units], [b.size for b in units]
+    lower = max_load(units)
+    offsets, best = _core.pack_greedy(*columns, lower, core_rules(rules))
+    undecided = lower  # capacities from `lower` to below this one were given up
+    try:
+        target = lower
+        while undecided < best:
+            left = None if time_limit is None else time_limit - (time.monotonic() - start)
+            if left is not None and left <= 0:
+                break
+            share = None if left is None else left / 3
+            found = pack(units, target, time_limit=share, rules=rules, seed=seed)
+            if found.status == "packed":
+                offsets = list(found.offsets)
+                best = max(at + b.size for at, b in zip(offsets, units, strict=True))
+            else:
+                if found.status == "infeasible":
+                    lower = max(lower, target + 1)
+                undecided = target + 1
+            target = (undecided + best) // 2
+    except KeyboardInterrupt:
+        pass
+    return Extent(
+        best * alignment,
+        lower * alignment,
+        tuple(at * alignment for at in offsets),
+        time.monotonic() - start,
+    )

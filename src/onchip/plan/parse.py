@@ -1,0 +1,298 @@
+"""Reads the text form of a plan; `onchip.plan.text` writes it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+from onchip.errors import PlanFormatError
+from onchip.network import Geometry, Network, OperatorSpec, TensorKind
+from onchip.plan.limits import FORMAT, Option, plan_chip
+from onchip.plan.program import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    Plan,
+    Result,
+    Run,
+    Scratch,
+    Status,
+    Store,
+)
+from onchip.plan.words import Word, split
+
+__all__ = ["from_text"]
+
+T = TypeVar("T")
+
+_SIZES = ("input", "output", "kernel", "stride", "padding", "dilation")
+_GEOMETRY = ("geometry", *_SIZES, "groups", "layout", "traversal")
+
+
+def from_text(content: str, *, where: str = "plan") -> Plan:
+    """The plan in a text. Raises `PlanFormatError` naming the line, `ModelError` for no network."""
+    return _Reader(where).read(content)
+
+
+@dataclass
+class _Facts:
+    """What was read so far."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    tensors: list[tuple[str, int, TensorKind]] = field(default_factory=list)
+    operators: list[OperatorSpec] = field(default_factory=list)
+    views: list[tuple[str, str, int]] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    options: dict[str, Option] = field(default_factory=dict)
+    result: dict[str, str] = field(default_factory=dict)
+    program: list[Instruction] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self, where: str) -> None:
+        self.where, self.number = where, 0
+
+    def refuse(self, reason: str) -> PlanFormatError:
+        return PlanFormatError(reason, where=self.where, item=f"line {self.number}")
+
+    # -- the whole ---------------------------------------------------------------------------------------
+
+    def read(self, content: str) -> Plan:
+        facts, in_program = _Facts(), False
+        for words in self.lines(content):
+            if in_program:
+                facts.program.append(self.instruction(words))
+            elif words == [("program", False)]:
+                in_program = True
+            else:
+                self.fact(facts, words)
+        for key in ("network", "chip", "budget", "program"):
+            if not (in_program if key == "program" else key in facts.texts or key in facts.numbers):
+                raise PlanFormatError("is missing", where=self.where, item=key)
+        return self.plan(facts)
+
+    def lines(self, content: str) -> Iterator[list[Word]]:
+        """The words of every line that has any, after the first, which must name the format."""
+        started = False
+        for number, line in enumerate(content.split("\n"), 1):
+            self.number = number
+            try:
+                words = split(line)
+            except ValueError as problem:
+                raise self.refuse(str(problem)) from None
+            if started and words:
+                yield words
+            elif words:
+                if words != [(FORMAT, False)]:
+                    raise self.refuse(f"expected the line {FORMAT}")
+                started = True
+        if not started:
+            raise PlanFormatError("is empty", where=self.where)
+
+    def plan(self, facts: _Facts) -> Plan:
+        network = Network.build(
+            facts.texts["network"],
+            facts.tensors,
+            facts.operators,
+            facts.outputs,
+            views=facts.views,
+            source=facts.texts.get("source", ""),
+            sha256=facts.texts.get("sha256", ""),
+            granularity=facts.texts.get("granularity", "op"),
+            element=facts.texts.get("element", "int8"),
+            where=self.where,
+        )
+        return Plan(
+            network=network,
+            chip=plan_chip(facts.texts["chip"], facts.numbers["alignment"], where=self.where),
+            budget=facts.numbers["budget"],
+            program=tuple(facts.program),
+            result=self.result(facts.result),
+            groups=tuple(facts.groups),
+            options=facts.options,
+        )
+
+    # -- facts -------------------------------------------------------------------------------------------
+
+    def fact(self, facts: _Facts, words: list[Word]) -> None:
+        match [w for w, _ in words]:
+            case [("network" | "source" | "sha256" | "granularity" | "element") as key, text]:
+                self.once(facts.texts, key, text)
+            case ["budget", size]:
+                self.once(facts.numbers, "budget", self.integer(size))
+            case ["chip", name, alignment]:
+                self.once(facts.texts, "chip", name)
+                self.once(facts.numbers, "alignment", self.integer(alignment))
+            case ["tensor", name, size, ("input" | "activation") as kind]:
+                facts.tensors.append((name, self.integer(size), kind))
+            case ["operator", name, type_, *_]:
+                facts.operators.append(self.operator(name, type_, words[3:]))
+            case ["view", name, of, offset]:
+                facts.views.append((name, of, self.integer(offset)))
+            case ["output", name]:
+                facts.outputs.append(name)
+            case ["group", name, *_]:
+                facts.groups.append(self.group(name, words[2:]))
+            case ["option", key, _]:
+                self.once(facts.options, key, self.scalar(words[2]))
+            case ["result", key, value]:
+                self.once(facts.result, key, value)
+            case shown:
+                raise self.refuse(f"not understood: {' '.join(shown)[:80]}")
+
+    def operator(self, name: str, type_: str, words: Sequence[Word]) -> OperatorSpec:
+        lists = self.lists(words, ("in", "out", "weights", "workspace", *_GEOMETRY))
+        if "geometry" not in lists and lists.keys() & set(_GEOMETRY):
+            raise self.refuse("the sizes of a geometry come after `geometry` and its kind")
+        return OperatorSpec(
+            name,
+            type_,
+            _names(lists.get("in", ())),
+            _names(lists.get("out", ())),
+            self.count(lists, "weights", 0),
+            self.count(lists, "workspace", 0),
+            self.geometry(lists) if "geometry" in lists else None,
+        )
+
+    def geometry(self, lists: dict[str, list[Word]]) -> Geometry:
+        sizes = {key: tuple(self.integer(w) for w, _ in lists.get(key, ())) for key in _SIZES}
+        groups = self.count(lists, "groups", 1)
+        kind, layout, traversal = (_names(lists.get(key, ())) for key in ("geometry", "layout", "traversal"))
+        if len(kind) != 1 or layout not in ([], ["NCHW"], ["NHWC"]):
+            raise self.refuse("a geometry has one kind and layout NCHW or NHWC")
+        if traversal not in ([], ["forward"], ["reverse"]):
+            raise self.refuse("a geometry has traversal forward or reverse")
+        return Geometry(
+            kind[0],
+            **sizes,
+            groups=groups,
+            layout="NHWC" if layout == ["NHWC"] else "NCHW",
+            traversal="reverse" if traversal == ["reverse"] else "forward",
+        )
+
+    def group(self, name: str, words: Sequence[Word]) -> Group:
+        lists = self.lists(words, ("scratch", "subgroups", "operators", "refills", "resident"))
+        return Group(
+            name,
+            tuple(_names(lists.get("operators", ()))),
+            self.count(lists, "scratch", None),
+            self.count(lists, "subgroups", 1),
+            self.counts(lists.get("refills", ())),
+            tuple(_names(lists.get("resident", ()))),
+        )
+
+    def result(self, rows: dict[str, str]) -> Result:
+        def refuse(key: str, reason: str) -> PlanFormatError:
+            return PlanFormatError(reason, where=self.where, item=f"result {key}")
+
+        known = [f.name for f in fields(Result)]
+        for key in (*rows, *known):
+            if key not in known or key not in rows:
+                raise refuse(key, "is missing" if key in known else "is not known")
+        stated, seconds = rows.pop("status"), self.scalar((rows.pop("seconds"), False))
+        status: Status = "optimal" if stated == "optimal" else "feasible"
+        if stated != status:
+            raise refuse("status", f"{stated[:60]!r} is neither optimal nor feasible")
+        if isinstance(seconds, str | bool | None):
+            raise refuse("seconds", "is not a number")
+        return Result(status, seconds=seconds, **{key: self.integer(n) for key, n in rows.items()})
+
+    # -- instructions ------------------------------------------------------------------------------------
+
+    def instruction(self, words: list[Word]) -> Instruction:
+        match [w for w, _ in words]:
+            case ["load", tensor, address]:
+                return Load(tensor, self.address(address))
+            case ["alloc", tensor, address]:
+                return Alloc(tensor, self.address(address))
+            case ["alloc", tensor, address, "over", over, "by", by]:
+                return Alloc(tensor, self.address(address), over, self.integer(by))
+            case ["scratch", operator, address]:
+                return Scratch(operator, self.address(address))
+            case ["run", operator]:
+                return Run(operator)
+            case ["run", operator, "streaming", _, *_]:
+                return Run(operator, self.counts(words[3:]))
+            case ["store", tensor]:
+                return Store(tensor)
+            case ["free", tensor]:
+                return Free(tensor)
+            case shown:
+                raise self.refuse(f"{' '.join(shown)[:80]} is no instruction")
+
+    # -- parts of lines ----------------------------------------------------------------------------------
+
+    def once(self, table: dict[str, T], key: str, value: T) -> None:
+        if key in table:
+            raise self.refuse(f"{key[:60]} is given twice")
+        table[key] = value
+
+    def lists(self, words: Sequence[Word], keywords: Sequence[str]) -> dict[str, list[Word]]:
+        """The words after each keyword, up to the next one."""
+        found: dict[str, list[Word]] = {}
+        current: list[Word] | None = None
+        for word, quoted in words:
+            if not quoted and word in keywords:
+                current = []
+                self.once(found, word, current)
+            elif current is None:
+                raise self.refuse(f"expected one of {', '.join(keywords)}; found {word[:60]!r}")
+            else:
+                current.append((word, quoted))
+        return found
+
+    def counts(self, words: Iterable[Word]) -> tuple[tuple[str, int], ...]:
+        """`x:10 "a b":3`: a plain name and its number are one word; a quoted name is a word, then `:3`."""
+        found: dict[str, int] = {}
+        rest = iter(words)
+        for word, quoted in rest:
+            name, _, number = (word, "", next(rest, ("", False))[0]) if quoted else word.rpartition(":")
+            if quoted and number[:1] != ":":
+                raise self.refuse(f"expected a number like :10 after {word[:60]!r}")
+            self.once(found, name, self.integer(number.removeprefix(":")))
+        return tuple(found.items())
+
+    def count(self, lists: dict[str, list[Word]], key: str, default: int | None) -> int:
+        words = lists.get(key)
+        if words is None and default is not None:
+            return default
+        if words is None or len(words) != 1:
+            raise self.refuse(f"{key} takes one number")
+        return self.integer(words[0][0])
+
+    def integer(self, text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII):
+            raise self.refuse(f"{text[:60]!r} is not a whole number of at most 18 digits")
+        return int(text)
+
+    def address(self, text: str) -> int:
+        if not text.startswith("@"):
+            raise self.refuse(f"expected an address like @0, found {text[:60]!r}")
+        return self.integer(text[1:])
+
+    def scalar(self, word: Word) -> Option:
+        """A quoted word is a string; another one a JSON number, true, false or null."""
+        text, quoted = word
+        if quoted:
+            return text
+        if re.fullmatch(r"-?[0-9]+", text, re.ASCII):
+            return self.integer(text)
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = ()
+        if not isinstance(value, float | bool | None) or (type(value) is float and not math.isfinite(value)):
+            raise self.refuse(f"{text[:60]!r} is not a JSON string, finite number, true, false or null")
+        return value
+
+
+def _names(words: Iterable[Word]) -> list[str]:
+    return [w for w, _ in words]
