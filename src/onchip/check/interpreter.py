@@ -87,7 +87,7 @@ class _Machine:
         self.ranges = Ranges()
         self.peak = self.extent = 0
 
-    # -- instructions --------------------------------------------------------------------------------------
+    # -- instructions ----------------------------------------------------------------------------------
 
     def step(self, instruction: Instruction) -> None:
         match instruction:
@@ -216,7 +216,7 @@ class _Machine:
         ledger = self.ledger
         return Figures(ledger.compulsory, ledger.reload, ledger.spill, ledger.weights, self.peak, self.extent)
 
-    # -- names -----------------------------------------------------------------------------------------------
+    # -- names -----------------------------------------------------------------------------------------
 
     def name(self, t: int) -> str:
         return self.network.tensors[t].name
@@ -243,7 +243,7 @@ class _Machine:
             broken("operator-in-group", f"{name} belongs to group {self.member[op].name}")
         return unit
 
-    # -- states ----------------------------------------------------------------------------------------------
+    # -- states ----------------------------------------------------------------------------------------
 
     def not_resident(self, t: int) -> None:
         if t in self.address:
@@ -281,7 +281,7 @@ class _Machine:
         if t in self.outputs and t not in self.ledger.copies:
             broken(rule, f"{self.name(t)} is, or holds, an output and has no DRAM copy")
 
-    # -- bytes -----------------------------------------------------------------------------------------------
+    # -- bytes -----------------------------------------------------------------------------------------
 
     def range(self, address: int, size: int) -> Range:
         """The range at an address, rounded up to the alignment, if it may be taken."""

@@ -1,0 +1,278 @@
+"""Random legal plans: any topological order, groups, and any move that the instruction table allows."""
+
+from __future__ import annotations
+
+from random import Random
+
+from byte_machine import Piece, pieces, up
+
+from onchip.check import certify
+from onchip.chip import Chip
+from onchip.network import Geometry, Network, OperatorSpec
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
+from strategies import random_network
+
+
+def legal_plan(rng: Random, max_operators: int = 7) -> Plan:
+    """A legal plan of a random network, its figures filled in by the checker."""
+    network = _enriched(rng, random_network(rng, max_operators))
+    alignment = rng.choice((1, 1, 2, 4, 8))
+    order = _order(rng, network)
+    groups = _groups(rng, network, order, alignment)
+    walk = _Walk(rng, network, groups, alignment)
+    member = {name: g.name for g in groups for name in g.operators}
+    for unit in dict.fromkeys(member.get(name, name) for name in order):
+        walk.execute(unit)
+    walk.finish()
+    return certify(
+        network,
+        Chip("test", alignment),
+        walk.top + rng.choice((0, 0, 1, 7)),
+        walk.program,
+        status="feasible",
+        lower_bound_bytes=0,
+        seconds=rng.choice((0, 0.25, 1e-9, 12345.678)),
+        groups=groups,
+        options={"granularity": "op", "weights": "streamed", "order": "free"},
+    )
+
+
+def rebuilt(network: Network, specs: list[OperatorSpec]) -> Network:
+    """The network with other operators."""
+    names = [t.name for t in network.tensors]
+    return Network.build(
+        network.name,
+        [(t.name, t.bytes, t.kind) for t in network.tensors],
+        specs,
+        [names[t] for t in network.outputs],
+        views=[(names[v.tensor], names[v.of], v.offset) for v in network.views],
+    )
+
+
+def _enriched(rng: Random, network: Network) -> Network:
+    """Element-wise geometry where sizes allow it, and workspaces wide enough to stream through."""
+    specs = []
+    for op in network.operators:
+        ins, outs = [network.tensors[t] for t in op.inputs], [network.tensors[t] for t in op.outputs]
+        geometry, workspace = None, op.workspace
+        if len(outs) == 1 and ins and ins[0].bytes == outs[0].bytes:
+            shape = (outs[0].bytes,)
+            geometry = Geometry("elementwise", shape, shape, traversal=rng.choice(("forward", "reverse")))
+        if rng.random() < 0.3:
+            workspace += sum(t.bytes for t in [*ins, *outs])
+        specs.append(
+            OperatorSpec(
+                op.name, op.type, [t.name for t in ins], [t.name for t in outs],
+                op.weight_bytes, workspace, geometry,
+            )
+        )  # fmt: skip
+    return rebuilt(network, specs)
+
+
+def _order(rng: Random, network: Network) -> list[str]:
+    """A random topological order, by names."""
+    left, order = list(network.operators), []
+    made = {t for t, p in enumerate(network.producer) if p is None}
+    while left:
+        ready = [op for op in left if all(network.root[t] in made for t in op.inputs)]
+        op = rng.choice(ready)
+        left.remove(op)
+        made |= set(op.outputs)
+        order.append(op.name)
+    return order
+
+
+def _groups(rng: Random, network: Network, order: list[str], alignment: int) -> tuple[Group, ...]:
+    """Stretches of the order (those are convex), with scratch enough and some to spare."""
+    groups: list[Group] = []
+    at = 0
+    while rng.random() < 0.4 and at < len(order):
+        start = rng.randrange(at, len(order))
+        at = min(len(order), start + rng.randint(1, 4))
+        names = order[start:at]
+        resident = [n for n in names if rng.random() < 0.2]
+        refills = [(n, rng.randint(1, 3)) for n in names if n not in resident and rng.random() < 0.3]
+        bare = Group(f"group{len(groups)}", tuple(names), 0, 1, tuple(refills), tuple(resident))
+        groups.append(bare)
+    return tuple(
+        Group(
+            g.name, g.operators, scratch_need(network, groups, g, alignment) + rng.choice((0, 0, 5)),
+            1, g.refills, g.resident_weights,
+        )
+        for g in groups
+    )  # fmt: skip
+
+
+def scratch_need(
+    network: Network, groups: list[Group] | tuple[Group, ...], group: Group, alignment: int
+) -> int:
+    """Inner tensors, resident weights and the largest workspace of a group."""
+    operators = {op.name: op for op in network.operators}
+    boundary = set(pieces(network, tuple(groups))[group.name].writes)
+    members = [operators[name] for name in group.operators]
+    inner = [network.tensors[t] for op in members for t in op.outputs]
+    need = sum(up(t.bytes, alignment) for t in inner if t.name not in boundary)
+    need += sum(operators[name].weight_bytes for name in group.resident_weights)
+    return need + max(op.workspace for op in members)
+
+
+class _Walk:
+    """Writes a legal program, unit by unit, with random moves in between."""
+
+    def __init__(self, rng: Random, network: Network, groups: tuple[Group, ...], alignment: int) -> None:
+        self.rng, self.network, self.alignment = rng, network, alignment
+        self.units = pieces(network, groups)
+        self.grouped = {g.name for g in groups}
+        self.size = {t.name: t.bytes for t in network.tensors}
+        names = [t.name for t in network.tensors]
+        self.outputs = {names[network.root[t]] for t in network.outputs}
+        self.copies = {t.name for t in network.tensors if t.kind == "input"}
+        self.produced = set(self.copies)
+        self.ranges: dict[str, tuple[int, int]] = {}
+        self.left = dict.fromkeys(names, 0)
+        for unit in self.units.values():
+            for t in unit.reads:
+                self.left[t] += 1
+        self.spare: dict[str, int] = {
+            g.name: g.scratch_bytes - scratch_need(network, groups, g, alignment) for g in groups
+        }
+        self.restless = rng.choice((0.0, 0.2, 0.6))
+        self.top = 0
+        self.overlapped: str | None = None
+        self.program: list[Instruction] = []
+
+    # -- one unit --------------------------------------------------------------------------------------
+
+    def execute(self, name: str) -> None:
+        unit = self.units[name]
+        streaming = self.choose_streaming(name, unit)
+        steps = [t for t in [*unit.reads, *unit.writes] if t not in streaming]
+        self.rng.shuffle(steps)
+        over = self.choose_overlap(name, unit, streaming)
+        if unit.workspace or self.rng.random() < 0.05:
+            steps.insert(self.rng.randint(0, len(steps)), "")
+        locked = set(unit.reads)
+        for t in steps:
+            self.fidget(locked)
+            if not t:
+                address = self.place(unit.workspace, f"scratch {name}")
+                self.program.append(Scratch(name, address))
+            elif t in unit.reads and t not in self.ranges:
+                self.load(t)
+            elif t in unit.writes and over is None:
+                self.program.append(Alloc(t, self.place(self.size[t], t)))
+        if over is not None:
+            self.overlap(unit.writes[0], over)
+        self.fidget(locked)
+        self.program.append(Run(name, tuple(streaming.items())))
+        for t in unit.reads:
+            self.left[t] -= 1
+        self.ranges.pop(f"scratch {name}", None)
+        for t in unit.writes:
+            self.produced.add(t)
+            if t in streaming:
+                self.copies.add(t)
+        if over is not None:
+            del self.ranges[over]
+            self.overlapped = None
+        self.tidy()
+
+    def choose_streaming(self, name: str, unit: Piece) -> dict[str, int]:
+        room = self.spare[name] if name in self.grouped else unit.workspace
+        streaming: dict[str, int] = {}
+        for t in [*unit.reads, *unit.writes]:
+            possible = t in self.copies if t in unit.reads else True
+            if possible and self.size[t] <= room and self.rng.random() < 0.5:
+                streaming[t] = self.size[t]
+                room -= self.size[t]
+        return streaming
+
+    def choose_overlap(self, name: str, unit: Piece, streaming: dict[str, int]) -> str | None:
+        """An input that the only output may be written over, element by element in place."""
+        if name in self.grouped or len(unit.writes) != 1 or unit.writes[0] in streaming:
+            return None
+        op = self.network.operators[self.network.operator_id[name]]
+        roots = [self.network.tensors[t].name for t in op.inputs if self.network.root[t] == t]
+        dying = [
+            t for t in unit.reads
+            if op.geometry is not None and t not in streaming and self.left[t] == 1
+            and roots.count(t) == 1 and self.size[t] == self.size[unit.writes[0]]
+            and [self.network.root[i] for i in op.inputs].count(self.network.tensor_id[t]) == 1
+            and (t not in self.outputs or t in self.copies)
+        ]  # fmt: skip
+        return self.rng.choice(dying) if dying and self.rng.random() < 0.6 else None
+
+    def overlap(self, t: str, x: str) -> None:
+        start, end = self.ranges[x]
+        self.program.append(Alloc(t, start, x, 0))
+        self.ranges[t] = (start, end)
+        self.overlapped = x
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def fidget(self, locked: set[str]) -> None:
+        """Moves that no planner would make and that are legal all the same."""
+        while self.rng.random() < self.restless:
+            here = [t for t in self.ranges if t in self.produced]
+            away = [t for t in self.copies if t not in self.ranges and not self.is_inner(t)]
+            match self.rng.randrange(4):
+                case 0 if here:  # spill, evict or relocate
+                    t = self.rng.choice(here)
+                    if t not in locked:
+                        self.evict(t)
+                case 1 if away:
+                    self.load(self.rng.choice(away))
+                case 2 if here:
+                    self.store(self.rng.choice(here))
+                case 3 if here:  # relocate, even what is needed next
+                    t = self.rng.choice(here)
+                    if t == self.overlapped:
+                        continue
+                    self.evict(t)
+                    if t in self.copies:
+                        self.load(t)
+
+    def is_inner(self, t: str) -> bool:
+        return not any(t in u.reads or t in u.writes for u in self.units.values())
+
+    def load(self, t: str) -> None:
+        self.program.append(Load(t, self.place(self.size[t], t)))
+
+    def store(self, t: str) -> None:
+        self.program.append(Store(t))
+        self.copies.add(t)
+
+    def evict(self, t: str) -> None:
+        needed = self.left[t] or t in self.outputs
+        if needed and t not in self.copies:
+            self.store(t)
+        self.program.append(Free(t))
+        del self.ranges[t]
+
+    def tidy(self) -> None:
+        for t in [t for t in self.ranges if t in self.produced and not self.left[t]]:
+            if self.rng.random() < 0.8:
+                self.evict(t)
+
+    def finish(self) -> None:
+        for t in self.outputs - self.copies:
+            self.store(t)
+        for t in list(self.ranges):
+            if self.rng.random() < 0.4:
+                self.evict(t)
+
+    def place(self, size: int, owner: str) -> int:
+        """A random free place: under, between or above what is there."""
+        need = up(size, self.alignment)
+        taken = sorted(self.ranges.values())
+        gaps, at = [], 0
+        for start, end in taken:
+            if start - at >= need:
+                gaps.append(at + self.rng.randint(0, (start - at - need) // self.alignment) * self.alignment)
+            at = max(at, end)
+        gaps.append(at)
+        address = self.rng.choice(gaps)
+        if need:
+            self.ranges[owner] = (address, address + need)
+        self.top = max(self.top, address + need)
+        return address

@@ -1,0 +1,30 @@
+"""Legal plans are accepted, keep every byte that is read, and cost what a machine of cells counts."""
+
+from __future__ import annotations
+
+from random import Random
+
+from byte_machine import ByteMachine
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from legal_plans import legal_plan
+
+from onchip.check import check
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=150)
+def test_a_legal_plan_is_accepted_and_its_figures_are_those_of_the_byte_machine(rng: Random) -> None:
+    plan = legal_plan(rng)
+    counts = ByteMachine(plan).execute()
+    result = check(plan)
+    assert result == plan.result
+    assert (result.compulsory_bytes, result.reload_bytes, result.spill_bytes) == (
+        counts["compulsory"],
+        counts["reload"],
+        counts["spill"],
+    )
+    assert result.traffic_bytes == counts["reload"] + counts["spill"]
+    assert result.weight_bytes == counts["weights"]
+    assert result.dram_bytes == sum(counts[key] for key in ("compulsory", "reload", "spill", "weights"))
+    assert (result.peak_bytes, result.extent_bytes) == (counts["peak"], counts["extent"])
