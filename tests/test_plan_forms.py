@@ -1,8 +1,21 @@
+"""The two written forms of a plan: both carry everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onchip.errors import PlanFormatError
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plan import (
     Alloc,
     Free,
     Group,
+    Instruction,
     Load,
     Plan,
     PlanChip,
@@ -12,40 +25,147 @@ from onchip.plan import (
     Store,
     from_json,
     from_text,
+    read_plan,
     to_json,
     to_text,
+    write_plan,
+)
+from sample_plan import PLAN
+from strategies import hostile_names, hostile_networks
+
+FORMS: dict[str, tuple[Callable[[Plan], str], Callable[[str], Plan]]] = {
+    "json": (to_json, from_json),
+    "text": (to_text, from_text),
+}
+
+# -- any plan, legal or not --------------------------------------------------------------------------------
+
+numbers = st.one_of(st.integers(-5, 100), st.integers(-(10**18) + 1, 10**18 - 1))
+finite = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.lists(st.tuples(hostile_names, numbers), max_size=3, unique_by=lambda row: row[0]).map(tuple)
+names = st.lists(hostile_names, max_size=3).map(tuple)
+
+instructions: st.SearchStrategy[Instruction] = st.one_of(
+    st.builds(Load, hostile_names, numbers),
+    st.builds(Alloc, hostile_names, numbers),
+    st.builds(Alloc, hostile_names, numbers, hostile_names, numbers),
+    st.builds(Scratch, hostile_names, numbers),
+    st.builds(Run, hostile_names, counts),
+    st.builds(Store, hostile_names),
+    st.builds(Free, hostile_names),
+)
+sizes = st.lists(st.integers(0, 1 << 40), max_size=4).map(tuple)
+geometries = st.builds(
+    Geometry, hostile_names, sizes, sizes, sizes, sizes, st.lists(st.integers(-3, 3), max_size=4).map(tuple),
+    sizes, st.integers(0, 99), st.sampled_from(("NCHW", "NHWC")), st.sampled_from(("forward", "reverse")),
+)  # fmt: skip
+
+
+@st.composite
+def networks_with_geometry(draw: st.DrawFn) -> Network:
+    plain = draw(hostile_networks(3))
+    tensor = [t.name for t in plain.tensors]
+    return Network.build(
+        plain.name,
+        [(t.name, t.bytes, t.kind) for t in plain.tensors],
+        [
+            OperatorSpec(
+                op.name, op.type, [tensor[t] for t in op.inputs], [tensor[t] for t in op.outputs],
+                op.weight_bytes, op.workspace, draw(st.none() | geometries),
+            )
+            for op in plain.operators
+        ],
+        [tensor[t] for t in plain.outputs],
+        views=[(tensor[v.tensor], tensor[v.of], v.offset) for v in plain.views],
+        source=plain.source,
+        sha256=draw(hostile_names),
+        granularity=draw(hostile_names),
+        element=draw(hostile_names),
+    )  # fmt: skip
+
+
+scalars = st.one_of(hostile_names, numbers, finite, st.booleans(), st.none())
+plans = st.builds(
+    Plan,
+    networks_with_geometry(),
+    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20)),
+    numbers,
+    st.lists(instructions, max_size=6).map(tuple),
+    st.builds(Result, st.sampled_from(("optimal", "feasible")), *[numbers] * 9, finite),
+    st.lists(st.builds(Group, hostile_names, names, numbers, numbers, counts, names), max_size=2).map(tuple),
+    st.dictionaries(
+        hostile_names, st.one_of(hostile_names, numbers, finite, st.booleans(), st.none()), max_size=3
+    ),
 )
 
-RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1)
+
+@pytest.mark.parametrize("form", FORMS)
+@given(plan=plans)
+@settings(max_examples=50)
+def test_any_plan_survives_either_form(form: str, plan: Plan) -> None:
+    write, read = FORMS[form]
+    again = read(write(plan))
+    assert again == plan
+    # 1 == 1.0 == True: equality alone would let a type slip.
+    assert {k: type(v) for k, v in again.options.items()} == {k: type(v) for k, v in plan.options.items()}
+    assert write(again) == write(plan)
 
 
-def test_every_instruction_survives_both_forms() -> None:
-    network = Network.build(
-        "n",
-        [
-            ("x", 4, "input"),
-            ("in", 4, "activation"),
-            ('a "b"\n#', 4, "activation"),
-            ("half", 2, "activation"),
-        ],
-        [
-            OperatorSpec("op", "Relu", ["x", "x"], ["in"], 3, 2, Geometry("elementwise", (1, 4), (1, 4))),
-            OperatorSpec("run", "", ["in"], ['a "b"\n#']),
-        ],
-        ['a "b"\n#'],
-        views=[("half", "in", 2)],
+# -- a plan by hand ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.txt", "plan"])
+def test_a_file_is_told_apart_by_its_content(tmp_path: Path, name: str) -> None:
+    write_plan(PLAN, tmp_path / name)
+    assert read_plan(tmp_path / name) == PLAN
+    other = tmp_path / "renamed.whatever"
+    (tmp_path / name).rename(other)
+    assert read_plan(other) == PLAN
+
+
+def test_text_is_plain_where_names_are() -> None:
+    text = to_text(PLAN)
+    assert (
+        'operator op Relu in x out "in" weights 3 workspace 2 geometry elementwise input 1 4 output 1 4\n'
+        in text
     )
-    plan = Plan(
-        network,
-        PlanChip("generic", 4),
-        10,
-        (
-            Load("x", 0), Alloc("in", 3, "x", -2), Run("op", (("x:1 y", 3), ("k", 4))), Scratch("run", 0),
-            Store("x"), Free('a "b"\n#'), Alloc("in", 0), Run("run"),
-        ),
-        RESULT,
-        groups=(Group("g", ("op", "run"), 3, 2, (("op", 2),), ("run",)),),
-        options={"a": None, "b": 1.5, "c": "x y", "d": True},
-    )  # fmt: skip
-    assert from_json(to_json(plan)) == plan
-    assert from_text(to_text(plan)) == plan
+    assert "group g scratch 3 subgroups 2 operators op run refills op:2 resident run\n" in text
+    assert '  run op streaming "x:1 y":3 k:4\n' in text
+    assert from_text(text.replace("\n", "   # comment\r\n")) == PLAN
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda: Alloc("t", 0, None, 4),
+        lambda: Run("op", (("x", 1), ("x", 2))),
+        lambda: Group("g", ("a",), 0, 1, (("a", 1), ("a", 2))),
+    ],
+)
+def test_what_no_form_can_say_cannot_be_made(broken: Callable[[], object]) -> None:
+    with pytest.raises(ValueError):
+        broken()
+
+
+def replaced(**changes: object) -> Plan:
+    return Plan(**{**{f: getattr(PLAN, f) for f in Plan.__dataclass_fields__}, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "plan",
+    [
+        replaced(budget=10**18),
+        replaced(program=(Load("x", -(10**18)),)),
+        replaced(program=(Run("op", (("x", 10**30),)),)),
+        replaced(program=(Store("\ud800"),)),
+        replaced(options={"\udfff": 1}),
+        replaced(options={"a": float("inf")}),
+        replaced(options={"a": 10**18}),
+        replaced(result=Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, float("nan"))),
+        replaced(result=Result("feasible", 10**18, 2, 3, 4, 5, 6, 7, 8, 9, 1)),
+    ],
+)
+def test_what_would_not_come_back_is_not_written(form: str, plan: Plan) -> None:
+    with pytest.raises(PlanFormatError):
+        FORMS[form][0](plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from byte_machine import ByteMachine
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,19 @@ from onchip.check import check
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=150)
+@settings(max_examples=40)
 def test_a_legal_plan_is_accepted_and_its_figures_are_those_of_the_byte_machine(rng: Random) -> None:
+    accepted_with_the_figures_of_the_byte_machine(rng)
+
+
+@pytest.mark.slow
+@given(st.randoms(use_true_random=True))
+@settings(max_examples=1000)
+def test_a_thousand_legal_plans_are_accepted(rng: Random) -> None:
+    accepted_with_the_figures_of_the_byte_machine(rng)
+
+
+def accepted_with_the_figures_of_the_byte_machine(rng: Random) -> None:
     plan = legal_plan(rng)
     counts = ByteMachine(plan).execute()
     result = check(plan)

@@ -1,0 +1,30 @@
+"""One plan with everything in it that a form must carry; it is not legal."""
+
+from __future__ import annotations
+
+from onchip.network import Geometry, Network, OperatorSpec
+from onchip.plan import Alloc, Free, Group, Load, Plan, PlanChip, Result, Run, Scratch, Store
+
+RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1)
+NETWORK = Network.build(
+    "n",
+    [("x", 4, "input"), ("in", 4, "activation"), ('a "b"\n#', 4, "activation"), ("half", 2, "activation")],
+    [
+        OperatorSpec("op", "Relu", ["x", "x"], ["in"], 3, 2, Geometry("elementwise", (1, 4), (1, 4))),
+        OperatorSpec("run", "", ["in"], ['a "b"\n#']),
+    ],
+    ['a "b"\n#'],
+    views=[("half", "in", 2)],
+)
+PLAN = Plan(
+    NETWORK,
+    PlanChip("generic", 4),
+    10,
+    (
+        Load("x", 0), Alloc("in", 3, "x", -2), Run("op", (("x:1 y", 3), ("k", 4))), Scratch("run", 0),
+        Store("x"), Free('a "b"\n#'), Alloc("in", 0), Run("run"),
+    ),
+    RESULT,
+    groups=(Group("g", ("op", "run"), 3, 2, (("op", 2),), ("run",)),),
+    options={"a": None, "b": 1.5, "c": "x y", "d": True, "e": "1", "f": 7},
+)  # fmt: skip
