@@ -88,7 +88,8 @@ def test_streaming_again_is_reload_and_spill() -> None:
         (Geometry("pool", (1, 2, 2, 4), (1, 2, 2, 4), (3, 3), (1, 1), (1, 1, 1, 1), (2, 2), layout="NHWC"),
          16, 16, 2 * 8 + 4),
         # One channel after another.
-        (Geometry("depthwise", (1, 3, 8, 8), (1, 3, 8, 8), (3, 3), padding=(1, 1, 1, 1)), 192, 192, 3 * 8 + 1),
+        (Geometry("depthwise", (1, 3, 8, 8), (1, 3, 8, 8), (3, 3), padding=(1, 1, 1, 1)),
+         192, 192, 3 * 8 + 1),
     ],
 )  # fmt: skip
 def test_a_line_buffer_is_enough_and_a_byte_less_is_not(
