@@ -150,7 +150,7 @@ def _assemble(
             offset = drafts.byte_offset(place)
             assert offset is not None
             views.append((value, place.root, offset))
-    names = _unique([draft.node.proto.name or draft.outputs[0] for draft in drafts.all])
+    names = _unique([draft.name for draft in drafts.all])
     network = Network.build(
         name,
         tensors,

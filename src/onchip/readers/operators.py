@@ -24,7 +24,7 @@ Dtype = Literal["file", "int8", "int16"]
 class Draft:
     """An operator that is being put together; tensors are named by the values that hold them."""
 
-    node: Node
+    name: str
     types: list[str]
     nodes: set[int]
     inputs: dict[str, None]
@@ -40,33 +40,30 @@ class Drafts:
 
     def __init__(self, graph: Graph, constants: Constants, places: Places, dtype: Dtype) -> None:
         self.graph, self.constants, self.places, self.dtype = graph, constants, places, dtype
-        self.views: dict[tuple[str, int, int], str] = {}
-        """The value that stands for a stretch of a tensor: the first with exactly those elements."""
-        for name, place in places.of.items():
-            if place.bytes_as_they_lie:
-                key = (place.root, place.layout.offset, place.layout.size)
-                if name == place.root:
-                    self.views[key] = name
-                elif self.byte_offset(place) is not None:
-                    self.views.setdefault(key, name)
         self.all = [draft for node in graph.nodes for draft in self._drafts(node)]
 
     # -- operators, one for each node that computes ----------------------------------------------------------
 
     def boundary(self, name: str) -> tuple[str, list[int]]:
-        """The tensor a value is read from, and the layout nodes in between, last first."""
+        """The tensor a value is read from (a root or a view), and the layout nodes in between, last first."""
         chain: list[int] = []
-        while True:
-            place = self.places.of[name]
-            if name == place.root:
-                return name, chain
-            if place.bytes_as_they_lie:
-                key = (place.root, place.layout.offset, place.layout.size)
-                if self.views.get(key) == name:
-                    return name, chain
+        place = self.places.of[name]
+        while name != place.root:
             node = self.graph.producer[name]
+            before = self.places.of[node.inputs[0]]
+            if self._is_part(place) and not (self._is_part(before) and _same(place, before)):
+                return name, chain
             chain.append(node.index)
-            name = node.inputs[0]
+            name, place = node.inputs[0], before
+        return name, chain
+
+    def _is_part(self, place: Place) -> bool:
+        """Whether the value is some of the bytes of its root, side by side."""
+        return (
+            place.bytes_as_they_lie
+            and place.layout.size < math.prod(self.graph.shape[place.root])
+            and self.byte_offset(place) is not None
+        )
 
     def byte_offset(self, place: Place) -> int | None:
         """Where a view starts in its root, in bytes; None inside a byte."""
@@ -88,7 +85,9 @@ class Drafts:
         path = [*reversed(chain), node.index]
         reshapes = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Cast")
         types = [op for i in path if (op := self.graph.nodes[i].op) not in reshapes]
-        return Draft(node, types or [node.op], set(path), {origin: None}, [name])
+        draft = Draft(node.proto.name or name, types or [node.op], set(path), {origin: None}, [name])
+        draft.elementwise = node.op == "DequantizeLinear" and self.places.of[node.inputs[0]].layout.contiguous
+        return draft
 
     def _compute(self, node: Node) -> Draft:
         graph = self.graph
@@ -98,7 +97,7 @@ class Drafts:
             for i, name in enumerate(node.outputs)
             if name in graph.read or (name in graph.shape and i not in optional)
         ]
-        draft = Draft(node, [node.op], {node.index}, {}, outputs)
+        draft = Draft(node.proto.name or outputs[0], [node.op], {node.index}, {}, outputs)
         activations = []
         whole = True
         for position, name in enumerate(node.inputs):
@@ -219,6 +218,11 @@ class Drafts:
 
     def _elements(self, name: str) -> int:
         return math.prod(self.graph.shape[name])
+
+
+def _same(one: Place, other: Place) -> bool:
+    """Whether two parts of a root are the same bytes."""
+    return one.layout.offset == other.layout.offset and one.layout.size == other.layout.size
 
 
 @cache

@@ -1,0 +1,102 @@
+"""Quantised networks: in QDQ form and with quantised operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from build import graph, read, rows
+from onnx import numpy_helper
+from stepwise import differing, loose_nodes
+
+QDQ = """(float[1,3,8,8] x) => (float[1,2,8,8] y)
+    <float s = {0.05}, uint8 z = {128}, float ws = {0.02}, int8 wz = {0}, int32 bz = {0}> {
+    xq = QuantizeLinear(x, s, z)  xd = DequantizeLinear(xq, s, z)
+    wd = DequantizeLinear(w, ws, wz)  bd = DequantizeLinear(b, ws)
+    a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(xd, wd, bd)  r = Relu(a)
+    rq = QuantizeLinear(r, s, z)  rd = DequantizeLinear(rq, s, z)
+    p = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(rd)
+    q = Add(rd, p)  qq = QuantizeLinear(q, s, z)  y = DequantizeLinear(qq, s, z) }"""
+
+
+def qdq() -> onnx.ModelProto:
+    model = graph(QDQ)
+    random = np.random.default_rng(0)
+    model.graph.initializer.append(
+        numpy_helper.from_array(random.integers(-100, 100, (2, 3, 3, 3)).astype(np.int8), "w")
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.array([3, -5], np.int32), "b"))
+    return model
+
+
+def test_fused_tensors_stay_quantised(tmp_path: Path) -> None:
+    """Quantising merges into the producer, dequantising into the readers: tensors are 8 bits wide."""
+    source = read(qdq(), tmp_path)
+    assert rows(source) == [
+        ("QuantizeLinear", ["x"], ["xq"]),
+        ("DequantizeLinear+Conv+Relu+QuantizeLinear", ["xq"], ["rq"]),
+        ("DequantizeLinear+MaxPool", ["rq"], ["p"]),
+        ("DequantizeLinear+Add+QuantizeLinear+DequantizeLinear", ["rq", "p"], ["y"]),
+    ]
+    assert {t.name: t.bytes for t in source.network.tensors} == {
+        "x": 768, "xq": 192, "rq": 128, "p": 512, "y": 512
+    }  # fmt: skip
+    assert source.network.operators[1].weight_bytes == 54 + 2 * 4
+    assert differing(source) == []
+    assert loose_nodes(source) == []
+
+
+def test_op_keeps_every_conversion(tmp_path: Path) -> None:
+    source = read(qdq(), tmp_path, granularity="op")
+    types = [row[0] for row in rows(source)]
+    assert types == [
+        "QuantizeLinear", "DequantizeLinear", "Conv", "Relu", "QuantizeLinear", "DequantizeLinear", "MaxPool",
+        "Add", "QuantizeLinear", "DequantizeLinear",
+    ]  # fmt: skip
+    assert differing(source) == []
+
+
+@pytest.mark.parametrize("granularity", ["op", "fused"])
+def test_quantised_operators(tmp_path: Path, granularity: str) -> None:
+    model = graph("""(uint8[1,3,8,8] x) => (uint8[1,4] y)
+        <float s = {0.05}, uint8 z = {128}, float ws = {0.02}, int8 wz = {0}, int64[2] t = {1, 128}> {
+        a = QLinearConv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, s, z, w, ws, wz, s, z)
+        f = Reshape(a, t)  y = QLinearMatMul(f, s, z, m, ws, wz, s, z) }""")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((2, 3, 3, 3), np.int8), "w"))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((128, 4), np.int8), "m"))
+    source = read(model, tmp_path, granularity=granularity)
+    assert rows(source) == [("QLinearConv", ["x"], ["a"]), ("QLinearMatMul", ["a"], ["y"])]
+    assert [t.bytes for t in source.network.tensors] == [192, 128, 4]
+    assert [op.weight_bytes for op in source.network.operators] == [54, 512]
+    assert source.network.element == "uint8"
+    assert source.network.operators[0].geometry is not None
+    assert differing(source) == []
+
+
+def test_integer_convolution_and_dynamic_quantisation(tmp_path: Path) -> None:
+    model = graph("""(float[1,3,8,8] x) => (float[1,2,8,8] y) {
+        q, s, z = DynamicQuantizeLinear(x)  a = ConvInteger<kernel_shape=[3,3], pads=[1,1,1,1]>(q, w, z)
+        f = Cast<to=1>(a)  y = Mul(f, s) }""")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((2, 3, 3, 3), np.uint8), "w"))
+    source = read(model, tmp_path)
+    assert rows(source) == [
+        ("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        ("ConvInteger+Cast", ["q", "z"], ["f"]),
+        ("Mul", ["f", "s"], ["y"]),
+    ]
+    assert differing(source) == []
+
+
+def test_packed_four_bit_weights_and_views(tmp_path: Path) -> None:
+    model = graph(
+        """(float[2,6] x) => (float[2,8] y) <float s = {0.5}> {
+        d = DequantizeLinear(w, s)  y = MatMul(x, d) }""",
+        opset=21,
+        ir=10,
+    )
+    model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.INT4, [6, 8], [1] * 48))
+    source = read(model, tmp_path)
+    assert source.network.weight_bytes == 24
+    assert differing(source) == []
