@@ -7,8 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from onchip.packing import Buffer
+from onchip.packing import Buffer, irreducible
 from onchip.placement.addresses import Placement, Rectangle, Relocation, place, relocation_bytes
+from onchip.placement.addresses_exact import place_exact
 from packing.instances import exhaustive, tight_instance
 
 
@@ -77,8 +78,6 @@ SMALL = [1578, 6671, 7209, 7589, 12542, 17113, 22858]
 
 @pytest.mark.parametrize("seed", SMALL)
 def test_relocation_is_the_least(seed: int) -> None:
-    from onchip.packing import irreducible
-
     buffers, budget = tight_instance(seed)
     rectangles = [
         Rectangle(
@@ -91,6 +90,16 @@ def test_relocation_is_the_least(seed: int) -> None:
     assert placed.status == "relocated"
     assert placed.conflict == tuple(range(len(rectangles)))
     assert placed.relocation_bytes == placed.lower_bound == least_relocation(rectangles, budget)
+
+
+@pytest.mark.parametrize("seed", [*SMALL, *range(0, 60, 7)])
+def test_relocation_agrees_with_cpsat(seed: int) -> None:
+    buffers, budget = tight_instance(seed)
+    rectangles = rectangles_of(buffers, seed)
+    placed, model = place(rectangles, budget), place_exact(rectangles, budget)
+    assert_legal(rectangles, budget, model)
+    assert placed.relocation_bytes == placed.lower_bound
+    assert placed.relocation_bytes == model.relocation_bytes == model.lower_bound
 
 
 def test_a_step_that_does_not_fit_is_refused() -> None:

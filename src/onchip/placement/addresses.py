@@ -26,7 +26,7 @@ class Rectangle:
     `item` is the caller's own id; rectangles with the same `item` are one tensor. An operator's scratch is
     not `movable`. `uses` are the steps that need it, `start` and `end - 1` among them; without any, every
     step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
-    reload and no write. `size` counts exactly for that and rounded up for addresses.
+    reload and no write. `cost` is what one transfer moves, `size` unless given.
     """
 
     item: int
@@ -36,6 +36,12 @@ class Rectangle:
     uses: tuple[int, ...] = ()
     copied: bool = False
     movable: bool = True
+    cost: int | None = None
+
+    @property
+    def transfer(self) -> int:
+        """Bytes that one write or one reload moves."""
+        return self.size if self.cost is None else self.cost
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
@@ -89,8 +95,8 @@ def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation
     """
     moves = list(moves)
     written = {rectangles[m.rectangle].item for m in moves if not rectangles[m.rectangle].copied}
-    size = {rectangles[m.rectangle].item: rectangles[m.rectangle].size for m in moves}
-    return sum(rectangles[m.rectangle].size for m in moves) + sum(size[item] for item in written)
+    transfer = {rectangles[m.rectangle].item: rectangles[m.rectangle].transfer for m in moves}
+    return sum(rectangles[m.rectangle].transfer for m in moves) + sum(transfer[item] for item in written)
 
 
 Moves = frozenset[Relocation]
@@ -233,7 +239,7 @@ class _Task:
             moves |= {m for _, _, _, m in options[:batch]}
             batch *= 2
             status, pieces = self.attempt(moves)
-        for move in sorted(moves, key=lambda m: -self.rectangles[m.rectangle].size):
+        for move in sorted(moves, key=lambda m: -self.rectangles[m.rectangle].transfer):
             if not self.left(0.05):
                 break
             status, fewer = self.attempt(moves - {move})
