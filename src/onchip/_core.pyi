@@ -67,6 +67,17 @@ class PackRules:
 def pack_greedy(
     lower: list[int], upper: list[int], size: list[int], enough: int, rules: PackRules
 ) -> tuple[list[int], int]: ...
+def pack_by_blame(
+    lower: list[int],
+    upper: list[int],
+    size: list[int],
+    capacity: int,
+    rules: PackRules,
+    seed: int,
+    tries: int,
+    seconds: float | None,
+    progress: Callable[[int], object] | None,
+) -> tuple[list[int], int]: ...
 def pack_search(
     lower: list[int],
     upper: list[int],

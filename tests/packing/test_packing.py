@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ MISFITS = [1578, 6671, 7209, 7589, 12542, 17113, 22858]
 
 
 def search(buffers: list[Buffer], capacity: int, rules: Rules = ALL_RULES, **more: int) -> Packing:
-    return pack(buffers, capacity, rules=rules, second_engine=False, **more)
+    return pack(buffers, capacity, rules=rules, engines=("search",), **more)
 
 
 def legal(buffers: list[Buffer], offsets: tuple[int, ...], capacity: int) -> bool:
@@ -156,8 +157,18 @@ def test_limits_end_in_unknown() -> None:
 
 def test_the_second_engine_decides_what_the_search_leaves() -> None:
     buffers, capacity = tight_instance(MISFITS[0])
-    answer = pack(buffers, capacity, node_limit=1)
+    answer = pack(buffers, capacity, node_limit=1, engines=("search", "cp-sat"))
     assert (answer.status, answer.engine) == ("infeasible", "cp-sat")
+
+
+def test_repair_packs_where_the_search_would_get_lost() -> None:
+    """Large buffers with slack above them, and small ones in between."""
+    rnd = random.Random(0)
+    buffers = [Buffer(t, t + rnd.randint(1, 6), rnd.choice([1, 2, 3, 400, 800, 1600])) for t in range(60)]
+    capacity = max_load(buffers)
+    answer = pack(buffers, capacity, engines=("repair",))
+    assert answer.status == "packed"
+    assert legal(buffers, answer.offsets, capacity)
 
 
 def test_nothing_packs_and_too_large_does_not() -> None:

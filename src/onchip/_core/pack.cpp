@@ -5,10 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings.h"
@@ -49,41 +51,74 @@ std::tuple<Ints, std::int64_t> greedy(const Ints& lower, const Ints& upper, cons
     return {in_bytes(instance, found.offsets), buffers.empty() ? 0 : found.extent * instance.unit};
 }
 
+// Ends at a deadline, and lets Python see Ctrl-C and the progress callback ten times a second.
+class Watch {
+  public:
+    Watch(std::optional<double> seconds, nb::object progress)
+        : seconds_(seconds), progress_(std::move(progress)), start_(Clock::now()), next_(start_) {}
+
+    bool operator()(std::int64_t done) {  // called without the GIL
+        const auto now = Clock::now();
+        if (seconds_ && std::chrono::duration<double>(now - start_).count() >= *seconds_) return true;
+        if (now < next_) return false;
+        next_ = now + std::chrono::milliseconds(100);
+        nb::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) {
+            raised_ = true;
+        } else if (!progress_.is_none()) {
+            PyObject* answer = PyObject_CallFunction(progress_.ptr(), "L", static_cast<long long>(done));
+            raised_ = answer == nullptr;
+            Py_XDECREF(answer);
+        }
+        return raised_;
+    }
+
+    void rethrow() const {
+        if (raised_) throw nb::python_error();
+    }
+
+  private:
+    std::optional<double> seconds_;
+    nb::object progress_;
+    Clock::time_point start_, next_;
+    bool raised_ = false;
+};
+
+std::tuple<Ints, std::int64_t> blame(const Ints& lower, const Ints& upper, const Ints& size,
+                                     std::int64_t capacity, const pack::Rules& rules, std::uint64_t seed,
+                                     int tries, std::optional<double> seconds, nb::object progress) {
+    const auto buffers = buffers_of(lower, upper, size);
+    Watch watch(seconds, std::move(progress));
+    std::tuple<Ints, std::int64_t> result;
+    {
+        nb::gil_scoped_release release;
+        const pack::Instance instance(buffers, capacity, rules);
+        const pack::Greedy found = pack::pack_by_blame(instance, tries, seed, std::ref(watch));
+        result = {in_bytes(instance, found.offsets), buffers.empty() ? 0 : found.extent * instance.unit};
+    }
+    watch.rethrow();
+    return result;
+}
+
 std::tuple<std::string, Ints, std::int64_t> search(const Ints& lower, const Ints& upper, const Ints& size,
                                                    std::int64_t capacity, const pack::Rules& rules,
                                                    std::uint64_t seed, std::optional<double> seconds,
                                                    std::optional<std::int64_t> node_limit,
                                                    nb::object progress) {
     const auto buffers = buffers_of(lower, upper, size);
-    const auto start = Clock::now();
-    auto next_call = start;
-    bool raised = false;
-    // Ends on the deadline, and lets Python see Ctrl-C and the progress callback ten times a second.
-    auto monitor = [&](std::int64_t nodes) {
-        const auto now = Clock::now();
-        if (seconds && std::chrono::duration<double>(now - start).count() >= *seconds) return true;
-        if (now < next_call) return false;
-        next_call = now + std::chrono::milliseconds(100);
-        nb::gil_scoped_acquire acquire;
-        if (PyErr_CheckSignals() != 0) {
-            raised = true;
-        } else if (!progress.is_none() && PyObject_CallFunction(progress.ptr(), "L", nodes) == nullptr) {
-            raised = true;
-        }
-        return raised;
-    };
+    Watch watch(seconds, std::move(progress));
     pack::Outcome outcome;
     Ints offsets;
     std::int64_t nodes = 0;
     {
         nb::gil_scoped_release release;
         const pack::Instance instance(buffers, capacity, rules);
-        pack::Search search(instance, rules, seed, monitor);
+        pack::Search search(instance, rules, seed, std::ref(watch));
         outcome = search.run(node_limit.value_or(std::numeric_limits<std::int64_t>::max()));
         if (outcome == pack::Outcome::packed) offsets = in_bytes(instance, search.offsets());
         nodes = search.nodes();
     }
-    if (raised) throw nb::python_error();
+    watch.rethrow();
     constexpr const char* names[] = {"packed", "infeasible", "unknown"};
     return {names[static_cast<int>(outcome)], offsets, nodes};
 }
@@ -106,6 +141,9 @@ void bind_pack(nb::module_& m) {
         .def_rw("last_conflict", &pack::Rules::last_conflict);
     m.def("pack_greedy", &greedy, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("enough"),
           nb::arg("rules"));
+    m.def("pack_by_blame", &blame, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("capacity"),
+          nb::arg("rules"), nb::arg("seed"), nb::arg("tries"), nb::arg("seconds").none(),
+          nb::arg("progress").none());
     m.def("pack_search", &search, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("capacity"),
           nb::arg("rules"), nb::arg("seed"), nb::arg("seconds").none(), nb::arg("node_limit").none(),
           nb::arg("progress").none());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <tuple>
 #include <utility>
 
@@ -72,6 +73,30 @@ Greedy pack_greedily(const Instance& in, std::int64_t enough) {
             if (found.extent < best.extent) best = std::move(found);
             if (best.extent <= enough) return best;
         }
+    }
+    return best;
+}
+
+Greedy pack_by_blame(const Instance& in, int tries, std::uint64_t seed, const Monitor& monitor) {
+    const auto n = in.size.size();
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> forward(0.02, 0.3);
+    std::vector<int> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int x, int y) { return std::pair(-in.size[x], x) < std::pair(-in.size[y], y); });
+    std::vector<double> place(n);
+    for (std::size_t i = 0; i < n; ++i) place[order[i]] = static_cast<double>(i) / static_cast<double>(n);
+    Greedy best;
+    for (int turn = 0; turn < tries; ++turn) {
+        Greedy found = place_in_order(in, order, false);
+        if (found.extent < best.extent) best = found;
+        if (best.extent <= in.capacity || (monitor && monitor(turn))) break;
+        for (int b = 0; b < in.buffers; ++b) {
+            if (found.offsets[b] + in.size[b] > in.capacity) place[b] -= forward(random);
+        }
+        std::sort(order.begin(), order.end(),
+                  [&](int x, int y) { return std::pair(place[x], x) < std::pair(place[y], y); });
     }
     return best;
 }

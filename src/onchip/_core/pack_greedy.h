@@ -1,4 +1,4 @@
-// Quick packings: first fit and best fit in several orders.
+// Quick packings, without any proof: first fit and best fit in several orders, and first fit repaired.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,5 +14,9 @@ struct Greedy {
 
 // The lowest packing among the heuristics; stops at the first whose extent is at most `enough`.
 Greedy pack_greedily(const Instance& instance, std::int64_t enough);
+
+// Squeaky-wheel repair of first fit: whatever ends above the capacity is placed earlier the next time. Good
+// where there is slack in most places and a search would get lost in it.
+Greedy pack_by_blame(const Instance& instance, int tries, std::uint64_t seed, const Monitor& monitor);
 
 }  // namespace onchip::pack

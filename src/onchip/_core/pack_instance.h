@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Rules {
     bool restarts = true;        // node limits that grow, with six branching orders in turn
     bool last_conflict = true;   // break ties of fail-first towards the last failure
 };
+
+// Polled while something long runs, with its progress so far (nodes, tries); true stops it.
+using Monitor = std::function<bool(std::int64_t done)>;
 
 struct Buffer {
     std::int64_t lower, upper;  // live in [lower, upper)

@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <vector>
 
@@ -11,9 +10,6 @@
 namespace onchip::pack {
 
 enum class Outcome { packed, infeasible, unknown };
-
-// Polled every few hundred nodes with the number of nodes so far; true stops the search.
-using Monitor = std::function<bool(std::int64_t nodes)>;
 
 // Decision levels that a fact rests on. Levels from `shared` on have one bit together, so that deep in the
 // tree backjumping falls back to plain backtracking.

@@ -5,14 +5,26 @@ capacity and bounds it from below; `irreducible` names a minimal set of buffers 
 The complete search behind them is C++ (`_core`); docs/packing.md explains its rules and why each is sound.
 """
 
-from onchip.packing.buffers import ALL_RULES, Buffer, Packing, Rules, Status, fault, max_load, read_buffers
+from onchip.packing.buffers import (
+    ALL_RULES,
+    Buffer,
+    Engine,
+    Packing,
+    Rules,
+    Status,
+    fault,
+    max_load,
+    read_buffers,
+)
 from onchip.packing.extent import Extent, minimise
 from onchip.packing.irreducible import irreducible
-from onchip.packing.pack import pack
+from onchip.packing.pack import ENGINES, pack
 
 __all__ = [
     "ALL_RULES",
+    "ENGINES",
     "Buffer",
+    "Engine",
     "Extent",
     "Packing",
     "Rules",

@@ -14,9 +14,10 @@ from onchip.errors import InputError
 from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["ALL_RULES", "Buffer", "Packing", "Rules", "Status", "fault", "max_load", "read_buffers"]
+__all__ = ["ALL_RULES", "Buffer", "Engine", "Packing", "Rules", "Status", "fault", "max_load", "read_buffers"]
 
 MAX_TIME = 1 << 60
+Engine = Literal["bound", "greedy", "search", "repair", "cp-sat"]
 Status = Literal["packed", "infeasible", "unknown"]
 
 
@@ -75,14 +76,15 @@ ALL_RULES = Rules()
 class Packing:
     """The answer: `packed` with one offset in bytes per buffer, `infeasible` (proved) or `unknown` (a limit).
 
-    `engine` is what decided it: `bound` (the load alone), `greedy`, `search` or `cp-sat`.
+    `engine` is what decided it: `bound` (the load alone), `greedy`, `search` (the complete one), `repair` (of
+    first fit) or `cp-sat`.
     """
 
     status: Status
     offsets: tuple[int, ...]
     nodes: int
     seconds: float
-    engine: str
+    engine: Engine
 
 
 def fault(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from onchip.packing.buffers import ALL_RULES, Buffer, Rules
+from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules
 from onchip.packing.pack import pack
 
 __all__ = ["irreducible"]
+
+PROOFS: tuple[Engine, ...] = ("search",)
+"""Only a proof drops a buffer, so no other engine need be asked."""
 
 
 def irreducible(
@@ -42,7 +45,7 @@ def irreducible(
                 time_limit=left,
                 node_limit=node_limit,
                 rules=rules,
-                second_engine=False,
+                engines=PROOFS,
             )
             if answer.status == "infeasible":
                 kept = rest

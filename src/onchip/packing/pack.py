@@ -1,23 +1,31 @@
-"""Pack: a quick pass of heuristics, the complete search, and CP-SAT when that hits its limits."""
+"""Pack: heuristics, the complete search, and CP-SAT when that hits its limits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 
 from onchip import _core
-from onchip.packing.buffers import ALL_RULES, Buffer, Packing, Rules, Status, fault, max_load
+from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Packing, Rules, Status, fault, max_load
 
-__all__ = ["core_rules", "pack"]
+__all__ = ["ENGINES", "core_rules", "pack"]
 
 Progress = Callable[[int], object]
 
-SEARCH_SHARE = 0.6
-"""Share of a time limit that the complete search may use before CP-SAT gets the rest."""
+ENGINES: tuple[Engine, ...] = ("greedy", "search", "repair", "cp-sat")
 
-SEARCH_NODES = 3_000_000
-"""Nodes the complete search spends, without a time limit, before CP-SAT takes over."""
+SHORT_SEARCH = 20_000
+"""Nodes of a first search: most of what first fit cannot pack falls to it, and most of the rest to repair."""
+
+REPAIRS = 300
+"""First fits tried, each after moving forward what the last one left above the capacity."""
+
+LONG_SEARCH = 3_000_000
+"""Nodes the search spends, without a time limit, before CP-SAT takes over."""
+
+SEARCH_SHARE = 0.6
+"""Share of a time limit that the search may use before CP-SAT gets the rest."""
 
 
 def core_rules(rules: Rules) -> _core.PackRules:
@@ -37,55 +45,114 @@ def pack(
     node_limit: int | None = None,
     rules: Rules = ALL_RULES,
     seed: int = 0,
-    second_engine: bool = True,
+    engines: Collection[Engine] = ENGINES,
     progress: Progress | None = None,
 ) -> Packing:
     """Offsets in [0, capacity) for buffers with fixed live ranges, or a proof that there are none.
 
     Every offset is a multiple of `alignment` bytes and every size counts rounded up to it. `time_limit` is in
-    seconds, `node_limit` in nodes of the complete search; `progress` is called with the nodes so far about
-    ten times a second. Without `second_engine` CP-SAT is not asked. `KeyboardInterrupt` passes through.
-    The offsets have been validated independently of the solver that found them.
+    seconds, `node_limit` in nodes of the complete search; `progress` is called with the nodes or repairs so
+    far about ten times a second. `engines` are those allowed. `KeyboardInterrupt` passes through. The offsets
+    have been validated independently of the engine that found them.
     """
     if alignment < 1:
         raise ValueError("alignment must be at least 1")
-    start = time.monotonic()
     # Rounded sizes and offsets are multiples of the alignment: counting in units of it loses nothing.
     units = [Buffer(b.lower, b.upper, -(-b.size // alignment)) for b in buffers]
-    room = capacity // alignment
-    nodes = 0
+    run = _Run(units, capacity // alignment, time_limit, node_limit, rules, seed, progress)
+    status, found, engine = run.decide(engines)
+    offsets = tuple(at * alignment for at in found)
+    if status == "packed":
+        wrong = fault(buffers, offsets, capacity, alignment=alignment)
+        if wrong is not None:
+            raise AssertionError(f"the packer ({engine}) is wrong: {wrong}")
+    return Packing(status, offsets, run.nodes, run.seconds(), engine)
 
-    def answer(status: Status, engine: str, offsets: Sequence[int] = ()) -> Packing:
-        result = tuple(at * alignment for at in offsets)
-        if status == "packed":
-            wrong = fault(buffers, result, capacity, alignment=alignment)
-            if wrong is not None:
-                raise AssertionError(f"the packer ({engine}) is wrong: {wrong}")
-        return Packing(status, result, nodes, time.monotonic() - start, engine)
 
-    def left() -> float | None:
-        return None if time_limit is None else max(0.0, time_limit - (time.monotonic() - start))
+class _Run:
+    """One call of `pack`, everything in units of the alignment."""
 
-    if not units:
-        return answer("packed", "greedy")
-    if max_load(units) > room:
-        return answer("infeasible", "bound")
-    columns = [b.lower for b in units], [b.upper for b in units], [b.size for b in units]
-    offsets, extent = _core.pack_greedy(*columns, room, core_rules(rules))
-    if extent <= room:
-        return answer("packed", "greedy", offsets)
+    def __init__(
+        self,
+        buffers: Sequence[Buffer],
+        room: int,
+        time_limit: float | None,
+        node_limit: int | None,
+        rules: Rules,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self.buffers, self.room = buffers, room
+        self.columns = [b.lower for b in buffers], [b.upper for b in buffers], [b.size for b in buffers]
+        self.time_limit, self.node_limit = time_limit, node_limit
+        self.rules, self.seed, self.progress = core_rules(rules), seed, progress
+        self.nodes = 0
+        self._start = time.monotonic()
 
-    seconds = left()
-    if second_engine:
-        seconds = None if seconds is None else seconds * SEARCH_SHARE
-        node_limit = SEARCH_NODES if node_limit is None and seconds is None else node_limit
-    status, offsets, nodes = _core.pack_search(
-        *columns, room, core_rules(rules), seed, seconds, node_limit, progress
-    )
-    if status != "unknown" or not second_engine or (left() or 1.0) < 0.05:
-        return answer(status, "search", offsets)
+    def seconds(self) -> float:
+        return time.monotonic() - self._start
 
-    from onchip.packing.cpsat import pack_with_cpsat
+    def left(self, share: float = 1.0) -> float | None:
+        """That share of the time limit, less what has passed."""
+        return None if self.time_limit is None else max(0.0, share * self.time_limit - self.seconds())
 
-    verdict, found = pack_with_cpsat(units, room, time_limit=left(), seed=seed)
-    return answer(verdict, "cp-sat", found)
+    def decide(self, engines: Collection[Engine]) -> tuple[Status, Sequence[int], Engine]:
+        """The first answer of the engines in turn, or `unknown` of the last one asked."""
+        if max_load(self.buffers) > self.room:
+            return "infeasible", (), "bound"
+        last: Engine = "bound"
+        for engine, attempt in self._stages(engines):
+            status, offsets = attempt()
+            if status != "unknown":
+                return status, offsets, engine
+            last = engine
+            if self.left() == 0.0:
+                break
+        return "unknown", (), last
+
+    def _stages(
+        self, engines: Collection[Engine]
+    ) -> Iterator[tuple[Engine, Callable[[], tuple[Status, Sequence[int]]]]]:
+        if "greedy" in engines:
+            yield "greedy", self._greedily
+        if "search" in engines and "repair" in engines:
+            yield "search", lambda: self._search(SHORT_SEARCH, 1.0)
+        if "repair" in engines:
+            yield "repair", self._repair
+        if "search" in engines and "cp-sat" in engines:
+            nodes = LONG_SEARCH if self.time_limit is None else None
+            yield "search", lambda: self._search(nodes, SEARCH_SHARE)
+        elif "search" in engines:
+            yield "search", lambda: self._search(None, 1.0)
+        if "cp-sat" in engines:
+            yield "cp-sat", self._cpsat
+
+    def _fits(self, found: tuple[Sequence[int], int]) -> tuple[Status, Sequence[int]]:
+        offsets, extent = found
+        return ("packed", offsets) if extent <= self.room else ("unknown", ())
+
+    def _greedily(self) -> tuple[Status, Sequence[int]]:
+        return self._fits(_core.pack_greedy(*self.columns, self.room, self.rules))
+
+    def _repair(self) -> tuple[Status, Sequence[int]]:
+        return self._fits(
+            _core.pack_by_blame(
+                *self.columns, self.room, self.rules, self.seed, REPAIRS, self.left(), self.progress
+            )
+        )
+
+    def _search(self, nodes: int | None, share: float) -> tuple[Status, Sequence[int]]:
+        limits = [n for n in (nodes, self.node_limit and self.node_limit - self.nodes) if n is not None]
+        if limits and min(limits) <= 0:
+            return "unknown", ()
+        limit = min(limits, default=None)
+        status, offsets, spent = _core.pack_search(
+            *self.columns, self.room, self.rules, self.seed, self.left(share), limit, self.progress
+        )
+        self.nodes += spent
+        return status, offsets
+
+    def _cpsat(self) -> tuple[Status, Sequence[int]]:
+        from onchip.packing.cpsat import pack_with_cpsat
+
+        return pack_with_cpsat(self.buffers, self.room, time_limit=self.left(), seed=self.seed)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from onchip.packing import Buffer, irreducible, max_load, pack
+from onchip.packing import ENGINES, Buffer, irreducible, max_load, pack
 
 __all__ = ["Piece", "Placement", "Rectangle", "Relocation", "place", "relocation_bytes"]
 
@@ -194,7 +194,7 @@ class _Task:
             alignment=self.alignment,
             time_limit=self.slice(0.1 if moves else 0.4),
             seed=self.seed,
-            second_engine=not moves,
+            engines=ENGINES if not moves else ("greedy", "search", "repair"),
             node_limit=50_000 if moves else None,
             progress=self.progress,
         )
