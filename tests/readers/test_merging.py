@@ -123,6 +123,16 @@ def test_optional_outputs_that_nobody_reads_are_left_out_and_need_no_shape(tmp_p
     assert rows(source) == [("LayerNormalization", ["x"], ["y"])]
 
 
+def test_optional_inputs_and_outputs_may_be_left_empty(tmp_path: Path) -> None:
+    model = graph("(float[3,2,4] x, float[1,2,5] start) => (float[1,2,5] h) { h = Identity(start) }")
+    node = helper.make_node("RNN", ["x", "w", "r", "", "", "start"], ["", "h"], hidden_size=5)
+    model.graph.node[0].CopyFrom(node)
+    source = read(weighted(model, w=(1, 5, 4), r=(1, 5, 5)), tmp_path)
+    assert rows(source) == [("RNN", ["x", "start"], ["h"])]
+    assert source.network.operators[0].name == "h"
+    assert differing(source) == []
+
+
 def test_a_required_output_that_nobody_reads_is_still_written(tmp_path: Path) -> None:
     text = "(float[4,8] x) => (int64[4,2] i) <int64[1] k = {2}> { v, i = TopK(x, k) }"
     source = read(text, tmp_path)

@@ -246,6 +246,24 @@ def test_a_matrix_that_does_not_fit(tmp_path: Path) -> None:
     assert "node y (Gemm): 3 features do not fit a matrix of 2 rows" in refusal(tmp_path, model)
 
 
+def test_a_window_larger_than_its_image(tmp_path: Path) -> None:
+    text = (
+        "(float[1,1,1,1] x) => (float[1,1,1,1] y) { y = AveragePool<kernel_shape=[2,2], strides=[2,2]>(x) }"
+    )
+    assert "node y (AveragePool): a window of [2, 2] does not fit an image of [1, 1]" in refusal(
+        tmp_path, text
+    )
+
+
+def test_a_built_in_network_that_cannot_have_that_size() -> None:
+    for model in ("zoo:densenet121@1x1", "zoo:googlenet@8x8", "zoo:vgg16@320x320", "zoo:vit_b_16@225x225"):
+        with pytest.raises(ModelError, match=model):
+            load(model)
+    for model in ("zoo:resnet50@0x0", "zoo:resnet50@224", "zoo:resnet50@-1x5", "zoo:"):
+        with pytest.raises(InputError, match="zoo:"):
+            load(model)
+
+
 def test_zero_bytes(tmp_path: Path) -> None:
     message = refusal(tmp_path, "(float[0,4] x) => (float[0,4] y) { y = Relu(x) }")
     assert "node y (Relu): x has zero bytes: its shape is [0, 4]" in message

@@ -18,7 +18,7 @@ __all__ = ["geometry_of"]
 
 def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | None:
     """The node's geometry, None where `Geometry` cannot say it; `activations` are its non-constant inputs."""
-    if node.domain or not activations:
+    if node.domain or not activations or not node.outputs[0]:
         return None
     result = graph.shape[node.outputs[0]]
     first = graph.shape[node.inputs[0]] if node.inputs[0] else ()

@@ -213,9 +213,27 @@ def contradiction(graph: Graph, node: Node) -> str:
             groups = node.integer("group", 1)
             if channels != filters[1] * groups or (groups and filters[0] % groups):
                 return f"{channels} channels do not fit {groups} groups of filters {list(filters)}"
+            return _window(node, shapes[0][2:], filters[2:])
+        case "MaxPool" | "AveragePool" | "LpPool" if shapes and len(shapes[0]) > 2:
+            return _window(node, shapes[0][2:], node.integers("kernel_shape") or ())
         case "Gemm" if len(shapes) > 1 and len(shapes[0]) == len(shapes[1]) == 2:
             left = shapes[0][0 if node.integer("transA", 0) else 1]
             right = shapes[1][1 if node.integer("transB", 0) else 0]
             if left != right:
                 return f"{left} features do not fit a matrix of {right} rows"
+    return ""
+
+
+def _window(node: Node, image: tuple[int, ...], kernel: tuple[int, ...]) -> str:
+    """In words, that a window is larger than the padded image."""
+    auto = node.attribute("auto_pad")
+    if (auto is not None and auto.s.startswith(b"SAME")) or len(kernel) != len(image):
+        return ""
+    pads = node.integers("pads") or (0,) * (2 * len(image))
+    dilations = node.integers("dilations") or (1,) * len(image)
+    for size, taps, step, before, after in zip(
+        image, kernel, dilations, pads, pads[len(image) :], strict=False
+    ):
+        if (taps - 1) * step + 1 > size + before + after:
+            return f"a window of {list(kernel)} does not fit an image of {list(image)}"
     return ""
