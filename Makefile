@@ -39,5 +39,8 @@ test: setup ## everything that must hold
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -n 2
 
+sanitize: setup ## the searches' tests with _core under address and undefined-behaviour sanitizers
+	@sh scripts/sanitize.sh
+
 clean: ## remove what make made
 	rm -rf $(VENV) build out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,195 @@
+"""The verbs of the command line, in Python: load, chip, plan; a plan can check, run and show itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onchip.chip import Chip, load_chip
+from onchip.errors import UsageError
+from onchip.files import write_atomically
+from onchip.network import Network
+from onchip.plan import Plan as PlanProgram
+from onchip.plan import Result, from_json, from_text, read_plan, to_json, to_text, write_plan
+from onchip.units import parse_bytes
+
+if TYPE_CHECKING:
+    from onchip.readers import Source
+    from onchip.run import RunReport
+
+__all__ = ["Plan", "chip", "load", "plan", "read"]
+
+Progress = Callable[[str], None]
+"""Called now and then with one line that says how far a long search is."""
+
+
+class Plan(PlanProgram):
+    """A plan that can check, run and show itself. `plan()` and `read()` make it.
+
+    >>> import onchip
+    >>> plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
+    >>> plan.result.status, plan.check() == plan.result
+    ('optimal', True)
+    """
+
+    @classmethod
+    def of(cls, program: PlanProgram) -> Plan:
+        """The same plan with these verbs."""
+        return cls(**{f.name: getattr(program, f.name) for f in fields(PlanProgram)})
+
+    def check(self) -> Result:
+        """Prove the plan legal and return its figures, all recomputed; raises `IllegalPlan` if it is not."""
+        from onchip.check import check
+
+        return check(self)
+
+    def run(self, *, seed: int = 0, checked: bool = True) -> RunReport:
+        """Execute the plan on `seed`'s weights and input, and compare every tensor with the whole network.
+
+        Raises `Mismatch` naming the tensor that differs, `IllegalPlan` when `checked` and it is illegal,
+        `InputError` when the model is gone or changed.
+        """
+        from onchip.run import run
+
+        return run(self, seed=seed, checked=checked)
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The report as one self-contained HTML page; written to `path` when given."""
+        from onchip.report import html
+
+        page = html(self)
+        if path is not None:
+            write_atomically(Path(path), page)
+        return page
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan: JSON for a name ending in `.json`, the text form for any other."""
+        write_plan(self, path)
+
+    def to_json(self) -> str:
+        """The JSON form."""
+        return to_json(self)
+
+    def to_text(self) -> str:
+        """The text form."""
+        return to_text(self)
+
+    @classmethod
+    def from_text(cls, text: str) -> Plan:
+        """The plan in either written form."""
+        return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.report import summary
+
+        console = Console(width=100, no_color=True)
+        with console.capture() as capture:
+            console.print(summary(self))
+        return capture.get()
+
+    def _repr_html_(self) -> str:
+        from onchip.report import notebook
+
+        return notebook(self)
+
+
+def load(model: str | Path, **options: Any) -> Source:
+    """Read a network: `zoo:NAME`, an `.onnx` file, or a network as `.json`.
+
+    `options` are the fields of `ReadOptions` (granularity, dtype, dims, ...). The result has the `network`
+    that planners see. Raises `ModelError` naming the file, the node and the reason.
+    """
+    from onchip.readers import ReadOptions
+    from onchip.readers import load as read_model
+
+    return read_model(model, _options(ReadOptions, options))
+
+
+def chip(name_or_path: str | Path = "generic") -> Chip:
+    """A built-in chip by name, or one from a TOML file by path."""
+    return load_chip(name_or_path)
+
+
+def read(path: str | Path) -> Plan:
+    """Read a plan file, JSON or text."""
+    return Plan.of(read_plan(path))
+
+
+def plan(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Plan:
+    """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
+
+    `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
+    the least with no traffic); by default it is the chip's own scratchpad. `options` are the fields of
+    `ReadOptions` (when `model` is to be read) and `PlacementOptions`.
+
+    Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip import placement
+    from onchip.readers import ReadOptions, Source
+
+    read_keys = {f.name for f in fields(ReadOptions)}
+    reading = {k: options.pop(k) for k in list(options) if k in read_keys}
+    placing = _options(placement.PlacementOptions, options)
+    if isinstance(model, str | Path):
+        model = load(model, **reading)
+    elif reading:
+        raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
+    how = {} if isinstance(model, Network) else how_read(model.options)
+    network = model.network if isinstance(model, Source) else model
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    bytes_ = resolve_budget(network, on, budget, placing, progress)
+    planned = placement.plan(network, on, bytes_, placing, progress=progress)
+    return Plan.of(replace(planned, options={**how, **planned.options}))
+
+
+def how_read(options: Any) -> dict[str, Any]:
+    """What a plan records of the reader's options, so that `run` can read the same network again."""
+    return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
+
+
+def resolve_budget(
+    network: Network,
+    on: Chip,
+    budget: str | int | None,
+    placing: Any,
+    progress: Progress | None = None,
+) -> int:
+    """The budget in bytes; see `plan`."""
+    from onchip import placement
+
+    if budget is None:
+        if on.scratchpad_bytes is None:
+            raise UsageError(
+                f"chip {on.name} states no scratchpad_bytes: give a size, MR, MH or MP", item="--budget"
+            )
+        return on.scratchpad_bytes
+    if isinstance(budget, int):
+        if budget <= 0:
+            raise UsageError(f"{budget} is not a positive number of bytes", item="--budget")
+        return budget
+    name = budget.strip().upper()
+    if name in ("MR", "MH", "MP"):
+        return placement.named_budget(network, on, name, placing, progress=progress)
+    bytes_ = parse_bytes(budget, option="--budget")
+    if bytes_ == 0:
+        raise UsageError("0 is not a positive number of bytes", item="--budget")
+    return bytes_
+
+
+def _options(kind: type[Any], given: dict[str, Any]) -> Any:
+    unknown = sorted(set(given) - {f.name for f in fields(kind)})
+    if unknown:
+        known = ", ".join(f.name for f in fields(kind))
+        raise UsageError(f"no such option; known: {known}", item=unknown[0])
+    return kind(**given)

@@ -1,0 +1,62 @@
+"""Options are frozen dataclasses; this turns their fields into command-line flags, so that each is said once.
+
+A field's flag is its name, its default is the field's, and its help is `metadata["help"]`. A field with
+`metadata["parse"]` is text on the command line and goes through that function (sizes, mostly).
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+__all__ = ["expand_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def expand_options(function: F) -> F:
+    """Replace every parameter of `function` that is annotated with a dataclass by one flag per field."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    kinds: dict[str, type[Any]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+            kinds[parameter.name] = hint
+            parameters += [_flag(f, typing.get_type_hints(hint)[f.name]) for f in fields(hint)]
+        else:
+            parameters.append(parameter.replace(annotation=hint))
+    parameters.sort(key=lambda p: p.kind)
+
+    def call(**given: Any) -> Any:
+        for name, kind in kinds.items():
+            values = {}
+            for f in fields(kind):
+                value = given.pop(f.name)
+                if "parse" in f.metadata and isinstance(value, str):
+                    value = f.metadata["parse"](value, option="--" + f.name.replace("_", "-"))
+                values[f.name] = value
+            given[name] = kind(**values)
+        return function(**given)
+
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    return typing.cast(F, call)
+
+
+def _flag(f: Field[Any], hint: Any) -> inspect.Parameter:
+    if f.default is MISSING:
+        raise TypeError(f"option {f.name} has no default")
+    if "parse" in f.metadata:
+        hint = str | None if f.default is None else str
+    name = "--" + f.name.replace("_", "-")
+    names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
+    default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
+    annotation = Annotated[hint, typer.Option(*names, help=f.metadata.get("help", ""))]
+    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

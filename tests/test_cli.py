@@ -1,0 +1,203 @@
+"""The command line as a user meets it: exit codes, one clear line, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from onchip import cli
+
+NETWORK = {
+    "format": "onchip.network/1",
+    "name": "n",
+    "outputs": ["c"],
+    "tensors": [
+        {"name": "x", "bytes": 10, "kind": "input"},
+        {"name": "a", "bytes": 20, "kind": "activation"},
+        {"name": "b", "bytes": 30, "kind": "activation"},
+        {"name": "c", "bytes": 5, "kind": "activation"},
+    ],
+    "operators": [
+        {"name": "A", "type": "Conv", "inputs": ["x"], "outputs": ["a"], "weight_bytes": 100},
+        {"name": "B", "type": "Conv", "inputs": ["a"], "outputs": ["b"], "weight_bytes": 7},
+        {"name": "C", "type": "Add", "inputs": ["a", "b"], "outputs": ["c"]},
+    ],
+}
+
+
+def onchip(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["onchip", *args])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps(NETWORK))
+    return path
+
+
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: int, *args: str
+) -> str:
+    """The one line that these arguments are refused with."""
+    assert onchip(monkeypatch, *args) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("onchip: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_plan_check_report_as_a_user_would(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, page = model.with_name("plan.json"), model.with_name("plan.html")
+    assert (
+        onchip(monkeypatch, "plan", str(model), "--budget", "MR", "-o", str(plan), "--report", str(page)) == 0
+    )
+    assert "optimal" in capsys.readouterr().out
+    assert json.loads(plan.read_text())["result"]["status"] == "optimal"
+    assert "<html" in page.read_text()
+    assert onchip(monkeypatch, "check", str(plan)) == 0
+    assert "legal" in capsys.readouterr().out
+    assert onchip(monkeypatch, "report", str(plan), "-o", str(page)) == 0
+
+
+def test_json_is_the_only_thing_on_stdout(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert onchip(monkeypatch, "plan", str(model), "--budget", "1KiB", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "onchip.plan/1"
+    assert onchip(monkeypatch, "chips", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "generic"
+
+
+def test_text_plans_are_plans(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = model.with_name("net.plan")
+    assert onchip(monkeypatch, "plan", str(model), "--budget", "MR", "-o", str(plan)) == 0
+    assert plan.read_text().startswith("onchip.plan/1\n")
+    assert onchip(monkeypatch, "check", str(plan)) == 0
+
+
+def test_a_budget_below_mr_is_a_no_that_names_operator_tensors_and_bytes(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = model.with_name("plan.json")
+    line = refused(monkeypatch, capsys, 1, "plan", str(model), "--budget", "54", "-o", str(plan))
+    for part in ("infeasible", "operator C", "55", "54", "a (20", "b (30", "c (5"):
+        assert part in line
+    assert not plan.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        (["plan", "MODEL"], ["--budget", "generic"]),
+        (["plan", "MODEL", "--budget", "lots"], ["--budget", "lots"]),
+        (["plan", "MODEL", "--budget", "0"], ["--budget"]),
+        (["plan", "MODEL", "--budget", "MR", "--chip", "nope"], ["nope", "generic"]),
+        (["plan", "MODEL", "--budget", "MR", "-o", "/nowhere/plan.json"], ["/nowhere/plan.json"]),
+        (["plan", "missing.onnx", "--budget", "MR"], ["missing.onnx", "no such file"]),
+        (["plan", "zoo:nope", "--budget", "MR"], ["nope"]),
+        (["plan", "MODEL", "--wrong"], ["--wrong"]),
+        (["plan", "MODEL", "--budget", "MR", "--granularity", "coarse"], ["granularity", "coarse"]),
+        (["check", "MODEL"], ["net.json"]),
+        (["check", "missing.json"], ["missing.json"]),
+        (["run", "MODEL"], ["net.json"]),
+        (["frobnicate"], ["frobnicate"]),
+        (["zoo", "nope"], ["nope"]),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(
+    args: list[str],
+    parts: list[str],
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = refused(monkeypatch, capsys, 2, *[str(model) if a == "MODEL" else a for a in args])
+    for part in parts:
+        assert part in line
+
+
+def changed(**changes: object) -> str:
+    return json.dumps({**NETWORK, **changes})
+
+
+def cyclic() -> str:
+    operators = [dict(op) for op in NETWORK["operators"]]  # type: ignore[union-attr, call-overload]
+    operators[0]["inputs"] = ["x", "b"]
+    return changed(operators=operators)
+
+
+def resized(size: int) -> str:
+    tensors = [dict(t) for t in NETWORK["tensors"]]  # type: ignore[union-attr, call-overload]
+    tensors[1]["bytes"] = size
+    return changed(tensors=tensors)
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (json.dumps(NETWORK)[:200], []),
+        ("", []),
+        ("[1, 2]", []),
+        ("[" * 100_000, []),
+        (cyclic(), ["operator A", "cycle"]),
+        (resized(0), ["tensor a", "zero bytes"]),
+        (resized(-4), ["tensor a"]),
+        (resized(10 * 10**12), ["tensor a", "10,000,000,000,000"]),
+        (resized(10**40), ["bytes"]),
+        (changed(format="onchip.network/9"), ["format", "onchip.network/9"]),
+        (changed(outputs=["y"]), ["outputs", "y"]),
+        (changed(surprise=1), ["surprise"]),
+        (changed(operators=[]), ["no operators"]),
+    ],
+)
+def test_a_bad_network_is_one_line_that_names_the_file_and_the_culprit(
+    content: str,
+    parts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, plan = tmp_path / "bad.json", tmp_path / "plan.json"
+    path.write_text(content)
+    line = refused(monkeypatch, capsys, 2, "plan", str(path), "--budget", "MR", "-o", str(plan))
+    for part in ["bad.json", *parts]:
+        assert part in line
+    assert not plan.exists()
+
+
+def test_hostile_names_stay_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = '<script>alert("1")</script>\n../../x\u202e'
+    path, page, plan = (tmp_path / name for name in ("hostile.json", "page.html", "hostile.plan"))
+    path.write_text(
+        json.dumps(NETWORK).replace('"A"', json.dumps(hostile)).replace('"a"', json.dumps("[red]" + hostile))
+    )
+    assert (
+        onchip(monkeypatch, "plan", str(path), "--budget", "MR", "-o", str(plan), "--report", str(page)) == 0
+    )
+    assert onchip(monkeypatch, "check", str(plan)) == 0
+    assert "<script>alert" not in page.read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["hostile.json", "hostile.plan", "page.html"]
+    capsys.readouterr()
+    line = refused(monkeypatch, capsys, 1, "plan", str(path), "--budget", "20")
+    assert "alert" in line
+
+
+def test_help_and_version_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert onchip(monkeypatch, "--help") == 0
+    assert "plan" in capsys.readouterr().out
+    assert onchip(monkeypatch, "plan", "--help") == 0
+    assert "--granularity" in capsys.readouterr().out
+    assert onchip(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("onchip ")
