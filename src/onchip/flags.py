@@ -1,12 +1,14 @@
 """Options are frozen dataclasses; this turns their fields into command-line flags, so that each is said once.
 
-A field's flag is its name, its default is the field's, and its help is `metadata["help"]`. A field with
-`metadata["parse"]` is text on the command line and goes through that function (sizes, mostly).
+A field's flag is its name, its default is the field's, and its help is the docstring below the field. A field
+with `metadata["parse"]` is text on the command line and goes through that function (sizes, mostly).
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
@@ -28,7 +30,8 @@ def expand_options(function: F) -> F:
         hint = hints[parameter.name]
         if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
             kinds[parameter.name] = hint
-            parameters += [_flag(f, typing.get_type_hints(hint)[f.name]) for f in fields(hint)]
+            types, helps = typing.get_type_hints(hint), _docstrings(hint)
+            parameters += [_flag(f, types[f.name], helps.get(f.name, "")) for f in fields(hint)]
         else:
             parameters.append(parameter.replace(annotation=hint))
     parameters.sort(key=lambda p: p.kind)
@@ -50,7 +53,18 @@ def expand_options(function: F) -> F:
     return typing.cast(F, call)
 
 
-def _flag(f: Field[Any], hint: Any) -> inspect.Parameter:
+def _docstrings(kind: type[Any]) -> dict[str, str]:
+    """The string that stands below each field, on one line."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    found = {}
+    for line, below in zip(body, body[1:], strict=False):
+        match line, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
+    return found
+
+
+def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
     if f.default is MISSING:
         raise TypeError(f"option {f.name} has no default")
     if "parse" in f.metadata:
@@ -58,5 +72,5 @@ def _flag(f: Field[Any], hint: Any) -> inspect.Parameter:
     name = "--" + f.name.replace("_", "-")
     names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
     default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
-    annotation = Annotated[hint, typer.Option(*names, help=f.metadata.get("help", ""))]
+    annotation = Annotated[hint, typer.Option(*names, help=text)]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

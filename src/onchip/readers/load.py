@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from onchip.errors import ModelError, UsageError
@@ -27,6 +28,10 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.granularity!r} is neither fused nor op", item="granularity")
     if options.dtype not in (None, "file", "int8", "int16"):
         raise UsageError(f"{options.dtype!r} is not file, int8 or int16", item="dtype")
+    return replace(_read(model, text, options), options=options)
+
+
+def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
     if isinstance(model, str) and text.startswith("zoo:"):
         return _zoo(text, options)
     path = Path(model)
