@@ -1,0 +1,231 @@
+"""Placement from end to end: the budget, the search, the addresses, the program, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from onchip.check import certify
+from onchip.chip import Chip
+from onchip.errors import Infeasible
+from onchip.network import Network, bits, mask
+from onchip.placement import combined
+from onchip.placement.addresses import Placement, Rectangle, place
+from onchip.placement.problem import Problem
+from onchip.placement.program import Placed, program
+from onchip.placement.schedule import Schedule
+from onchip.placement.search import (
+    Found,
+    Limits,
+    Progress,
+    minimum_peak,
+    minimum_traffic,
+)
+from onchip.plan import Plan
+
+__all__ = ["PlacementOptions", "plan"]
+
+SCHEDULES_TRIED = 12
+"""Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """How placement works; every field is a flag of the command line.
+
+    weights: `streamed` takes no scratchpad for weights; `resident` holds an operator's weights while it runs.
+    order: `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
+    time_limit: seconds in all, None for none. memory_limit: bytes of stored search states.
+    strategy: `exact`, the only one so far. seed: breaks ties; another seed may give another plan as good.
+    """
+
+    weights: Literal["streamed", "resident"] = "streamed"
+    order: Literal["free", "given", "minpeak"] = "free"
+    time_limit: float | None = None
+    memory_limit: int = 2 << 30
+    strategy: Literal["exact"] = "exact"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A placed schedule and what it costs."""
+
+    order: tuple[int, ...]
+    placed: tuple[Placed, ...]
+    scratch: dict[int, int]
+    traffic: int
+
+
+DEFAULTS = PlacementOptions()
+
+
+def plan(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: PlacementOptions = DEFAULTS,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Plan:
+    """The plan with the least non-compulsory DRAM traffic within `budget` bytes of scratchpad.
+
+    `optimal` when its traffic equals a proved lower bound (over the orders that `options.order` allows), else
+    `feasible` with that bound. Raises `Infeasible` naming the operator and tensors that do not fit. With a
+    limit reached, or on Ctrl-C, the plan is the best so far.
+    """
+    began = time.perf_counter()
+    if options.weights == "resident":
+        network = network.with_resident_weights()
+    problem = Problem.of(network, chip.alignment_bytes)
+    _refuse_if_infeasible(network, problem, budget)
+    limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
+    if options.order == "given":
+        problem = problem.in_order(network.order)
+    elif options.order == "minpeak":
+        peak = minimum_peak(problem, limits=limits)
+        problem = problem.in_order(peak.order)
+        limits = limits.after(peak.seconds)
+
+    # Finding out that time is up must leave some of it for the addresses.
+    share = limits if limits.seconds is None else replace(limits, seconds=limits.seconds * 0.7)
+    found = minimum_traffic(problem, budget, limits=share)
+    left = limits.after(found.seconds)
+    answer, bound = _with_addresses(problem, budget, chip.alignment_bytes, found, left)
+    return certify(
+        network,
+        chip,
+        budget,
+        program(network, problem, answer.order, answer.placed, answer.scratch),
+        status="optimal" if answer.traffic == bound else "feasible",
+        lower_bound_bytes=bound,
+        seconds=time.perf_counter() - began,
+        options={
+            "planner": "placement",
+            "granularity": network.granularity,
+            "element": network.element,
+            "weights": options.weights,
+            "order": options.order,
+            "strategy": options.strategy,
+            "seed": options.seed,
+        },
+    )
+
+
+def _refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:
+    if problem.minimum_budget <= budget:
+        return
+    v = max(range(len(problem.inputs)), key=problem.step_bytes)
+    tensors = mask(problem.inputs[v]) | mask(problem.outputs[v])
+    parts = [(network.tensors[t].name, problem.size[t]) for t in bits(tensors)]
+    if problem.workspace[v]:
+        parts.append(("its workspace", problem.workspace[v]))
+    raise Infeasible(
+        needs=problem.minimum_budget,
+        has=budget,
+        operator=network.operators[v].name,
+        tensors=tuple(sorted(parts, key=lambda part: -part[1])),
+    )
+
+
+def _with_addresses(
+    problem: Problem, budget: int, alignment: int, found: Found, limits: Limits
+) -> tuple[_Answer, int]:
+    """The cheapest placed schedule that is found, and the proved lower bound of any."""
+    began = time.perf_counter()
+    best: _Answer | None = None
+    for schedule in _schedules(problem, budget, found, limits):
+        spent = time.perf_counter() - began
+        if best is not None and limits.seconds is not None and spent > limits.seconds / 2:
+            break
+        answer = _place(schedule, budget, alignment, limits.after(spent))
+        if best is None or answer.traffic < best.traffic:
+            best = answer
+        if best.traffic <= found.value:
+            return best, found.bound
+        if limits.cancelled is not None and limits.cancelled():
+            break
+    assert best is not None
+    if len(problem.inputs) > combined.MOST_OPERATORS:
+        return best, found.bound
+    exact, bound = combined.solve(
+        problem,
+        budget,
+        alignment,
+        at_least=found.bound,
+        below=best.traffic,
+        time_limit=limits.after(time.perf_counter() - began).seconds,
+        seed=limits.seed,
+    )
+    if exact is not None:
+        best = _Answer(exact.order, exact.placed, exact.scratch, exact.traffic)
+    return best, bound
+
+
+def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> Iterator[Schedule]:
+    """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
+    yield Schedule.of(problem, found.steps)
+    began = time.perf_counter()
+    same_order = problem.in_order(found.order)
+    for attempt in range(1, SCHEDULES_TRIED):
+        seed = limits.seed + attempt
+        again = limits.after(time.perf_counter() - began)
+        if attempt % 3 and problem.order is None and found.seconds < 2.0:
+            other = minimum_traffic(problem, budget, limits=replace(again, seed=seed))
+        else:
+            other = minimum_traffic(same_order, budget, limits=replace(again, seed=seed))
+        if other.value == found.value:
+            yield Schedule.of(problem, other.steps)
+
+
+def _place(schedule: Schedule, budget: int, alignment: int, limits: Limits) -> _Answer:
+    """Addresses for a schedule, with the least relocation found where it does not pack as it is."""
+    problem = schedule.problem
+    copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
+    rectangles = [
+        Rectangle(r.tensor, r.start, r.end, problem.size[r.tensor], r.uses, r.tensor in copied)
+        for r in schedule.residencies
+    ]
+    scratch = schedule.scratch
+    rectangles += [
+        Rectangle(len(problem.size) + v, i, i + 1, problem.workspace[v], movable=False) for i, v in scratch
+    ]
+    result: Placement = place(
+        rectangles, budget, alignment=alignment, time_limit=limits.seconds, seed=limits.seed
+    )
+    if result.status == "unknown":
+        return _one_at_a_time(Schedule.nothing_kept(problem, schedule.order))
+    count = len(schedule.residencies)
+    placed = tuple(
+        Placed(rectangles[piece.rectangle].item, piece.start, piece.end, piece.address)
+        for piece in result.pieces
+        if piece.rectangle < count
+    )
+    room = {
+        scratch[piece.rectangle - count][1]: piece.address for piece in result.pieces if piece.rectangle >= count
+    }
+    return _Answer(schedule.order, placed, room, _traffic(problem, placed))
+
+
+def _one_at_a_time(schedule: Schedule) -> _Answer:
+    """Addresses for a schedule that keeps nothing: each step is stacked from address 0."""
+    problem = schedule.problem
+    top = [0] * len(schedule.order)
+    placed = []
+    for r in schedule.residencies:
+        placed.append(Placed(r.tensor, r.start, r.end, top[r.start]))
+        top[r.start] += problem.size[r.tensor]
+    scratch = {v: top[i] for i, v in schedule.scratch}
+    return _Answer(schedule.order, tuple(placed), scratch, schedule.traffic)
+
+
+def _traffic(problem: Problem, placed: tuple[Placed, ...]) -> int:
+    """What residencies cost: reloads, and one write of each tensor that comes back without a copy."""
+    count: dict[int, int] = {}
+    for p in placed:
+        count[p.tensor] = count.get(p.tensor, -1) + 1
+    kept = problem.graph_inputs | problem.graph_outputs
+    return sum(problem.cost[t] * (n + (0 if n == 0 or kept >> t & 1 else 1)) for t, n in count.items())

@@ -1,0 +1,66 @@
+"""From residencies with addresses to the instructions of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from onchip.network import Network
+from onchip.placement.problem import Problem
+from onchip.plan import Alloc, Free, Instruction, Load, Run, Scratch, Store
+
+__all__ = ["Placed", "program"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Tensor `tensor` at `address` during steps [start, end)."""
+
+    tensor: int
+    start: int
+    end: int
+    address: int
+
+
+def program(
+    network: Network,
+    problem: Problem,
+    order: Sequence[int],
+    placed: Iterable[Placed],
+    scratch: Mapping[int, int],
+) -> tuple[Instruction, ...]:
+    """The instructions of a placed schedule; `scratch` is an address per operator that has a workspace.
+
+    Around each run: loads as late as they can be, outputs and scratch reserved, and afterwards at once
+    everything freed that is not needed in the next step. A graph output is stored as soon as it exists, what
+    is spilled when it first leaves.
+    """
+    name = [t.name for t in network.tensors]
+    begins: list[list[Placed]] = [[] for _ in order]
+    ends: list[list[Placed]] = [[] for _ in order]
+    last: dict[int, int] = {}
+    for p in placed:
+        begins[p.start].append(p)
+        ends[p.end - 1].append(p)
+        last[p.tensor] = max(last.get(p.tensor, 0), p.end)
+    in_dram = {t for t in last if problem.graph_inputs >> t & 1}
+
+    result: list[Instruction] = []
+    for i, v in enumerate(order):
+        made = set(problem.outputs[v])
+        result += [Load(name[p.tensor], p.address) for p in begins[i] if p.tensor not in made]
+        result += [Alloc(name[p.tensor], p.address) for p in begins[i] if p.tensor in made]
+        operator = network.operators[v].name
+        if v in scratch:
+            result.append(Scratch(operator, scratch[v]))
+        result.append(Run(operator))
+        for t in problem.outputs[v]:
+            if problem.graph_outputs >> t & 1:
+                result.append(Store(name[t]))
+                in_dram.add(t)
+        for p in ends[i]:
+            if p.end < last[p.tensor] and p.tensor not in in_dram:
+                result.append(Store(name[p.tensor]))
+                in_dram.add(p.tensor)
+            result.append(Free(name[p.tensor]))
+    return tuple(result)
