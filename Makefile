@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
+# The editable install knows its modules by name: it is made anew when one comes or goes.
+LIST   := build/modules.txt
+_      := $(shell mkdir -p build; find src/onchip -name '*.py' | sort > $(LIST).new; \
+            cmp -s $(LIST).new $(LIST) || cp $(LIST).new $(LIST))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check format test bench sanitize clean
@@ -13,7 +17,7 @@ help: ## print this list
 
 setup: $(STAMP) ## make .venv with onchip, its compiled core and the developer's tools
 
-$(STAMP): pyproject.toml CMakeLists.txt $(CORE)
+$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(LIST)
 	@sh scripts/preflight.sh "$(PYTHON)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip

@@ -16,7 +16,9 @@ def test_every_exported_name_exists_and_is_documented() -> None:
 
 def test_importing_onchip_does_not_import_the_heavy_libraries() -> None:
     code = "import sys, onchip, onchip.cli; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"onnx", "onnxruntime", "ortools", "jinja2", "numpy"} & set(loaded)
 
 

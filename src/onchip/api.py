@@ -13,9 +13,10 @@ from onchip.files import write_atomically
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
 from onchip.plan import Result, from_json, from_text, read_plan, to_json, to_text, write_plan
-from onchip.units import parse_bytes
+from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
+    from onchip import placement
     from onchip.readers import Source
     from onchip.run import RunReport
 
@@ -149,7 +150,7 @@ def plan(
     network = model.network if isinstance(model, Source) else model
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     bytes_ = resolve_budget(network, on, budget, placing, progress)
-    planned = placement.plan(network, on, bytes_, placing, progress=progress)
+    planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     return Plan.of(replace(planned, options={**how, **planned.options}))
 
 
@@ -166,25 +167,40 @@ def resolve_budget(
     progress: Progress | None = None,
 ) -> int:
     """The budget in bytes; see `plan`."""
-    from onchip import placement
-
     if budget is None:
         if on.scratchpad_bytes is None:
             raise UsageError(
-                f"chip {on.name} states no scratchpad_bytes: give a size, MR, MH or MP", item="--budget"
+                f"chip {on.name} states no scratchpad: give a size, MR, MH or MP", item="--budget"
             )
         return on.scratchpad_bytes
-    if isinstance(budget, int):
-        if budget <= 0:
-            raise UsageError(f"{budget} is not a positive number of bytes", item="--budget")
-        return budget
-    name = budget.strip().upper()
+    name = str(budget).strip().upper()
     if name in ("MR", "MH", "MP"):
-        return placement.named_budget(network, on, name, placing, progress=progress)
-    bytes_ = parse_bytes(budget, option="--budget")
-    if bytes_ == 0:
-        raise UsageError("0 is not a positive number of bytes", item="--budget")
+        from onchip import placement
+
+        if placing.weights == "resident":
+            network = network.with_resident_weights()
+        if name == "MR":
+            return placement.Problem.of(network, on.alignment_bytes).minimum_budget
+        limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
+        return int(getattr(placement.budgets(network, on, limits), name.lower()))
+    bytes_ = budget if isinstance(budget, int) else parse_bytes(budget, option="--budget")
+    if not 0 < bytes_ <= MAX_BYTES:
+        raise UsageError(f"{bytes_} is not from 1 byte to 1 TiB", item="--budget")
     return bytes_
+
+
+def _lines(progress: Progress | None) -> Callable[[placement.Progress], None] | None:
+    """A search's progress as lines."""
+    if progress is None:
+        return None
+
+    def say(now: placement.Progress) -> None:
+        best = "none yet" if now.best is None else f"{now.best:,} B"
+        progress(
+            f"searching: {now.states:,} states, best {best}, at least {now.bound:,} B, {now.seconds:.0f} s"
+        )
+
+    return say
 
 
 def _options(kind: type[Any], given: dict[str, Any]) -> Any:

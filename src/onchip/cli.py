@@ -20,7 +20,7 @@ from onchip import api
 from onchip.errors import OnchipError, UsageError
 from onchip.files import write_atomically
 from onchip.flags import expand_options
-from onchip.placement.options import PlacementOptions
+from onchip.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
 
 if TYPE_CHECKING:
@@ -179,9 +179,7 @@ def report(
 
 
 @app.command()
-@expand_options
 def zoo(
-    placement: PlacementOptions,
     names: Annotated[list[str] | None, typer.Argument(help="only these networks")] = None,
     as_json: Json = False,
 ) -> None:
@@ -189,7 +187,7 @@ def zoo(
     from onchip.zoo_table import rows
 
     with _progress(as_json) as say:
-        table = list(rows(names, placement, say))
+        table = list(rows(names, say))
     if as_json:
         print(json.dumps(table))
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 import typing
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def _docstrings(kind: type[Any]) -> dict[str, str]:
     """The string that stands below each field, on one line."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
     found = {}
-    for line, below in zip(body, body[1:], strict=False):
+    for line, below in itertools.pairwise(body):
         match line, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 found[name] = " ".join(text.split())

@@ -14,7 +14,6 @@ __all__ = ["rows"]
 
 def rows(
     names: Sequence[str] | None,
-    options: placement.PlacementOptions,
     progress: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
     """One row per built-in network; figures at 8 bits and `fused`, in bytes. Raises `ModelError`."""
@@ -22,7 +21,7 @@ def rows(
     for name in names or zoo.names():
         progress(f"zoo:{name}")
         network = load(f"zoo:{name.removeprefix('zoo:')}").network
-        budgets = placement.budgets(network, chip, options)
+        budgets = placement.budgets(network, chip)
         yield {
             "name": name.removeprefix("zoo:"),
             "operators": len(network.operators),

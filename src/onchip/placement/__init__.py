@@ -6,6 +6,7 @@ result, docs/placement-proofs.md why the word optimal is earned.
 """
 
 from onchip.placement.budgets import Budgets, budgets
+from onchip.placement.plan import PlacementOptions, plan
 from onchip.placement.problem import Problem
 from onchip.placement.search import Found, Limits, Progress, Rules, Step, minimum_peak, minimum_traffic
 
@@ -13,6 +14,7 @@ __all__ = [
     "Budgets",
     "Found",
     "Limits",
+    "PlacementOptions",
     "Problem",
     "Progress",
     "Rules",
@@ -20,4 +22,5 @@ __all__ = [
     "budgets",
     "minimum_peak",
     "minimum_traffic",
+    "plan",
 ]

@@ -51,9 +51,7 @@ def solve(
 
 
 class _Model:
-    def __init__(
-        self, problem: Problem, budget: int, alignment: int, at_least: int, below: int
-    ) -> None:
+    def __init__(self, problem: Problem, budget: int, alignment: int, at_least: int, below: int) -> None:
         from ortools.sat.python import cp_model
 
         self.cp = cp_model
@@ -81,7 +79,9 @@ class _Model:
                 m.add(self.runs[v, i] == 1)
         producer = {t: v for v in self.steps for t in p.outputs[v]}
         self.made = {
-            (t, i): self.runs[producer[t], i] if t in producer else None for t in self.touched for i in self.steps
+            (t, i): self.runs[producer[t], i] if t in producer else None
+            for t in self.touched
+            for i in self.steps
         }
         self.producer = producer
 
@@ -124,7 +124,9 @@ class _Model:
             boxes = []
             for t in self.touched:
                 boxes.append(
-                    m.new_optional_fixed_size_interval_var(self.at[t, i], self.size[t], self.here[t, i], f"{t}@{i}")
+                    m.new_optional_fixed_size_interval_var(
+                        self.at[t, i], self.size[t], self.here[t, i], f"{t}@{i}"
+                    )
                 )
                 if i:
                     m.add(self.at[t, i] == self.at[t, i - 1]).only_enforce_if(self.keep[t, i])

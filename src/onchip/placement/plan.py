@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from onchip.check import certify
@@ -24,6 +24,7 @@ from onchip.placement.search import (
     minimum_traffic,
 )
 from onchip.plan import Plan
+from onchip.units import parse_bytes
 
 __all__ = ["PlacementOptions", "plan"]
 
@@ -33,20 +34,25 @@ SCHEDULES_TRIED = 12
 
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
-    """How placement works; every field is a flag of the command line.
-
-    weights: `streamed` takes no scratchpad for weights; `resident` holds an operator's weights while it runs.
-    order: `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
-    time_limit: seconds in all, None for none. memory_limit: bytes of stored search states.
-    strategy: `exact`, the only one so far. seed: breaks ties; another seed may give another plan as good.
-    """
+    """How placement works. The fields are also the command line's flags."""
 
     weights: Literal["streamed", "resident"] = "streamed"
+    """`streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs."""
+
     order: Literal["free", "given", "minpeak"] = "free"
+    """`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak."""
+
     time_limit: float | None = None
-    memory_limit: int = 2 << 30
+    """Seconds in all; when they are over, the plan is the best so far, with its gap."""
+
+    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
+    """Bytes of search states; when they are full, the plan is the best so far, with its gap."""
+
     strategy: Literal["exact"] = "exact"
+    """`exact`: complete search, then addresses."""
+
     seed: int = 0
+    """Breaks ties: another seed may give another plan, as good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,9 @@ def _place(schedule: Schedule, budget: int, alignment: int, limits: Limits) -> _
         if piece.rectangle < count
     )
     room = {
-        scratch[piece.rectangle - count][1]: piece.address for piece in result.pieces if piece.rectangle >= count
+        scratch[piece.rectangle - count][1]: piece.address
+        for piece in result.pieces
+        if piece.rectangle >= count
     }
     return _Answer(schedule.order, placed, room, _traffic(problem, placed))
 

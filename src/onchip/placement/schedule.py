@@ -74,7 +74,7 @@ class Schedule:
 
     @cached_property
     def reloads(self) -> dict[int, int]:
-        """For each tensor that is loaded again after it left, or loaded though it was made here: how often."""
+        """For each tensor that comes back after it left: how often."""
         count: dict[int, int] = {}
         for r in self.residencies:
             count[r.tensor] = count.get(r.tensor, -1) + 1

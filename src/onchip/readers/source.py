@@ -68,4 +68,4 @@ class Source:
 
     network: Network
     executable: Executable | None
-    options: ReadOptions = ReadOptions()  # noqa: RUF009 - frozen, so shared safely
+    options: ReadOptions = ReadOptions()
