@@ -132,9 +132,9 @@ class Chromium:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Path, fragment: str = "") -> None:
         """Load a file by its file:// address and wait until its script has drawn."""
-        self.send("Page.navigate", url=path.resolve().as_uri())
+        self.send("Page.navigate", url=path.resolve().as_uri() + fragment)
         for _ in range(200):
             if self.evaluate("document.readyState === 'complete' && document.documentElement.dataset.ready"):
                 break
@@ -168,6 +168,6 @@ class Chromium:
             if clip is None
             else {"clip": dict(zip(("x", "y", "width", "height"), clip, strict=True), scale=1)}
         )
-        shot = self.send("Page.captureScreenshot", format="png", **area)
+        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=bool(area), **area)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))

@@ -126,6 +126,38 @@ def test_search_and_tables_lead_to_the_map(browser: Chromium, tmp_path: Path) ->
     assert complaints(browser) == []
 
 
+def rows_at(browser: Chromium, down: float) -> str:
+    """The step that the tooltip names at a height of the map's label column."""
+    browser.point(*inside(browser, 0.05, down))
+    return tip(browser).splitlines()[0]
+
+
+def test_a_link_and_a_button_lead_to_the_steps_that_matter(browser: Chromium, tmp_path: Path) -> None:
+    shown(browser, chain(200), tmp_path)
+    browser.open(tmp_path / "report.html", "#steps=101-110")
+    assert rows_at(browser, 0.05) == "layer/op100"
+    assert rows_at(browser, 0.95) == "layer/op109"
+    browser.evaluate("document.getElementById('fit').click()")
+    browser.settle()
+    assert rows_at(browser, 0.001) == "layer/op0"
+    browser.evaluate("document.getElementById('spills').click()")
+    browser.settle()
+    assert complaints(browser) == []
+
+
+def test_the_systems_theme_is_followed_and_can_be_overruled(tmp_path: Path) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    with Chromium(dark=True) as browser:
+        shown(browser, chain(5), tmp_path)
+        dark = browser.evaluate(background)
+        browser.evaluate("document.getElementById('theme').click()")
+        browser.settle()
+        light = browser.evaluate(background)
+        assert complaints(browser) == []
+    assert light == "rgb(255, 255, 255)"
+    assert dark != light
+
+
 def test_a_hostile_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None:
     network = Network.build(
         HOSTILE, [("x", 90, "input"), (HOSTILE, 90, "activation")],

@@ -122,18 +122,22 @@ def status_words(plan: Plan) -> str:
 def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
+    # What was proven holds among the orders that the planner was asked to consider.
+    among = {"given": " in the network's own order", "minpeak": " in the order of least peak"}.get(
+        str(plan.options.get("order")), ""
+    )
     if plan.result.status == "optimal":
         if traffic == 0:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
         return (
-            f"Proven optimal: within {room} no plan crosses to DRAM with fewer than {exact(traffic)}"
+            f"Proven optimal: within {room} no plan{among} crosses to DRAM with fewer than {exact(traffic)}"
             " beyond what is compulsory."
         )
     bound = plan.result.lower_bound_bytes
     found = f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory"
     if bound == 0 and traffic:
         return f"{found}; how few would do is not known."
-    return f"{found}; no plan can do with fewer than {exact(bound)}."
+    return f"{found}; no plan{among} can do with fewer than {exact(bound)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +182,14 @@ def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
         return f"Smallest budget with zero traffic: {exact(known.zero_traffic)}."
     clean = timeline.traffic.spill + timeline.traffic.reload == 0
     if clean and known.mp == timeline.extent_bytes:
-        return (
-            f"Smallest budget with zero traffic: {exact(timeline.extent_bytes)} (this plan reaches"
-            " the least peak of any order)."
-        )
+        return f"Smallest budget with zero traffic: {exact(known.mp)}, the least peak of any order (MP)."
     parts = []
     if known.mp is not None:
         parts.append(f"at least {exact(known.mp)}, the least peak of any order (MP)")
+    elif not clean and plan.result.status == "optimal" and plan.options.get("order", "free") == "free":
+        parts.append(f"more than this one, {exact(plan.budget)}")
     if clean:
         parts.append(f"at most {exact(timeline.extent_bytes)}, which this plan uses")
-    elif plan.result.status == "optimal":
-        parts.append(f"more than this one, {exact(plan.budget)}")
     if not parts:
         return "The smallest budget with zero traffic is not known."
     return f"Smallest budget with zero traffic: {'; '.join(parts)}."

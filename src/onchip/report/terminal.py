@@ -122,10 +122,10 @@ class Summary:
             else:
                 by = "none (moved)" if a.back == a.left else "none (no free range)"
             row: list[RenderableType] = [
-                self.name(a.name, width, 0.22),
+                self.name(a.name, width, 0.26),
                 f"{a.bytes:,}",
                 findings.step_range(a.left, a.back),
-                self.name(by, width, 0.26),
+                self.name(by, width, 0.32),
             ]
             table.add_row(*row, *((findings.absence_reason(line, a),) if wide else ()))
         rest = len(found) - len(shown)

@@ -53,7 +53,7 @@ const toY = (step) => TOP + ((step - state.from) / (state.to - state.from)) * pl
 const toStep = (y) => state.from + ((y - TOP) / place.plot) * (state.to - state.from);
 const rowHeight = () => place.plot / (state.to - state.from);
 
-function fitText(text, width) {
+function fitText(text, width, least = 3) {
   if (pen.measureText(text).width <= width) return text;
   let low = 0, high = text.length;
   while (low < high) {
@@ -61,18 +61,23 @@ function fitText(text, width) {
     if (pen.measureText(clip(text, middle)).width <= width) low = middle;
     else high = middle - 1;
   }
-  return low < 3 ? "" : clip(text, low);
+  return low < least ? "" : clip(text, low);
 }
 function clip(text, keep) {
-  const head = keep >> 1;
+  const head = Math.floor(keep / 3); // the end of a name tells more than its beginning
   return text.slice(0, head) + "…" + text.slice(text.length - (keep - head));
 }
 
 const typeColours = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00"];
+// The types whose tensors cover most of the map get the colours.
 const commonTypes = (() => {
-  const seen = new Map();
-  for (const t of tensors) if (t.stays.length && t.producer >= 0) seen.set(steps[t.producer].type, (seen.get(steps[t.producer].type) || 0) + 1);
-  return [...seen].sort((a, b) => b[1] - a[1]).slice(0, typeColours.length).map((row) => row[0]);
+  const covered = new Map();
+  for (const box of boxes) {
+    if (box.tensor < 0 || tensors[box.tensor].producer < 0) continue;
+    const { type } = steps[tensors[box.tensor].producer];
+    covered.set(type, (covered.get(type) || 0) + box.size * (box.end - box.start));
+  }
+  return [...covered].sort((a, b) => b[1] - a[1]).slice(0, typeColours.length).map((row) => row[0]);
 })();
 // Viridis, seven stops: even in lightness, so it survives every colour vision and grey printing.
 const viridis = [[68, 1, 84], [70, 51, 127], [54, 92, 141], [39, 127, 142], [31, 161, 135], [110, 206, 88], [253, 231, 37]];
@@ -93,7 +98,15 @@ function fillOf(box) {
   if (spilled(box)) return ink.spilled;
   return role === "activation" ? ink["activation-" + (box.tensor % 3)] : ink[role];
 }
-const textOn = () => (state.colour === "role" ? ink["on-fill"] : "#10161c");
+const textColours = new Map();
+function textOn(fill) {
+  if (state.colour === "role") return ink["on-fill"];
+  if (!textColours.has(fill)) {
+    const [r, g, b] = fill.startsWith("#") ? [1, 3, 5].map((i) => parseInt(fill.slice(i, i + 2), 16)) : fill.match(/\d+/g).map(Number);
+    textColours.set(fill, 0.3 * r + 0.59 * g + 0.11 * b > 120 ? "#10161c" : "#f6f8fa");
+  }
+  return textColours.get(fill);
+}
 
 function frameOf(box) {
   const x = Math.round(toX(box.address)), y = Math.round(toY(box.start));
@@ -109,10 +122,11 @@ function drawBoxes() {
     if (box.end < state.from || box.start > state.to) continue;
     const [x, y, w, h] = frameOf(box);
     pen.globalAlpha = state.match && !state.match.boxes.has(box.id) ? 0.16 : 1;
-    pen.fillStyle = fillOf(box);
-    pen.fillRect(x, y, w, h);
     const away = spilled(box);
-    if (away && h > 1) {
+    // In a far view a spilled tensor is a hair line: its strongest colour keeps it in sight.
+    pen.fillStyle = away && h < 3 && state.colour === "role" ? ink.reload : fillOf(box);
+    pen.fillRect(x, y, w, h);
+    if (away && h > 2) {
       pen.fillStyle = hatch;
       pen.fillRect(x, y, w, h);
     }
@@ -145,14 +159,15 @@ function drawNames() {
     const top = Math.max(toY(box.start), TOP), bottom = Math.min(toY(box.end), TOP + place.plot);
     const x = toX(box.address), w = toX(box.address + box.size) - x;
     if (bottom - top < 14 || w < 40) continue;
-    const name = fitText(box.tensor < 0 ? "scratch" : tensors[box.tensor].name, w - 12);
+    const name = fitText(box.tensor < 0 ? "scratch" : tensors[box.tensor].name, w - 12, 7);
     if (!name) continue;
     pen.globalAlpha = state.match && !state.match.boxes.has(box.id) ? 0.3 : 1;
+    const fill = fillOf(box);
     if (spilled(box)) {
-      pen.fillStyle = fillOf(box);
+      pen.fillStyle = fill;
       pen.fillRect(x + 4, (top + bottom) / 2 - 7, pen.measureText(name).width + 5, 14);
     }
-    pen.fillStyle = textOn();
+    pen.fillStyle = textOn(fill);
     pen.fillText(name, x + 6, (top + bottom) / 2 + 0.5);
   }
   pen.globalAlpha = 1;
@@ -360,8 +375,9 @@ function drawHead() {
   };
   pen.fillStyle = ink.quiet;
   pen.lineWidth = 1;
-  if (!narrow) end(out, zero - out * scale, "left");
-  end(into, zero + into * scale, "right");
+  const roomy = (bytes) => !bytes || bytes * scale > 62;
+  if (!narrow) end(out, zero - out * scale, roomy(out) ? "left" : "center");
+  end(into, zero + into * scale, roomy(into) ? "right" : "center");
   if (narrow) return drawMarks();
   line(Math.round(zero) + 0.5, TOP - 5, Math.round(zero) + 0.5, TOP);
   pen.textAlign = "right";
@@ -369,7 +385,7 @@ function drawHead() {
   pen.textAlign = "left";
   pen.fillText("in →", zero + 6, TOP - 25);
   pen.textAlign = "center";
-  pen.fillText("0", zero, TOP - 9);
+  if (roomy(out) && roomy(into)) pen.fillText("0", zero, TOP - 9);
   return drawMarks();
 }
 

@@ -20,7 +20,7 @@ const inside = (column, x) => x >= column.x && x <= column.x + column.w;
 function pick(x, y) {
   if (y < TOP || y > TOP + place.plot || x > place.strip.x - 8) return null;
   const step = Math.min(steps.length - 1, Math.floor(toStep(y)));
-  if (!inside(place.map, x)) return { step, box: null, operator: true };
+  if (!inside(place.map, x)) return { step, box: null };
   const address = ((x - place.map.x) / place.map.w) * domain;
   const at = toStep(y), slack = Math.max(0, 1.5 / rowHeight() - 0.5);
   let best = null;
@@ -29,7 +29,7 @@ function pick(x, y) {
     const off = at < box.start || at >= box.end ? 1 : 0;
     if (!best || off < best.off || (off === best.off && box.end - box.start < best.box.end - best.box.start)) best = { box, off };
   }
-  return { step, box: best && best.box, operator: false };
+  return { step, box: best && best.box };
 }
 
 function letGo() {
@@ -47,7 +47,7 @@ function hover(event) {
   const hit = pick(...point(event));
   state.cursor = hit ? hit.step : null;
   state.box = hit ? hit.box : null;
-  if (hit && (hit.box || hit.operator)) showTip(hit.box ? describeBox(hit.box) : describeStep(hit.step), event.clientX, event.clientY);
+  if (hit) showTip(hit.box ? describeBox(hit.box) : describeStep(hit.step), event.clientX, event.clientY);
   else tip.hidden = true;
   redraw();
 }
@@ -76,7 +76,7 @@ canvas.addEventListener("pointerup", (event) => {
   if (!click) return;
   const hit = pick(...point(event));
   state.pinned = false;
-  if (!hit || (!hit.box && !hit.operator)) return letGo();
+  if (!hit) return letGo();
   state.cursor = hit.step;
   state.box = hit.box;
   pin(hit.box ? describeBox(hit.box) : describeStep(hit.step), event.clientX, event.clientY);
@@ -285,6 +285,18 @@ dark.addEventListener("change", applyTheme);
 document.getElementById("in").addEventListener("click", () => zoom(0.5));
 document.getElementById("out").addEventListener("click", () => zoom(2));
 document.getElementById("fit").addEventListener("click", () => look(0, steps.length));
+const spills = document.getElementById("spills");
+if (spills)
+  spills.addEventListener("click", () => {
+    const first = Math.min(...plan.absences.map((row) => row[1])), last = Math.max(...plan.absences.map((row) => row[2]));
+    look(first - 3, last + 4);
+  });
+// A view can be linked to: report.html#steps=1-130.
+function followAddress() {
+  const asked = /^#steps=(\d{1,9})-(\d{1,9})$/.exec(location.hash);
+  if (asked) look(+asked[1] - 1, +asked[2]);
+}
+window.addEventListener("hashchange", followAddress);
 document.getElementById("colour").addEventListener("change", (event) => {
   state.colour = event.target.value;
   legend();
@@ -305,5 +317,6 @@ window.addEventListener("resize", () => {
 });
 applyTheme();
 layOut();
+followAddress();
 draw();
 document.documentElement.dataset.ready = "yes";
