@@ -261,3 +261,14 @@ def test_long_chains_of_views_and_cycles_of_operators_are_judged_at_once() -> No
     assert {v.of for v in network.views} == {network.tensor_id["x"]}
     with pytest.raises(ModelError, match="view of itself"):
         Network.build("n", tensors, [spec], ["y"], views=[*views[:-1], (f"v{n - 1}", "v0", 0)])  # type: ignore[arg-type]
+
+
+def test_an_operator_that_reads_a_view_of_its_own_output_is_a_cycle() -> None:
+    with pytest.raises(ModelError, match="cycle"):
+        Network.build(
+            "n",
+            [("y", 2, "activation"), ("half", 1, "activation")],
+            [OperatorSpec("f", "F", ["half"], ["y"])],
+            ["y"],
+            views=[("half", "y", 0)],
+        )

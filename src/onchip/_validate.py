@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 
 from onchip.errors import ModelError
 from onchip.network import (
@@ -70,7 +71,8 @@ def build_network(
         if spec.name in seen:
             raise refuse(item, "is declared twice")
         seen.add(spec.name)
-        for key, value in (("weight_bytes", spec.weight_bytes), ("workspace", spec.workspace)):
+        weights, workspace = index(spec.weight_bytes), index(spec.workspace)
+        for key, value in (("weight_bytes", weights), ("workspace", workspace)):
             if not 0 <= value <= MAX_BYTES:
                 raise refuse(item, f"{key} {value:,} is not between 0 and 1 TiB")
         if spec.geometry is not None:
@@ -87,8 +89,8 @@ def build_network(
                 spec.type,
                 reads,
                 writes,
-                spec.weight_bytes,
-                spec.workspace,
+                weights,
+                workspace,
                 spec.geometry,
             )
         )
@@ -118,7 +120,8 @@ def build_network(
 def _tensors(tensors: Iterable[tuple[str, int, TensorKind]], refuse: _Refuse) -> list[Tensor]:
     table: list[Tensor] = []
     seen: set[str] = set()
-    for name, size, kind in tensors:
+    for name, given, kind in tensors:
+        size = index(given)  # a whole number of any make, numpy's too, becomes a plain one
         item = f"tensor {name}"
         _writable(name, item, refuse)
         if name in seen:
@@ -138,7 +141,8 @@ def _views(
     views: list[tuple[str, str, int]], table: list[Tensor], ids: dict[str, int], refuse: _Refuse
 ) -> tuple[View, ...]:
     parent: dict[int, tuple[int, int]] = {}
-    for name, of, offset in views:
+    for name, of, given in views:
+        offset = index(given)
         item = f"view {name}"
         for n in (name, of):
             if n not in ids:
@@ -188,6 +192,10 @@ def _geometry(geometry: Geometry, item: str, refuse: _Refuse) -> None:
 def _producers(network: Network, refuse: _Refuse) -> None:
     written: dict[int, str] = {}
     for op in network.operators:
+        if network.reads[op.id] & network.writes[op.id]:
+            raise refuse(
+                f"operator {op.name}", "reads a view of a tensor that it writes (the graph has a cycle)"
+            )
         for t in op.outputs:
             item = f"tensor {network.tensors[t].name}"
             if t in written:

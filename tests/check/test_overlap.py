@@ -134,7 +134,7 @@ def geometries(draw: st.DrawFn) -> Geometry:
 
 
 @given(geometries(), st.sampled_from((1, 2, 4)), st.sampled_from((1, 2, 4)), st.data())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_the_proof_agrees_with_the_simulation(
     g: Geometry, read: int, write: int, data: st.DataObject
 ) -> None:
@@ -223,6 +223,19 @@ def test_only_the_first_input_is_read_by_windows(geometry: Geometry, rule: str |
         Load("a", 4), Alloc("y", 0, "b", 0), Run("f"), Store("y"),
     ]  # fmt: skip
     assert judged(network, program, 12) == rule
+
+
+def test_a_broadcast_input_forbids_no_other_to_be_overwritten() -> None:
+    network = Network.build(
+        "n",
+        [("scale", 1, "input"), ("x", 4, "input"), ("y", 4, "activation")],
+        [OperatorSpec("f", "F", ["scale", "x"], ["y"], 0, 0, IN_PLACE)],
+        ["y"],
+    )
+    head: list[Instruction] = [Load("scale", 0), Load("x", 8)]
+    assert judged(network, [*head, Alloc("y", 8, "x", 0), Run("f"), Store("y")], 20) is None
+    over_the_small_one = [*head, Alloc("y", 0, "scale", 0), Run("f"), Store("y")]
+    assert judged(network, over_the_small_one, 20) == "overlap-unproved"
 
 
 def test_a_later_reader_forbids_the_overlap_whatever_it_is() -> None:

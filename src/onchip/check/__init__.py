@@ -63,7 +63,7 @@ def certify(
         groups=tuple(groups),
         options=dict(options or {}),
     )
-    result = _result(interpret(plan), status, lower_bound_bytes, seconds)
+    result = _result(interpret(plan), status, lower_bound_bytes, float(seconds))
     try:
         _claims(result)
     except Broken as refusal:

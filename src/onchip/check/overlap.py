@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["prove_overlap"]
 
-MAX_PIXELS = 1 << 26
-"""A proof over more pixels than this is not attempted."""
+MAX_PIXELS = 1 << 24
+"""A proof over more pixels than this is not attempted, nor over more positions and taps of an axis."""
 
-MAX_TAPS = 4096
 CHUNK = 1 << 20
 
 
@@ -77,12 +76,9 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
     rows, columns = walk.rows, walk.columns
     area, out_area = rows.size * columns.size, rows.outputs * columns.outputs
     first, last = _touched(walk.planes * area, walk.read_bytes, distance, walk.steps * walk.write_bytes)
-    if last - first > MAX_PIXELS or max(rows.size, columns.size) > MAX_PIXELS:
-        broken(
-            "overlap-unproved", f"{name} reads {last - first:,} pixels, more than a proof is attempted for"
-        )
-    if max(rows.taps, columns.taps) > MAX_TAPS:
-        broken("overlap-unproved", f"the kernel of {name} is larger than {MAX_TAPS}")
+    work = max(last - first, rows.size * rows.taps, columns.size * columns.taps)
+    if work > MAX_PIXELS:
+        broken("overlap-unproved", f"{name} is too large for a proof ({work:,} pixels or positions)")
     by_row, by_column = _reader(rows, last=not walk.reverse), _reader(columns, last=not walk.reverse)
     for start in range(first, last, CHUNK):
         pixel = np.arange(start, min(start + CHUNK, last), dtype=np.int64)

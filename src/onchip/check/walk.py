@@ -78,14 +78,15 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
     if any(type(n) is not int or n < 1 for n in (*g.input, *g.output, g.groups)):
         return f"the geometry of {op.name} has a size below 1"
     wide = element_bytes(network.tensors[op.outputs[0]].bytes, prod(g.output))
-    read = element_bytes(network.tensors[op.inputs[0]].bytes, prod(g.input))
-    if wide is None or read is None:
-        return f"the geometry of {op.name} does not have the size of its tensors"
     reverse = g.traversal == "reverse"
-    if g.kind == "elementwise":
+    if g.kind == "elementwise" and wide is not None:
+        # The first input may be one that is broadcast: who asks about an input looks at its size.
         if g.input != g.output:
             return f"{op.name} is element-wise between different shapes"
         return Elementwise(prod(g.output), reverse)
+    read = element_bytes(network.tensors[op.inputs[0]].bytes, prod(g.input))
+    if wide is None or read is None:
+        return f"the geometry of {op.name} does not have the size of its tensors"
     if g.kind == "fully_connected":
         if not g.input or not g.output or prod(g.input[:-1]) != prod(g.output[:-1]):
             return f"the rows of {op.name} differ between input and output"

@@ -34,7 +34,7 @@ def plan_chip(name: str, alignment: int, *, where: str) -> PlanChip:
 def refuse_unwritable(plan: Plan) -> None:
     """Raise `PlanFormatError` for a plan that would not come back from a file as it is."""
     for item, number in _numbers(plan):
-        if not -LIMIT < number < LIMIT:
+        if type(number) is not int or not -LIMIT < number < LIMIT:
             raise PlanFormatError(f"{number} does not fit a plan file", item=item)
     for item, value in [*plan.options.items(), ("seconds", plan.result.seconds)]:
         if isinstance(value, float) and not math.isfinite(value):
@@ -53,10 +53,10 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
     yield "alignment", plan.chip.alignment_bytes
     for f in fields(Result):
         value = getattr(plan.result, f.name)
-        if isinstance(value, int):
+        if f.name not in ("status", "seconds"):
             yield f.name, value
     for key, value in plan.options.items():
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, bool):
             yield key, value
     for group in plan.groups:
         for number in (group.scratch_bytes, group.subgroups, *(n for _, n in group.refills)):
