@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "chip", "load", "plan", "read"]
 
+CONTEXT_SECONDS = 10.0
+"""At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
+
 Progress = Callable[[str], None]
 """Called now and then with one line that says how far a long search is."""
 
@@ -151,7 +154,28 @@ def plan(
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     bytes_ = resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
-    return Plan.of(replace(planned, options={**how, **planned.options}))
+    context = _context(planned, network, on, placing, progress)
+    return Plan.of(replace(planned, options={**how, **planned.options, **context}))
+
+
+def _context(
+    planned: PlanProgram, network: Network, on: Chip, placing: Any, progress: Progress | None
+) -> dict[str, int]:
+    """Budgets to read the plan against: the least of any plan, and the least without traffic."""
+    from onchip import placement
+
+    problem = placement.Problem.of(planned.network, on.alignment_bytes)
+    found = {"mr_bytes": problem.minimum_budget}
+    left = CONTEXT_SECONDS
+    if placing.time_limit is not None:
+        left = min(left, placing.time_limit - planned.result.seconds)
+    if left > 0:
+        limits = placement.Limits(left, placing.memory_limit, _lines(progress))
+        zero = placement.zero_traffic(network, on, placing, limits)
+        found["mp_bytes"] = zero.at_least
+        if zero.budget is not None:
+            found["zero_traffic_bytes"] = zero.budget
+    return found
 
 
 def how_read(options: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from onchip.placement.budgets import Budgets, budgets
 from onchip.placement.plan import PlacementOptions, plan
 from onchip.placement.problem import Problem
 from onchip.placement.search import Found, Limits, Progress, Rules, Step, minimum_peak, minimum_traffic
+from onchip.placement.zero_traffic import ZeroTraffic, zero_traffic
 
 __all__ = [
     "Budgets",
@@ -19,8 +20,10 @@ __all__ = [
     "Progress",
     "Rules",
     "Step",
+    "ZeroTraffic",
     "budgets",
     "minimum_peak",
     "minimum_traffic",
     "plan",
+    "zero_traffic",
 ]
