@@ -9,6 +9,7 @@ refused by name. Views of all bytes in place (reshape, flatten, a transpose of d
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -51,8 +52,8 @@ class Exporter:
                 self.translate(node)
 
     def translate(self, node: torch.fx.Node) -> None:
-        if node.target.__name__ == "getitem":
-            return  # named by the operator that has several outputs
+        if node.target.__module__ == "_operator" or node.target is torch.ops.aten.sym_size.int:
+            return  # an output of several, named by its operator; or a size, see `sizes`
         kind = node.target.__name__.split(".")[0].rstrip("_")
         rule = RULES.get(kind)
         if rule is None:
@@ -100,13 +101,36 @@ class Exporter:
         self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
         return name
 
-    def reshape(self, name: str, value: str, before: Sequence[int], after: Sequence[int]) -> str:
+    def sizes(self, name: str, node: torch.fx.Node) -> str:
+        """The node's shape: a constant, unless height and width are free.
+
+        Then they are those of the nearest value before that has the same, read by `Shape`: this is how
+        definitions say it, where torch writes arithmetic on the input's size instead.
+        """
+        sizes = node.meta["val"].shape
+        if all(isinstance(size, int) for size in sizes):
+            return self.constant(name, shape(node))
+        before = itertools.takewhile(lambda other: other is not node, self.graph.nodes)
+        same = [
+            other
+            for other in before
+            if isinstance(other.meta.get("val"), torch.Tensor)
+            and [str(size) for size in other.meta["val"].shape[2:]] == [str(size) for size in sizes[-2:]]
+        ]
+        like = self.values[same[-1]]
+        free = self.emit("Shape", f"{name}.free", [like], start=2)
+        fixed = self.constant(f"{name}.fixed", shape(node)[:-2])
+        return self.emit("Concat", name, [fixed, free], axis=0)
+
+    def reshape(
+        self, name: str, value: str, before: Sequence[int], after: Sequence[int], target: str = ""
+    ) -> str:
         """A `Reshape`, straight from the value that a chain of them started with."""
         root, before = self.reshaped.get(value, (value, list(before)))
         if before == list(after):
             return root
         name = self.unique(name)
-        target = self.constant(f"{name}.shape", after)
+        target = target or self.constant(f"{name}.shape", after)
         self.nodes.append(helper.make_node("Reshape", [root, target], [name], name=name))
         self.reshaped[name] = (root, before)
         return name
@@ -139,7 +163,8 @@ def arguments(node: torch.fx.Node) -> dict[str, Any]:
 
 
 def shape(node: torch.fx.Node) -> list[int]:
-    return [int(size) for size in node.meta["val"].shape]
+    """The shape at the example's size."""
+    return [size if isinstance(size, int) else size.node.hint for size in node.meta["val"].shape]
 
 
 def per_axis(setting: int | Sequence[int], axes: int) -> list[int]:
@@ -288,7 +313,7 @@ def _(to: Exporter, node: torch.fx.Node) -> None:
 def _(to: Exporter, node: torch.fx.Node) -> None:
     a = arguments(node)
     name = to.path(node)
-    sizes = to.constant(f"{name}.sizes", shape(node))
+    sizes = to.sizes(f"{name}.sizes", node)
     mode = "align_corners" if a["align_corners"] else "half_pixel"
     operands = [to.value(a["input"]), "", "", sizes]
     to.values[node] = to.emit("Resize", name, operands, mode="linear", coordinate_transformation_mode=mode)
@@ -311,7 +336,10 @@ def _(to: Exporter, node: torch.fx.Node) -> None:
 def _(to: Exporter, node: torch.fx.Node) -> None:
     source = node.args[0]
     assert math.prod(shape(source)) == math.prod(shape(node)), f"{to.path(node)} copies"
-    to.values[node] = to.reshape(to.path(node), to.value(source), shape(source), shape(node))
+    name, target = to.path(node), ""
+    if not all(isinstance(size, int) for size in node.meta["val"].shape):
+        target = to.sizes(f"{name}.shape", node)
+    to.values[node] = to.reshape(name, to.value(source), shape(source), shape(node), target)
 
 
 @rule("transpose", "permute")
@@ -409,9 +437,16 @@ def _(to: Exporter, node: torch.fx.Node) -> None:
 # ---------------------------------------------------------------------- the whole model
 
 
-def export(module: torch.nn.Module, example: torch.Tensor, name: str, opset: int) -> onnx.ModelProto:
-    """The module in evaluation mode as an ONNX model with its weights; every shape is as in torch."""
-    program = torch.export.export(module.eval(), (example,))
+def export(
+    module: torch.nn.Module, example: torch.Tensor, name: str, opset: int, free_sizes: bool
+) -> onnx.ModelProto:
+    """The module in evaluation mode as an ONNX model with its weights; every shape is as in torch.
+
+    With `free_sizes`, height and width (the last two axes) are free during the export, and what depends on
+    them in the network stays a `Shape`.
+    """
+    free = {example.dim() - 2: torch.export.Dim.AUTO, example.dim() - 1: torch.export.Dim.AUTO}
+    program = torch.export.export(module.eval(), (example,), dynamic_shapes=(free,) if free_sizes else None)
     to = Exporter(module, program, opset)
     to.run()
     (results,) = (node.args[0] for node in to.graph.nodes if node.op == "output")
@@ -435,7 +470,9 @@ def export(module: torch.nn.Module, example: torch.Tensor, name: str, opset: int
         ir_version=IR_VERSIONS[opset],
         producer_name="onchip",
     )
-    _compare_shapes(model, {to.values[node]: shape(node) for node in to.values if node.op == "call_function"})
+    _compare_shapes(
+        model, {to.values[n]: shape(n) for n in to.values if isinstance(n.meta["val"], torch.Tensor)}
+    )
     return model
 
 

@@ -54,16 +54,21 @@ def of_zoo(name: str) -> Counter[Operator]:
     }
     weights = {tensor.name: math.prod(tensor.dims) for tensor in model.graph.initializer}
     data = {tensor.name for tensor in model.graph.initializer if tensor.HasField("raw_data")}
+    integer = onnx.TensorProto.INT64
+    sizes = {v.name for v in model.graph.value_info if v.type.tensor_type.elem_type == integer}
     root: dict[str, str] = {}
     found: Counter[Operator] = Counter()
     for node in model.graph.node:
+        if {*node.output} <= sizes:
+            continue
         if node.op_type in LAYOUT:
             root.update(dict.fromkeys(node.output, root.get(node.input[0], node.input[0])))
             continue
-        read = {root.get(value, value) for value in node.input if value and value not in weights}
+        constant = {"", *weights, *sizes}
+        read = {root.get(value, value) for value in node.input if value not in constant}
         carried = sum(weights[value] for value in node.input if value in weights and value not in data)
-        sizes = tuple(sorted(elements[value] for value in read))
-        found[(node.op_type, elements[node.output[0]], sizes, carried)] += 1
+        operands = tuple(sorted(elements[value] for value in read))
+        found[(node.op_type, elements[node.output[0]], operands, carried)] += 1
     return found
 
 
