@@ -92,6 +92,49 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
 }
 
 
+TYPED = {
+    "half": """half (float16[1,4,8,8] x) => (float16[1,4,8,8] y)
+        {
+            a = Relu(x)
+            b = Mul(a, x)
+            c = Add(b, a)
+            d = MatMul(c, c)
+            y = Sigmoid(d)
+        }""",
+    "double": """double (double[3,5] x) => (double[3,5] y) {
+            a = Tanh(x)
+            b = Mul(a, x)
+            y = Sub(b, a)
+        }""",
+    "integers": """integers (int64[2,3] x, bool[2,3] m) => (int32[2,3] y, bool[2,3] z) {
+            a = Add(x, x)
+            b = Where(m, a, x)
+            n = Not(m)
+            c = Cast<to=6>(b)
+            y = Neg(c)
+            z = And(n, m)
+        }""",
+    "quantised": """quantised (uint8[1,3,8,8] x) => (uint8[1,4,6,6] y)
+        <float s = {0.02}, uint8 z = {128}, float sw = {0.01}, int8 zw = {0}, float so = {0.1}> {
+            a = QLinearConv<kernel_shape=[3,3]>(x, s, z, w, sw, zw, so, z)
+            b = DequantizeLinear(a, so, z)
+            c = Relu(b)
+            d = QuantizeLinear(c, so, z)
+            y = MaxPool<kernel_shape=[1,1]>(d)
+        }""",
+}
+"""Models at other element types than float32."""
+
+
+def typed(name: str) -> onnx.ModelProto:
+    """One of `TYPED`."""
+    proto = parser.parse_model(HEADER + TYPED[name])
+    if name == "quantised":
+        weight = TensorProto(name="w", dims=(4, 3, 3, 3), data_type=TensorProto.INT8)
+        proto.graph.initializer.append(weight)
+    return proto
+
+
 def model(name: str) -> onnx.ModelProto:
     """One of `MODELS` with its weights as initializers without data."""
     text, weights = MODELS[name]

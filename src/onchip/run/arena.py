@@ -65,7 +65,7 @@ class Arena:
         """The range cut where the owner changes."""
         found = []
         i = bisect_right(self._starts, start) - 1
-        while i < len(self._starts) and self._starts[i] < end:
+        while start < end and i < len(self._starts) and self._starts[i] < end:
             stop = self._starts[i + 1] if i + 1 < len(self._starts) else self.size
             found.append((max(start, self._starts[i]), min(end, stop), self._claims[i]))
             i += 1

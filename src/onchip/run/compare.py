@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -50,11 +50,8 @@ class Comparison:
         )
 
     def digests(self) -> dict[str, str]:
-        """A hash of every reference tensor compared, by name."""
-        return {
-            self.names[t]: hashlib.blake2b(_bytes(self.reference[t]).data, digest_size=8).hexdigest()
-            for t in sorted(self.compared)
-        }
+        """The CRC-32 of every tensor compared, by name: enough to see which ones an input changes."""
+        return {self.names[t]: f"{crc32(_bytes(self.reference[t]).data):08x}" for t in sorted(self.compared)}
 
 
 def largest_difference(found: Array, expected: Array) -> float:

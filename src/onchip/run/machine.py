@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from onchip.errors import IllegalPlan, InputError, Mismatch
-from onchip.network import Operator, mask
+from onchip.network import Operator, bits, mask
 from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 from onchip.run.arena import POISON, Arena, Claim
@@ -48,6 +48,10 @@ class Machine:
         self.ran: set[int] = set()
         self.fetched: set[int] = set()  # graph inputs whose compulsory load is over
         self.index, self.instruction = 0, ""
+        self.writers: list[list[int]] = [[] for _ in self.network.tensors]  # of each root
+        for op in self.network.operators:
+            for t in bits(self.network.writes[op.id]):
+                self.writers[t].append(op.id)
         for t, value in inputs.items():
             self.dram[t] = self.to_slot(t, value)
 
@@ -341,10 +345,7 @@ class Machine:
 
     def written(self, t: int) -> bool:
         """Every operator that writes the tensor has run."""
-        writers = [op.id for op in self.network.operators if self.network.writes[op.id] >> t & 1]
-        return all(v in self.ran for v in writers) and (
-            bool(writers) or self.network.tensors[t].kind == "input"
-        )
+        return self.network.tensors[t].kind == "input" or self.ran.issuperset(self.writers[t])
 
     def first_fetch(self, t: int) -> bool:
         """True once for each graph input."""

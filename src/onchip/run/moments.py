@@ -1,11 +1,11 @@
-"""How large every value of a network will be: second moments, from the graph alone.
+"""How large every value of a network will be: mean and variance, from the graph alone.
 
 Seeded weights have to keep a deep network's values in range and its output dependent on its input. That needs
 the second moment E[x^2] of what each weight will multiply: for zero-mean independent weights of variance s^2,
-a sum over `fan_in` products has the second moment fan_in * s^2 * E[x^2] whatever the input's own distribution
-(He et al. 2015, eq. 6-10, with E[x^2] followed through the graph instead of assumed to halve at each ReLU:
-residual sums, concats, gates and poolings would drift otherwise). The estimates need not be sharp, because
-every seeded weight divides by the estimate before it and so starts afresh.
+a sum over `fan_in` products has the second moment fan_in * s^2 * E[x^2] whatever the input's distribution
+(He et al. 2015, eq. 6-10). E[x^2] is followed through the graph instead of assumed to halve at each ReLU,
+because residual sums, concats, gates and poolings would drift otherwise. The estimates need not be sharp:
+every seeded weight divides by the estimate before it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,42 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Spread", "follow"]
+__all__ = ["Moments", "Spread", "follow"]
 
-_HALVING = frozenset(
+_RECTIFIERS = frozenset(
     {"Relu", "LeakyRelu", "Elu", "Celu", "Selu", "Gelu", "HardSwish", "Mish", "PRelu", "Clip"}
 )
-_POOLING = frozenset({"AveragePool", "GlobalAveragePool", "ReduceMean"})
-_SUM = frozenset({"Add", "Sub", "Sum"})
-_NORM = frozenset({"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"})
+_NORMS = frozenset({"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"})
+_LAYOUT = frozenset({"Transpose", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Flatten", "Cast", "Expand"})
 _MOST, _LEAST = 1e6, 1e-6
-"""Estimates are kept between these, so that one odd operator cannot make a weight zero or infinite."""
+"""Second moments are kept between these, so that one odd operator cannot make a weight zero or infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and variance over a value's elements."""
+
+    mean: float
+    variance: float
+
+    @property
+    def second(self) -> float:
+        """E[x^2]."""
+        return min(max(self.variance + self.mean**2, _LEAST), _MOST)
+
+    @classmethod
+    def of(cls, mean: float, second: float) -> Moments:
+        """From the mean and E[x^2]."""
+        return cls(mean, max(second - mean**2, 0.0))
+
+    def rectified(self) -> Moments:
+        """Of max(x, 0), if x is normal."""
+        deviation = math.sqrt(max(self.variance, _LEAST))
+        ratio = self.mean / deviation
+        density = math.exp(-ratio * ratio / 2) / math.sqrt(2 * math.pi)
+        above = (1 + math.erf(ratio / math.sqrt(2))) / 2
+        mean = self.mean * above + deviation * density
+        return Moments.of(mean, self.second * above + self.mean * deviation * density)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,104 +70,112 @@ class Spread:
         return cls(centre - half, centre + half)
 
     @property
-    def moment(self) -> float:
-        """E[w^2]."""
-        return (self.low**2 + self.low * self.high + self.high**2) / 3
+    def moments(self) -> Moments:
+        return Moments((self.low + self.high) / 2, (self.high - self.low) ** 2 / 12)
+
+
+_UNIT = Spread.around(0.0, 1.0)
+_GAIN = Spread(0.8, 1.2)
+_OFFSET = Spread.around(0.0, 0.05)
+_OTHER = Spread.around(0.0, 0.5)
 
 
 def follow(
     graph: onnx.GraphProto,
     placeholders: Mapping[str, tuple[int, ...]],
-    known: Mapping[str, float],
+    known: Mapping[str, Moments],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Spread]:
     """A spread for every placeholder (name to shape), by one walk over the nodes.
 
-    `known` are the second moments of constants that have data; `shapes` those of any values known.
-    A placeholder's spread is decided by its first reader in the graph's order; layout operators pass it on.
+    `known` are the moments of constants that have data; `shapes` those of any values known. A placeholder's
+    spread is decided by its first reader in the graph's order; layout operators pass it on.
     """
     walk = _Walk(placeholders, known, shapes)
     for node in graph.node:
         walk.visit(node)
-    rest = {name: Spread.around(0.0, 0.5) for name in placeholders if name not in walk.spreads}
-    return walk.spreads | rest
+    return {name: walk.spreads.get(name, _OTHER) for name in placeholders}
 
 
 class _Walk:
     def __init__(
         self,
         placeholders: Mapping[str, tuple[int, ...]],
-        known: Mapping[str, float],
+        known: Mapping[str, Moments],
         shapes: Mapping[str, tuple[int, ...]],
     ) -> None:
-        self.moments: dict[str, float] = dict(known)
+        self.found: dict[str, Moments] = dict(known)
         self.shapes = {**shapes, **placeholders}
         self.origin = {name: name for name in placeholders}  # value -> the placeholder it is a layout of
         self.spreads: dict[str, Spread] = {}
 
     def visit(self, node: onnx.NodeProto) -> None:
-        inputs = [name for name in node.input if name]
-        if (
-            node.op_type in _LAYOUT
-            and inputs
-            and inputs[0] in self.origin
-            and node.output[0] not in self.origin
-        ):
+        inputs = list(node.input)
+        if node.op_type in _LAYOUT and inputs[0] in self.origin and node.output[0] not in self.origin:
             self.origin[node.output[0]] = self.origin[inputs[0]]
             if node.op_type == "Transpose" and node.output[0] not in self.shapes:
                 self.shapes[node.output[0]] = self.shapes[inputs[0]][::-1]
             return
-        moment = min(max(self.output(node, list(node.input)), _LEAST), _MOST)
+        moments = self.output(node, inputs)
         for name in node.output:
             if name not in self.origin:  # a constant-fill node's output is itself a placeholder
-                self.moments[name] = moment
+                self.found.setdefault(name, moments)
 
-    def is_open(self, name: str) -> bool:
-        """A placeholder, through layout operators, whose spread is still to be decided."""
-        return name in self.origin and self.origin[name] not in self.spreads
-
-    def moment(self, name: str, default: Spread) -> float:
-        """E[x^2] of an operand; an undecided placeholder takes `default`."""
+    def of(self, name: str, default: Spread) -> Moments:
+        """The moments of an operand; an undecided placeholder takes `default`."""
         if name in self.origin:
-            return self.spreads.setdefault(self.origin[name], default).moment
-        return self.moments.get(name, 1.0)
+            return self.spreads.setdefault(self.origin[name], default).moments
+        return self.found.get(name, _UNIT.moments)
 
-    def output(self, node: onnx.NodeProto, inputs: list[str]) -> float:
-        first = self.moment(inputs[0], Spread.around(0.0, 0.5)) if inputs and inputs[0] else 1.0
+    def output(self, node: onnx.NodeProto, inputs: list[str]) -> Moments:
+        """The moments of a node's outputs; decides its placeholders on the way."""
         kind = node.op_type
         if kind in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
             return self.product(node, inputs)
+        if not inputs or not inputs[0]:
+            return _UNIT.moments
+        if kind in ("Add", "Sub", "Sum", "Concat", "Max", "Min", "Mean"):
+            return self.combined(kind, inputs)
+        x = self.of(inputs[0], _UNIT if kind == "Gather" else _OTHER)
+        if kind == "BatchNormalization":
+            return self.batch_norm(x, *inputs[1:5])
+        if kind in _NORMS:
+            gain = self.of(inputs[1], _GAIN).second if len(inputs) > 1 else 1.0
+            return Moments(0.0, gain + sum(self.of(name, _OFFSET).second for name in inputs[2:3] if name))
         if kind in ("LSTM", "GRU", "RNN"):
             for name in inputs[1:3]:
                 fan_in = max(self.shapes.get(name, (1,))[-1], 1)
-                self.moment(name, Spread.around(0.0, fan_in**-0.5))
-            for name in inputs[3:]:
-                self.moment(name, Spread.around(0.0, 0.05))
-            return 0.3
-        if kind == "BatchNormalization":
-            scale = self.moment(inputs[1], Spread(0.8, 1.2))
-            offset = self.moment(inputs[2], Spread.around(0.0, 0.05))
-            mean = self.moment(inputs[3], Spread.around(0.0, 0.05))
-            variance = math.sqrt(self.moment(inputs[4], Spread(0.5, 1.5)))
-            return scale * (first + mean) / max(variance, 1e-5) + offset
-        if kind in _NORM:
-            scale = self.moment(inputs[1], Spread(0.8, 1.2)) if len(inputs) > 1 else 1.0
-            return scale + sum(self.moment(name, Spread.around(0.0, 0.05)) for name in inputs[2:])
-        return self.elementwise(node, inputs, first)
+                self.of(name, Spread.around(0.0, fan_in**-0.5))
+            self.rest(inputs[3:], _OFFSET)
+            return Moments(0.0, 0.3)
+        if kind in ("Mul", "Div") and len(inputs) == 2:
+            y = self.of(inputs[1], _GAIN)
+            if kind == "Mul":
+                return Moments.of(x.mean * y.mean, x.second * y.second)
+            return Moments.of(x.mean / math.sqrt(y.second), x.second / y.second)
+        self.rest(inputs[1:], Spread(0.1, 0.3) if kind == "PRelu" else _OTHER)
+        return self.activation(kind, inputs, x)
 
-    def product(self, node: onnx.NodeProto, inputs: list[str]) -> float:
-        """A sum of products: the operand without data gets the deviation that makes the output's moment 1."""
-        placeholder = next((i for i in (1, 0) if self.is_open(inputs[i])), None)
+    def rest(self, names: list[str], default: Spread) -> None:
+        for name in names:
+            if name:
+                self.of(name, default)
+
+    def product(self, node: onnx.NodeProto, inputs: list[str]) -> Moments:
+        """A sum of products: an operand without data gets the deviation that makes its variance 1."""
+        open_ = [i for i in (1, 0) if inputs[i] in self.origin and self.origin[inputs[i]] not in self.spreads]
         bias = inputs[2] if len(inputs) > 2 else ""
-        offset = self.moment(bias, Spread.around(0.0, 0.02)) if bias else 0.0
+        offset = self.of(bias, Spread.around(0.0, 0.02)).second if bias else 0.0
         fan_in = self.fan_in(node, inputs)
-        if placeholder is None:
-            return fan_in * self.moment(inputs[0], _UNIT) * self.moment(inputs[1], _UNIT) + offset
+        if not open_:
+            return Moments(
+                0.0, fan_in * self.of(inputs[0], _UNIT).second * self.of(inputs[1], _UNIT).second + offset
+            )
         # A bias that came with the file must not drown what depends on the input.
         target = 1.0 + 4.0 * offset if offset > 0.01 else 1.0
-        other = self.moment(inputs[1 - placeholder], _UNIT)
-        self.moment(inputs[placeholder], Spread.around(0.0, (target / (fan_in * other)) ** 0.5))
-        return target + offset
+        other = self.of(inputs[1 - open_[0]], _UNIT).second
+        self.of(inputs[open_[0]], Spread.around(0.0, math.sqrt(target / (fan_in * other))))
+        return Moments(0.0, target + offset)
 
     def fan_in(self, node: onnx.NodeProto, inputs: list[str]) -> int:
         """How many products one output element sums."""
@@ -151,8 +185,8 @@ class _Walk:
             return max(math.prod(weight[1:]), 1)
         if node.op_type == "ConvTranspose" and len(weight) > 1:
             strides = next((a.ints for a in node.attribute if a.name == "strides"), [1])
-            taps = weight[0] * math.prod(weight[2:]) // int(attributes.get("group", 1))
-            return max(taps // math.prod(strides), 1)
+            taps = weight[0] * math.prod(weight[2:]) // max(int(attributes.get("group", 1)), 1)
+            return max(taps // max(math.prod(strides), 1), 1)
         if node.op_type == "Gemm" and len(weight) == 2:
             return max(weight[1 if attributes.get("transB") else 0], 1)
         if weight:
@@ -160,41 +194,46 @@ class _Walk:
         first = self.shapes.get(inputs[0], (1,))
         return max(first[-1] if first else 1, 1)
 
-    def elementwise(self, node: onnx.NodeProto, inputs: list[str], first: float) -> float:
-        kind = node.op_type
-        if kind in _HALVING:
-            if kind == "PRelu":
-                self.moment(inputs[1], Spread(0.1, 0.3))
-            return min(first / 2, 36.0) if kind == "Clip" else first / 2
-        if kind in _SUM:
-            return sum(self.moment(n, Spread.around(0.0, 0.05 if self.is_vector(n) else 0.2)) for n in inputs)
-        if kind == "Mul":
-            return first * self.moment(inputs[1], Spread(0.8, 1.2))
-        if kind == "Div":
-            return first / max(self.moment(inputs[1], Spread(0.8, 1.2)), _LEAST)
-        if kind in ("Concat", "Max", "Min", "Mean"):
-            moments = [self.moment(name, Spread.around(0.0, 0.5)) for name in inputs if name]
-            return sum(moments) / len(moments)
+    def batch_norm(self, x: Moments, scale: str, offset: str, mean: str, variance: str) -> Moments:
+        gain, shift = self.of(scale, _GAIN), self.of(offset, _OFFSET)
+        centre = self.of(mean, _OFFSET)
+        inverse = math.log(3.0) if variance in self.origin else 1 / max(self.of(variance, _UNIT).mean, 1e-5)
+        self.of(variance, Spread(0.5, 1.5))  # where E[1/variance] is log 3
+        second = gain.second * inverse * (x.second + centre.second) + shift.second
+        return Moments.of(gain.mean * math.sqrt(inverse) * (x.mean - centre.mean) + shift.mean, second)
+
+    def combined(self, kind: str, inputs: list[str]) -> Moments:
+        names = [name for name in inputs if name]
+        if kind not in ("Add", "Sub", "Sum"):
+            parts = [self.of(name, _OTHER) for name in names]
+            return Moments.of(
+                sum(p.mean for p in parts) / len(parts), sum(p.second for p in parts) / len(parts)
+            )
+        parts = [self.of(n, _OFFSET if self.is_vector(n) else Spread.around(0.0, 0.2)) for n in names]
+        signs = [1] + [-1 if kind == "Sub" else 1] * (len(parts) - 1)
+        mean = sum(sign * p.mean for sign, p in zip(signs, parts, strict=True))
+        return Moments(mean, sum(p.variance for p in parts))
+
+    def activation(self, kind: str, inputs: list[str], x: Moments) -> Moments:
+        if kind in _RECTIFIERS:
+            y = x.rectified()
+            return Moments.of(min(y.mean, 6.0), min(y.second, 36.0)) if kind == "Clip" else y
         if kind == "Softmax":
-            return 1.0 / max(self.shapes.get(inputs[0], (1,))[-1], 1) ** 2
+            mean = 1.0 / max(*self.shapes.get(inputs[0], ())[-1:], 1, 1)
+            return Moments(mean, mean**2)
         if kind in ("Sigmoid", "HardSigmoid"):
-            return 0.3
-        if kind in ("Tanh", "Softsign"):
-            return first / (1 + first)
-        if kind in _POOLING:
-            return 0.65 * first
+            return Moments(0.5, 0.04)
+        if kind in ("Tanh", "Softsign", "Erf"):
+            return Moments.of(0.0, x.second / (1 + x.second))
         if kind == "MaxPool":
-            return 1.5 * first
-        if kind in ("Gather", "GatherND", "Embedding"):
-            return self.moment(inputs[0], _UNIT)
-        for name in inputs[1:]:
-            if name:
-                self.moment(name, Spread.around(0.0, 0.5))
-        return first
+            return Moments(x.mean + math.sqrt(x.variance), 0.7 * x.variance)
+        if kind in ("AveragePool", "GlobalAveragePool", "ReduceMean"):
+            return Moments(x.mean, 0.4 * x.variance)
+        if kind == "Sqrt":
+            return Moments(x.second**0.25, 0.0)
+        if kind == "Pow":
+            return Moments(x.second, 2 * x.second**2)
+        return x
 
     def is_vector(self, name: str) -> bool:
         return sum(d > 1 for d in self.shapes.get(name, ())) <= 1
-
-
-_LAYOUT = frozenset({"Transpose", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Flatten", "Cast", "Expand"})
-_UNIT = Spread.around(0.0, 1.0)

@@ -152,14 +152,24 @@ class Subgraphs:
                 graph.initializer.append(tensor)
             else:
                 graph.input.append(helper.make_tensor_value_info(name, element, array.shape))
+        options = self._options(optimise)
+        if optimise:
+            values = [self._runtime.OrtValue.ortvalue_from_numpy(self.constants[name]) for name in large]
+            options.add_external_initializers(large, values)
+        else:
+            _round_halves(graph, {name for name in wanted if signature[name][0] == TensorProto.FLOAT16})
+        session = self._runtime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        return session, [] if optimise else large
+
+    def _options(self, optimise: bool) -> Any:
         options = self._runtime.SessionOptions()
         options.log_severity_level = 4
-        options.intra_op_num_threads = THREADS
+        options.intra_op_num_threads = 1
         levels = self._runtime.GraphOptimizationLevel
         if optimise:
             options.graph_optimization_level = levels.ORT_ENABLE_ALL
-            values = [self._runtime.OrtValue.ortvalue_from_numpy(self.constants[name]) for name in large]
-            options.add_external_initializers(large, values)
         else:
             options.graph_optimization_level = levels.ORT_DISABLE_ALL
             # Packed weights round differently, and only a constant weight is packed.
@@ -167,13 +177,27 @@ class Subgraphs:
             # One run each: planning and pooling memory for a second one costs more than it saves.
             options.enable_mem_pattern = False
             options.enable_cpu_mem_arena = False
-        session = self._runtime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        return session, [] if optimise else large
+        return options
 
 
-THREADS = 1
+def _round_halves(graph: onnx.GraphProto, names: set[str]) -> None:
+    """Make every named half-precision value really half precision for those who read it.
+
+    onnxruntime has few half-precision kernels on CPUs: it computes in single precision, and even unoptimised
+    leaves out the rounding between two such operators. An identity stands in its way.
+    """
+    from onnx import helper
+
+    if not names:
+        return
+    nodes = list(graph.node)
+    del graph.node[:]
+    for node in nodes:
+        graph.node.append(node)
+        for i, name in enumerate(node.output):
+            if name in names:
+                graph.node[-1].output[i] = f"{name}/unrounded"
+                graph.node.append(helper.make_node("Identity", [f"{name}/unrounded"], [name]))
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.errors import ModelError
-from onchip.run.moments import Spread, follow
+from onchip.run.moments import Moments, Spread, follow
 
 if TYPE_CHECKING:
     import onnx
@@ -84,8 +84,8 @@ def seeded_weights(model: onnx.ModelProto, seed: int, folder: Path | None = None
     fills = dict(_constant_fills(graph, values))
     empty.update(fills)
 
-    known = {name: _moment(array) for name, array in values.items() if array.dtype.kind == "f"}
-    known |= {name: _moment(array) for name, array in _constants(graph) if array.dtype.kind == "f"}
+    known = {name: _moments(array) for name, array in values.items() if array.dtype.kind == "f"}
+    known |= {name: _moments(array) for name, array in _constants(graph) if array.dtype.kind == "f"}
     spreads = follow(graph, {n: shape for n, (shape, _) in empty.items()}, known, _shapes(graph, values))
     for name, (shape, element) in empty.items():
         values[name] = _draw(name, shape, element, spreads[name], seed)
@@ -194,16 +194,11 @@ def _draw(name: str, shape: tuple[int, ...], element: int, spread: Spread, seed:
     return array
 
 
-def _moment(array: Array) -> float:
+def _moments(array: Array) -> Moments:
     flat = array.reshape(-1)
-    if not flat.size:
-        return 1.0
-    moment = (
-        float(np.mean(np.square(flat, dtype=np.float64)))
-        if flat.size < 1 << 16
-        else float(flat @ flat) / flat.size
-    )
-    return moment if math.isfinite(moment) else 1.0
+    flat = flat[:: max(flat.size >> 16, 1)].astype(np.float64)
+    flat = flat[np.isfinite(flat)]
+    return Moments(float(flat.mean()), float(flat.var())) if flat.size else Moments(0.0, 1.0)
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, Array]]:

@@ -1,0 +1,52 @@
+"""Real networks, executed whole: the built-in ones and those inside the onnx wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import onnx
+import pytest
+
+from onchip.readers import load
+from onchip.run import RunReport, run
+from run.planner import random_plan, roomy
+
+LIGHT = sorted(Path(onnx.__file__).parent.rglob("light_*.onnx"))
+
+
+def execute(model: str | Path, **options: int) -> RunReport:
+    """A random plan with spills, at the least budget there is, executed."""
+    source = load(model)
+    plan = random_plan(source.network, roomy(source.network), Random(0))
+    report = run(plan, source, **options)
+    assert report.bit_exact
+    assert report.operators == len(source.network.operators)
+    assert report.tensors == len(source.network.tensors)
+    assert report.moved.traffic == plan.result.traffic_bytes > 0
+    return report
+
+
+def test_squeezenet_executes_and_every_tensor_depends_on_the_input() -> None:
+    one, other = (execute("zoo:squeezenet1_0@64x64", input_seed=i) for i in (1, 2))
+    assert one.scale == 4
+    assert not set(one.digests.items()) & set(other.digests.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", LIGHT, ids=lambda p: p.stem)
+def test_light_networks_execute_and_every_tensor_depends_on_the_input(model: Path) -> None:
+    one, other = (execute(model, input_seed=i) for i in (1, 2))
+    assert one.scale == 1
+    assert any("one constant in the file" in note for note in one.notes)
+    assert not set(one.digests.items()) & set(other.digests.items())
+
+
+def test_there_are_light_networks() -> None:
+    assert len(LIGHT) >= 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mobilenet_v2", "densenet121", "vit_b_16", "nasnetalarge"])
+def test_zoo_networks_execute(name: str) -> None:
+    execute(f"zoo:{name}")
