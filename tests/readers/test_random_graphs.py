@@ -168,6 +168,6 @@ def test_random_graphs_run_bit_for_bit(model: onnx.ModelProto, tmp_path: Path) -
 
 @pytest.mark.slow
 @given(model=models())
-@settings(relaxed, max_examples=400, derandomize=False)
+@settings(relaxed, max_examples=250, derandomize=False)
 def test_many_random_graphs_run_bit_for_bit(model: onnx.ModelProto, tmp_path: Path) -> None:
     check(model, tmp_path)

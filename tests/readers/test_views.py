@@ -176,6 +176,18 @@ def test_a_concat_copies_and_so_takes_anything(tmp_path: Path) -> None:
     assert sound(source)
 
 
+def test_a_view_and_a_strided_part_of_one_split(tmp_path: Path) -> None:
+    text = """(float[3,4] x) => (float[4,3] y, float[4,1] z) <int64[2] sizes = {1, 2}> {
+        a = Softmax(x)  t = Transpose(a)  b, c = Split<axis=1>(t, sizes)  y = Concat<axis=1>(c, b)
+        z = Softmax(b) }"""
+    source = read(text, tmp_path)
+    assert rows(source) == [
+        ("Softmax", ["x"], ["a"]), ("Concat", ["a"], ["y"]), ("Softmax", ["b"], ["z"])
+    ]  # fmt: skip
+    assert views(source) == [("b", "a", 0)]
+    assert sound(source)
+
+
 def test_a_dropout_whose_mask_is_read_computes(tmp_path: Path) -> None:
     text = "(float[4] x) => (float[4] y, bool[4] m) { y, m = Dropout(x) }"
     assert rows(read(text, tmp_path)) == [("Dropout", ["x"], ["y", "m"])]

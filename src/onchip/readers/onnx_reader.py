@@ -54,6 +54,7 @@ def read_onnx(
     drafts = Drafts(graph, constants, places, dtype)
     if fused:
         drafts.fuse()
+    drafts.settle()
     return _assemble(graph, constants, drafts, options, dtype, name, digest)
 
 

@@ -19,6 +19,10 @@ __all__ = ["Draft", "Drafts"]
 
 Dtype = Literal["file", "int8", "int16"]
 
+_RESHAPES = frozenset({"Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_AS_STORED = _RESHAPES - {"Dropout"} | {"DequantizeLinear", "Transpose"}
+"""What a weight passes through between memory and the operator that reads it."""
+
 
 @dataclass
 class Draft:
@@ -57,6 +61,22 @@ class Drafts:
             name, place = node.inputs[0], before
         return name, chain
 
+    def settle(self) -> None:
+        """Let an operator read the whole tensor where it runs the node that cuts the view out of it anyway.
+
+        So it is when it reads two outputs of one split, one of them a view and the other strided.
+        """
+        for draft in self.all:
+            for name in list(draft.inputs):
+                cut = self.graph.producer.get(name)
+                if cut is None or cut.index not in draft.nodes:
+                    continue
+                del draft.inputs[name]
+                while name != self.places.of[name].root:
+                    draft.nodes.add(self.graph.producer[name].index)
+                    name = self.graph.producer[name].inputs[0]
+                draft.inputs[name] = None
+
     def _is_part(self, place: Place) -> bool:
         """Whether the value is some of the bytes of its root, side by side."""
         return (
@@ -83,8 +103,7 @@ class Drafts:
         """The operator that puts a permuted or strided value in order."""
         origin, chain = self.boundary(node.inputs[0])
         path = [*reversed(chain), node.index]
-        reshapes = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Cast")
-        types = [op for i in path if (op := self.graph.nodes[i].op) not in reshapes]
+        types = [op for i in path if (op := self.graph.nodes[i].op) not in _RESHAPES]
         draft = Draft(node.proto.name or name, types or [node.op], set(path), {origin: None}, [name])
         draft.elementwise = node.op == "DequantizeLinear" and self.places.of[node.inputs[0]].layout.contiguous
         return draft
@@ -105,7 +124,7 @@ class Drafts:
                 continue
             if name in self.constants:
                 if not is_setting(node.op, position):
-                    draft.weights |= self._parameter(node, name)
+                    draft.weights |= self._parameters(node, name)
                 continue
             origin, chain = self.boundary(name)
             draft.inputs[origin] = None
@@ -127,28 +146,31 @@ class Drafts:
             draft.geometry = geometry_of(graph, node, activations)
         return draft
 
-    def _parameter(self, node: Node, name: str) -> dict[str, int]:
+    def _parameters(self, node: Node, name: str) -> dict[str, int]:
         """The bytes fetched for a constant operand, by where they come from.
 
         A single element that an element-wise operator reads is an immediate, not a parameter. A weight that
         is dequantised, cast or reordered on the way is fetched as it is stored.
         """
         graph = self.graph
-        shape = graph.shape.get(name)
-        if shape is None:
-            raise graph.refuse(f"the shape of its operand {name} is not known", node.label)
-        if math.prod(shape) == 0 or not shape or (math.prod(shape) == 1 and node.op in ELEMENTWISE):
-            return {}
-        maker = graph.producer.get(name)
-        if maker is not None and name not in graph.weights and maker.domain == "":
-            if maker.op in ("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze", "Flatten"):
-                return self._parameter(node, maker.inputs[0])
-            if maker.op == "DequantizeLinear":
-                return {k: v for i in maker.inputs if i for k, v in self._parameter(maker, i).items()}
-        element = graph.element.get(name, 0)
-        if element not in BITS:
-            raise graph.refuse(f"the element type of its operand {name} is not known", node.label)
-        return {name: value_bytes(element, shape, self.dtype)}
+        found: dict[str, int] = {}
+        pending = [(node, name)]
+        while pending:
+            reader, name = pending.pop()
+            shape = graph.shape.get(name)
+            if shape is None:
+                raise graph.refuse(f"the shape of its operand {name} is not known", reader.label)
+            if math.prod(shape) == 0 or not shape or (math.prod(shape) == 1 and reader.op in ELEMENTWISE):
+                continue
+            maker = graph.producer.get(name)
+            if maker is not None and maker.domain == "" and maker.op in _AS_STORED:
+                stored = maker.inputs if maker.op == "DequantizeLinear" else maker.inputs[:1]
+                pending += [(maker, i) for i in stored if i]
+            elif graph.element.get(name, 0) not in BITS:
+                raise graph.refuse(f"the element type of its operand {name} is not known", reader.label)
+            else:
+                found[name] = value_bytes(graph.element[name], shape, self.dtype)
+        return found
 
     # -- fused --------------------------------------------------------------------------------------------
 
@@ -210,8 +232,8 @@ class Drafts:
         if self._elements(name) != self._elements(output):
             return False
         producer.nodes |= draft.nodes
-        producer.types = producer.types + draft.types
-        producer.weights = producer.weights | draft.weights
+        producer.types += draft.types
+        producer.weights |= draft.weights
         producer.outputs = [output]
         makers[output] = producer
         return True

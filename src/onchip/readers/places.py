@@ -8,13 +8,13 @@ cannot, or the value is an output of the network, the value is copied into a ten
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from onchip.readers.constants import Constants
+from onchip.readers.elements import BITS
 from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.traits import reads_any_layout
@@ -49,51 +49,49 @@ class Places:
 
 
 def find_places(graph: Graph, nodes: list[Node], constants: Constants, *, absorb: bool) -> Places:
-    """Places of all values that `nodes` (live, in order) compute; `absorb`: dequantising is left to the
-    readers.
+    """Places of all values that `nodes` (live, in order) compute; `absorb` leaves dequantising to readers.
 
     Raises `ModelError` naming the node for a reshape to another number of elements or an index out of range.
     """
     copied: set[str] = set()
-    outputs = set(graph.outputs)
     while True:
-        of = {
-            name: Place(name, Layout.whole(shape))
-            for name in graph.inputs
-            if (shape := graph.shape.get(name)) is not None
-        }
-        layout_nodes: set[int] = set()
-        before = len(copied)
-        for node in nodes:
+        places, wanted = _place(graph, nodes, constants, absorb, copied)
+        if wanted <= copied:
+            return places
+        copied |= wanted  # what was placed through them may have another place now
+
+
+def _place(
+    graph: Graph, nodes: list[Node], constants: Constants, absorb: bool, copied: set[str]
+) -> tuple[Places, set[str]]:
+    """Places when the values in `copied` are copied, and which ones must be for every reader's sake."""
+    of = {name: _whole(graph, name) for name in graph.inputs if name in graph.shape}
+    layout_nodes: set[int] = set()
+    wanted: set[str] = set()
+    for node in nodes:
+        moved = _moved(graph, node, constants, of, absorb)
+        if moved is not None and None in moved.values() and not of[node.inputs[0]].layout.contiguous:
+            wanted.add(_copy_point(graph, node.inputs[0], of, layout_nodes))
+            of[node.inputs[0]] = _whole(graph, node.inputs[0])
             moved = _moved(graph, node, constants, of, absorb)
-            if moved is not None and None in moved.values() and not of[node.inputs[0]].layout.contiguous:
-                copied.add(_copy_point(graph, node.inputs[0], of, layout_nodes))
-                of[node.inputs[0]] = _whole(graph, node.inputs[0])
-                moved = _moved(graph, node, constants, of, absorb)
-            if moved is not None and None not in moved.values():
-                layout_nodes.add(node.index)
-                for name, place in moved.items():
-                    assert place is not None
-                    of[name] = _whole(graph, name) if name in copied else place
-                continue
-            for name in node.outputs:
-                if name and name in graph.shape:
-                    of[name] = _whole(graph, name)
-            for position, name in enumerate(node.inputs):
-                place = of.get(name)
-                if (
-                    place is not None
-                    and not place.layout.contiguous
-                    and not reads_any_layout(node.op, position)
-                ):
-                    copied.add(_copy_point(graph, name, of, layout_nodes))
-        for name in outputs:
-            place = of.get(name)
-            if place is not None and not place.bytes_as_they_lie:
-                copied.add(name if place.converted else _copy_point(graph, name, of, layout_nodes))
-        if len(copied) == before:
-            break
-    return Places(of, frozenset(layout_nodes), {name: graph.producer[name] for name in copied})
+        if moved is not None and None not in moved.values():
+            layout_nodes.add(node.index)
+            of |= {name: _whole(graph, name) if name in copied else p for name, p in moved.items() if p}
+            continue
+        of |= {name: _whole(graph, name) for name in node.outputs if name and name in graph.shape}
+        for position, name in enumerate(node.inputs):
+            if name in of and not of[name].layout.contiguous and not reads_any_layout(node.op, position):
+                wanted.add(_copy_point(graph, name, of, layout_nodes))
+    for name in graph.outputs:
+        place = of.get(name)
+        if place is None:
+            continue
+        if place.converted or place.layout.offset * BITS[graph.element[place.root]] % 8:
+            wanted.add(name)
+        elif not place.layout.contiguous:
+            wanted.add(_copy_point(graph, name, of, layout_nodes))
+    copies = {name: graph.producer[name] for name in copied}
+    return Places(of, frozenset(layout_nodes), copies), wanted
 
 
 def _whole(graph: Graph, name: str) -> Place:
@@ -120,12 +118,12 @@ def _copy_point(graph: Graph, name: str, of: dict[str, Place], layout_nodes: set
 def _moved(
     graph: Graph, node: Node, constants: Constants, of: dict[str, Place], absorb: bool
 ) -> dict[str, Place | None] | None:
-    """The places of a node's outputs when it moves no data, None for one that no layout can say.
+    """The places of a node's outputs when it moves no data (None for one that no layout can say).
 
     None altogether when the node computes.
     """
     if node.domain or not node.inputs or node.inputs[0] not in of:
-        return _single(graph, node, constants, of)
+        return _single(graph, node, of)
     source = of[node.inputs[0]]
     here = graph.shape[node.inputs[0]]
     out = node.outputs[0]
@@ -155,21 +153,17 @@ def _moved(
         case "Split":
             return _split(graph, node, at, layout)
         case "Expand" | "Tile":
-            same = graph.shape[out] == here or (
-                node.op == "Expand" and _size(graph.shape[out]) == _size(here)
-            )
+            same = math.prod(graph.shape[out]) == math.prod(here)
             return {out: at(layout.reshape(graph.shape[out]))} if same else None
         case op if op in _RESHAPES:
             try:
                 return {out: at(layout.reshape(graph.shape[out]))}
             except ValueError as problem:
                 raise graph.refuse(str(problem), node.label) from None
-    return _single(graph, node, constants, of)
+    return _single(graph, node, of)
 
 
-def _single(
-    graph: Graph, node: Node, constants: Constants, of: dict[str, Place]
-) -> dict[str, Place | None] | None:
+def _single(graph: Graph, node: Node, of: dict[str, Place]) -> dict[str, Place | None] | None:
     """A concat, sum, ... of one operand is that operand."""
     if node.domain or node.op not in ("Concat", "Sum", "Max", "Min", "Mean") or len(node.inputs) != 1:
         return None
@@ -177,10 +171,6 @@ def _single(
     if place is None or graph.shape.get(node.outputs[0]) != graph.shape.get(node.inputs[0]):
         return None
     return {node.outputs[0]: place}
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=object)) if shape else 1
 
 
 def _inactive(node: Node, constants: Constants) -> bool:
