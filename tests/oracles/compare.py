@@ -10,12 +10,23 @@ from dataclasses import fields
 from itertools import product
 from random import Random
 
+import pytest
+
+from onchip.check import check
+from onchip.errors import Infeasible
 from onchip.network import Network, bits
-from onchip.placement import Problem, Rules, Step, minimum_peak, minimum_traffic
-from oracles import ilp, states
+from onchip.placement import PlacementOptions, Problem, Rules, Step, minimum_peak, minimum_traffic, plan
+from oracles import addresses, ilp, states
 from strategies import Case, minimum_requirement, peak_of_order, rounded
 
-__all__ = ["ALL_RULES", "some_rules", "traffic_against_ilp", "traffic_against_states"]
+__all__ = [
+    "ALL_RULES",
+    "plan_against_addresses",
+    "plan_against_states",
+    "some_rules",
+    "traffic_against_ilp",
+    "traffic_against_states",
+]
 
 ALL_RULES = tuple(Rules(*switches) for switches in product((True, False), repeat=len(fields(Rules))))
 """Every way to switch the pruning rules on and off."""
@@ -87,3 +98,50 @@ def traffic_against_ilp(case: Case) -> int:
     least = ilp.least_traffic(case.network, case.budget, case.alignment)
     assert found.value == least
     return found.value
+
+
+def plan_against_addresses(case: Case) -> tuple[int, int]:
+    """A plan costs exactly what exhaustive placement finds and says so; returns (least by capacity, that).
+
+    Raises `addresses.Undecided` where that is too much to enumerate.
+    """
+    network, budget, alignment = case.network, case.budget, case.alignment
+    joint = addresses.least_traffic(network, budget, alignment, most_states=20_000)
+    least = states.least_traffic(network, budget, alignment, idle_loads=False)
+    assert joint is not None
+    assert least is not None
+    result = plan(network, case.chip, budget).result
+    assert result.lower_bound_bytes <= joint <= result.traffic_bytes
+    assert (result.status, result.traffic_bytes, result.lower_bound_bytes) == ("optimal", joint, joint)
+    return least, joint
+
+
+def plan_against_states(case: Case) -> int:
+    """A plan's status is honest, its figures are its program's, and `order` means what it says.
+
+    Returns how many of the plans cost more than the capacity alone explains.
+    """
+    network, budget, alignment = case.network, case.budget, case.alignment
+    dearer = 0
+    for options in (
+        PlacementOptions(),
+        PlacementOptions(order="given"),
+        PlacementOptions(weights="resident"),
+    ):
+        seen = network.with_resident_weights() if options.weights == "resident" else network
+        order = network.order if options.order == "given" else None
+        least = states.least_traffic(seen, budget, alignment, order=order)
+        if least is None:
+            with pytest.raises(Infeasible) as refused:
+                plan(network, case.chip, budget, options)
+            assert refused.value.needs == minimum_requirement(seen, alignment)
+            assert refused.value.has == budget
+            continue
+        made = plan(network, case.chip, budget, options)
+        result = made.result
+        assert check(made) == result
+        assert least <= result.lower_bound_bytes <= result.traffic_bytes
+        assert (result.status == "optimal") == (result.lower_bound_bytes == result.traffic_bytes)
+        assert max(result.peak_bytes, result.extent_bytes) <= budget
+        dearer += result.traffic_bytes > least
+    return dearer

@@ -11,7 +11,7 @@ from onchip.network import Network
 from oracles.twin import Rules
 from strategies import network_of
 
-__all__ = ["HARD", "Hard"]
+__all__ = ["HARD", "MOVED", "Hard", "Moved"]
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,36 @@ HARD = (
         traffic=7,
         broken=Rules(r3="smallest sets"),
     ),
+)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A network and budget whose tensors fit by size at `traffic`, and at their addresses only at `joint`."""
+
+    network: Network
+    budget: int
+    traffic: int
+    joint: int
+
+
+STAIRS = "a -> b + {}", "b -> c + {}", "a c -> d + {}", "b d -> e + {}", "c e -> f + {}"
+"""Three live ranges like stairs, while every workspace wants all that is free in one range."""
+
+MOVED = tuple(
+    Moved(
+        network_of(
+            dict(zip("abcdef", sizes, strict=True)),
+            [line.format(free) for line, free in zip(STAIRS, workspaces, strict=True)],
+            "f",
+        ),
+        budget,
+        0,
+        joint,
+    )
+    for sizes, workspaces, budget, joint in (
+        ((3, 2, 2, 2, 2, 1), (7, 5, 3, 4, 7), 12, 3),
+        ((3, 1, 1, 1, 1, 3), (5, 4, 3, 4, 4), 9, 2),
+        ((1, 2, 1, 2, 2, 1), (4, 3, 1, 0, 3), 7, 1),
+    )
 )
