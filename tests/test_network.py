@@ -118,7 +118,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "itself",
     ),
     "an input as a view": ({"views": [("x", "a", 0)]}, "view x", "graph input"),
-    "a view is written": ({"views": [("b", "a", 0)]}, "tensor b", "is a view, and g writes it"),
+    "a view is written": (
+        {"operators": [op("f", ["x"], ["a"]), op("g", ["x"], ["b"])], "views": [("b", "a", 0)]},
+        "tensor b",
+        "is a view, and g writes it",
+    ),
     "huge geometry": (
         {"operators": [op("f", ["x"], ["a", "b"], geometry=Geometry("conv", kernel=(10**19,)))]},
         "operator f",

@@ -90,7 +90,7 @@ GOOD: dict[str, Any] = {
         ({"operators": {}}, "operators"),
         ({"operators": [{"name": "f", "type": "F", "inputs": [], "outputs": ["y"], "x": 1}]}, "x"),
         ({"views": [{"tensor": "y", "of": "x", "offset": None}]}, "offset"),
-        ({"views": [{"tensor": "y", "of": "x", "offset": 0}]}, "tensor y"),
+        ({"views": [{"tensor": "y", "of": "x", "offset": 0}]}, "operator f"),
     ],
 )
 def test_a_wrong_key_is_named(changes: dict[str, Any], part: str, tmp_path: Path) -> None:

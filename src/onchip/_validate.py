@@ -110,9 +110,6 @@ def build_network(
     if not network.outputs:
         raise refuse(f"network {name}", "has no outputs")
     _producers(network, refuse)
-    for row in rows:
-        if network.reads[row.id] & network.writes[row.id]:
-            raise refuse(f"operator {row.name}", "reads a view of what it writes (the graph has a cycle)")
     if len(network.order) < len(rows):
         ran = set(network.order)
         stuck = next(op for op in rows if op.id not in ran)

@@ -40,7 +40,7 @@ def compared(seeds: range) -> tuple[int, int, int]:
 def test_plans_of_five_operators_equal_exhaustive_placement() -> None:
     count, paying, moved = compared(range(100))
     assert count > 80
-    assert paying > 10
+    assert paying > 5
     assert moved > 0
 
 
