@@ -119,13 +119,16 @@ def status_words(plan: Plan) -> str:
     return f"feasible, at most {gap:.2g} % above the bound"
 
 
+def _among(plan: Plan) -> str:
+    """What was proven holds among the orders that the planner was asked to consider."""
+    orders = {"given": " in the network's own order", "minpeak": " in the order of least peak"}
+    return orders.get(str(plan.options.get("order")), "")
+
+
 def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
-    # What was proven holds among the orders that the planner was asked to consider.
-    among = {"given": " in the network's own order", "minpeak": " in the order of least peak"}.get(
-        str(plan.options.get("order")), ""
-    )
+    among = _among(plan)
     if plan.result.status == "optimal":
         if traffic == 0:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
@@ -145,7 +148,8 @@ class Budgets:
     """The budgets that a network has by itself, in bytes; None where not known.
 
     `mr` is the least any plan needs (the largest single operator with its operands and workspace), `mp` the
-    least peak over all orders, below which some traffic is unavoidable.
+    least peak of the orders that were allowed, or a proven lower bound of it: below it some traffic is
+    unavoidable. `zero_traffic` is the least budget that is proven to need none.
     """
 
     mr: int | None
@@ -177,22 +181,25 @@ def budgets(plan: Plan) -> Budgets:
 
 def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
     """The smallest budget known to need no traffic, or the best that can be said of it."""
-    known = budgets(plan)
+    known, own = budgets(plan), plan.options.get("order") == "given"
+    what = "Smallest budget with zero traffic" + (_among(plan) if own else "")
     if known.zero_traffic is not None:
-        return f"Smallest budget with zero traffic: {exact(known.zero_traffic)}."
+        return f"{what}: {exact(known.zero_traffic)}."
     clean = timeline.traffic.spill + timeline.traffic.reload == 0
     if clean and known.mp == timeline.extent_bytes:
-        return f"Smallest budget with zero traffic: {exact(known.mp)}, the least peak of any order (MP)."
+        return f"{what}: {exact(known.mp)}."
     parts = []
     if known.mp is not None:
-        parts.append(f"at least {exact(known.mp)}, the least peak of any order (MP)")
+        parts.append(
+            f"at least {exact(known.mp)}, since {'that order' if own else 'every order'} peaks at least there"
+        )
     elif not clean and plan.result.status == "optimal" and plan.options.get("order", "free") == "free":
         parts.append(f"more than this one, {exact(plan.budget)}")
     if clean:
         parts.append(f"at most {exact(timeline.extent_bytes)}, which this plan uses")
     if not parts:
-        return "The smallest budget with zero traffic is not known."
-    return f"Smallest budget with zero traffic: {'; '.join(parts)}."
+        return f"{what}: not known."
+    return f"{what}: {'; '.join(parts)}."
 
 
 def absence_reason(timeline: Timeline, absence: Absence) -> str:

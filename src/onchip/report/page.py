@@ -106,8 +106,10 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
     return {
         "budget": plan.budget,
         "extent": line.extent_bytes,
-        "mr": known.mr,
-        "mp": known.mp,
+        "marks": [
+            ("MR", known.mr),
+            ("zero traffic" if known.zero_traffic else "zero traffic ≥", known.zero_traffic or known.mp),
+        ],
         "tensors": [
             [visible(t.name), t.bytes, line.role(t.id), made.get(t.id, -1), read.get(t.id, [])]
             for t in net.tensors
@@ -245,7 +247,7 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
     facts += [
         (visible(str(k)).replace("_", " "), visible(str(v)))
         for k, v in plan.options.items()
-        if v is not None and k not in ("granularity", "element")
+        if v is not None and k not in ("granularity", "element") and not k.endswith("_bytes")
     ]
     facts.append(("planned in", f"{plan.result.seconds:.3g} s"))
     return [(key, value) for key, value in facts if value]

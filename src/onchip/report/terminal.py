@@ -113,7 +113,7 @@ class Summary:
         """The costliest absences, in order of time."""
         line, found = self.timeline, self.absences
         shown = sorted(sorted(found, key=lambda a: -a.cost)[:_MOST_SPILLS], key=lambda a: a.left)
-        wide = width >= 110
+        wide = width >= 120  # room for the last column beside names that can still be told apart
         columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
         table = _table(*columns, *((("why", False),) if wide else ()))
         for a in shown:
@@ -122,10 +122,10 @@ class Summary:
             else:
                 by = "none (moved)" if a.back == a.left else "none (no free range)"
             row: list[RenderableType] = [
-                self.name(a.name, width, 0.26),
+                self.name(a.name, width, 0.24 if wide else 0.26),
                 f"{a.bytes:,}",
                 findings.step_range(a.left, a.back),
-                self.name(by, width, 0.32),
+                self.name(by, width, 0.25 if wide else 0.32),
             ]
             table.add_row(*row, *((findings.absence_reason(line, a),) if wide else ()))
         rest = len(found) - len(shown)

@@ -389,7 +389,7 @@ function drawHead() {
   return drawMarks();
 }
 
-// The budget and, where known, MR and MP: labels that would meet are joined or moved left.
+// The budget, MR and, where known, the least budget without traffic: labels that would meet are joined or moved left.
 function drawMarks() {
   const marks = [];
   const add = (name, bytes) => {
@@ -399,8 +399,7 @@ function drawMarks() {
     else marks.push({ name, bytes });
   };
   add("budget", plan.budget);
-  add("MR", plan.mr);
-  add("MP", plan.mp);
+  for (const [name, bytes] of plan.marks) add(name, bytes);
   marks.sort((a, b) => b.bytes - a.bytes);
   let free = place.map.x + place.map.w + 1;
   pen.textBaseline = "alphabetic";
