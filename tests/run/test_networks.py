@@ -8,6 +8,8 @@ from random import Random
 import onnx
 import pytest
 
+from onchip.chip import Chip
+from onchip.placement import budgets, plan
 from onchip.readers import load
 from onchip.run import RunReport, run
 from run.planner import random_plan, roomy
@@ -18,12 +20,12 @@ LIGHT = sorted(Path(onnx.__file__).parent.rglob("light_*.onnx"))
 def execute(model: str | Path, **options: int) -> RunReport:
     """A random plan with spills, at the least budget there is, executed."""
     source = load(model)
-    plan = random_plan(source.network, roomy(source.network), Random(0))
-    report = run(plan, source, **options)
+    made = random_plan(source.network, roomy(source.network), Random(0))
+    report = run(made, source, **options)
     assert report.bit_exact
     assert report.operators == len(source.network.operators)
     assert report.tensors == len(source.network.tensors)
-    assert report.moved.traffic == plan.result.traffic_bytes > 0
+    assert report.moved.traffic == made.result.traffic_bytes > 0
     return report
 
 
@@ -35,11 +37,23 @@ def test_squeezenet_executes_and_every_tensor_depends_on_the_input() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", LIGHT, ids=lambda p: p.stem)
-def test_light_networks_execute_and_every_tensor_depends_on_the_input(model: Path) -> None:
-    one, other = (execute(model, input_seed=i) for i in (1, 2))
-    assert one.scale == 1
-    assert any("one constant in the file" in note for note in one.notes)
-    assert not set(one.digests.items()) & set(other.digests.items())
+def test_light_networks_run_as_planned_at_mr_and_mp_and_every_tensor_depends_on_the_input(
+    model: Path,
+) -> None:
+    source, chip = load(model), Chip("test", 1)
+    limits = budgets(source.network, chip)
+    reports = []
+    for budget, input_seed in ((limits.mr, 1), (limits.mp, 2)):
+        planned = plan(source.network, chip, budget)
+        reports.append(run(planned, source, input_seed=input_seed))
+        assert reports[-1].bit_exact
+        assert reports[-1].scale == 1
+        assert reports[-1].arena_bytes <= budget
+        assert reports[-1].moved.traffic == planned.result.traffic_bytes
+    assert any("one constant in the file" in note for note in reports[0].notes)
+    one, other = (set(report.digests.items()) for report in reports)
+    assert len(one) == len(source.network.tensors)
+    assert not one & other
 
 
 def test_there_are_light_networks() -> None:

@@ -59,8 +59,9 @@ class RunReport:
             if self.bit_exact
             else f"within {self.max_difference:.3g} of unoptimised onnxruntime"
         )
+        name = "".join(c if c.isprintable() else "?" for c in self.network)
         rows = [
-            f"{self.network}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
+            f"{name}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
             f"optimised onnxruntime: outputs within {self.optimised_difference:.2g} of it, relative",
             f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
             f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}: as planned",
