@@ -102,8 +102,10 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
     }
     // Walk back: the parent's child that is this state.
     std::vector<std::vector<Step>> pieces;
-    for (Ref child = goal; table.parent(child) != no_ref; child = table.parent(child)) {
-        table.unpack(table.parent(child), here);
+    State child(p);
+    for (Ref r = goal; table.parent(r) != no_ref; r = table.parent(r)) {
+        table.unpack(r, child);
+        table.unpack(table.parent(r), here);
         ready_operators(p, here, ready);
         for (Id v : ready) {
             next = here;
@@ -111,7 +113,7 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
             run(p, next, v);
             ran.clear();
             safe.close(next, next.paid, &ran);
-            if (next.paid != table.paid(child) || !table.same(child, next)) continue;
+            if (!(next == child)) continue;
             pieces.emplace_back();
             pieces.back().push_back({v, {}});
             for (Id u : ran) pieces.back().push_back({u, {}});

@@ -26,6 +26,9 @@ class State {
     const Word* resident() const { return live() + tensor_words_; }
     const Word* copied() const { return resident() + tensor_words_; }
 
+    // The same (D, M, H) at the same g.
+    bool operator==(const State& other) const { return paid == other.paid && bits_ == other.bits_; }
+
     std::size_t operator_words() const { return operator_words_; }
     std::size_t tensor_words() const { return tensor_words_; }
     void clear() { std::ranges::fill(bits_, 0); used = paid = 0, depth = 0, hash = 0; }

@@ -149,17 +149,4 @@ void Table::unpack(Ref state, State& into) const {
     }
 }
 
-bool Table::same(Ref state, const State& s) const {
-    const Word* w = arena_.at(state);
-    const Word* g = arena_.at(high(w[2]));
-    if (g[0] != s.hash || !std::equal(s.done(), s.done() + s.operator_words(), g + group_header)) return false;
-    const auto live = live_ids(g, p_.operator_words());
-    const std::size_t words = words_for(live.size());
-    for (Id i = 0; i < live.size(); ++i)
-        if (test(w + state_header, i) != test(s.resident(), live[i]) ||
-            test(w + state_header + words, i) != test(s.copied(), live[i]))
-            return false;
-    return true;
-}
-
 }  // namespace onchip::placement

@@ -40,7 +40,6 @@ class Table {
     bool killed(Ref state) const { return (arena_.at(state)[2] & 1) != 0; }
     Bytes paid(Ref state) const { return static_cast<Bytes>(arena_.at(state)[0]); }
     Ref parent(Ref state) const { return static_cast<Ref>(arena_.at(state)[1] >> 32); }
-    bool same(Ref state, const State& s) const;  // the same (D, M, H)?
 
     std::uint64_t stored() const { return stored_; }
     std::size_t bytes() const { return arena_.bytes() + slots_.capacity() * sizeof(Ref); }

@@ -26,7 +26,7 @@ class TrafficSearch {
   public:
     TrafficSearch(const Problem& p, const Rules& rules, const Limits& limits)
         : p_(p), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false),
-          table_(p, rules.dominance), random_(limits.seed) {}
+          table_(p, rules.dominance), random_(limits.seed), here_(p) {}
 
     Outcome solve();
 
@@ -36,6 +36,7 @@ class TrafficSearch {
     void expand(Ref ref);
     void found(Ref parent, const State& last);
     std::vector<Step> path(Ref from, const State& last);
+    void push(const State& s, Ref r);
     std::size_t bytes() const { return table_.bytes() + open_.capacity() * sizeof(Open); }
 
     const Problem& p_;
@@ -49,10 +50,10 @@ class TrafficSearch {
     Progress progress_;
     Incumbent best_;
     std::vector<Id> ready_;
-    State at_, next_;
+    State here_, next_;
 };
 
-// Calls visit(child, operator, evicted) for every child that the rules ask for; visit returns false to end.
+// Calls visit(child, operator, evicted) for every way to run one more operator that the rules ask for; visit returns false to end.
 template <class Visit>
 void TrafficSearch::successors(const State& s, Visit visit) {
     ready_operators(p_, s, ready_);
@@ -72,20 +73,28 @@ void TrafficSearch::successors(const State& s, Visit visit) {
 }
 
 void TrafficSearch::expand(Ref ref) {
-    State here(p_);
-    table_.unpack(ref, here);
+    table_.unpack(ref, here_);
+    // Safe moves are made when a state is looked at, not when it is stored: most are never looked at.
+    const std::uint32_t depth = here_.depth;
+    safe_.close(here_, p_.budget, nullptr);
+    if (here_.depth > depth) {
+        if (here_.depth == p_.operators()) return found(ref, here_);
+        if ((ref = table_.insert(here_, ref)) == no_ref) return;
+    }
     std::uint64_t children = 0;
-    successors(here, [&](State& child, Id, const std::vector<Id>&) {
-        safe_.close(child, p_.budget, nullptr);
-        if (child.depth == p_.operators()) {
+    successors(here_, [&](const State& child, Id, const std::vector<Id>&) {
+        if (child.depth == p_.operators())
             found(ref, child);
-        } else if (const Ref r = table_.insert(child, ref); r != no_ref) {
-            open_.push_back({child.paid, static_cast<std::uint32_t>(p_.operators() - child.depth), r});
-            std::ranges::push_heap(open_, later);
-        }
+        else if (const Ref r = table_.insert(child, ref); r != no_ref)
+            push(child, r);
         // One state can have very many children: limits hold within it too.
         return ++children % 256 != 0 || !clock_.check(progress_, bytes());
     });
+}
+
+void TrafficSearch::push(const State& s, Ref r) {
+    open_.push_back({s.paid, static_cast<std::uint32_t>(p_.operators() - s.depth), r});
+    std::ranges::push_heap(open_, later);
 }
 
 void TrafficSearch::found(Ref parent, const State& last) {
@@ -95,36 +104,31 @@ void TrafficSearch::found(Ref parent, const State& last) {
     best_.paid = progress_.best = paid;
 }
 
-// The steps from the start to `last`, a child of the stored state `from`. Moves are not stored: each parent on
-// the way is expanded again until it gives the child.
+// The steps from the start to `last`, which follows the stored state `from`. Moves are not stored: every state
+// on the way is closed or expanded again until it gives the next one.
 std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
-    std::vector<std::vector<Step>> pieces;
     const Bytes best = std::exchange(best_.paid, -1);  // nothing may be pruned on this walk
-    State here(p_);
-    const auto piece = [&](auto is_child) {
-        pieces.emplace_back();
-        successors(here, [&](State& child, Id v, const std::vector<Id>& set) {
-            std::vector<Id> after;
-            safe_.close(child, p_.budget, &after);
-            if (!is_child(child)) return true;
-            pieces.back().push_back({v, set});
-            for (Id u : after) pieces.back().push_back({u, {}});
-            return false;
-        });
-    };
-    table_.unpack(from, here);
-    piece([&](const State& child) { return child.depth == last.depth && child.paid == last.paid; });
-    for (Ref child = from, parent = table_.parent(from); parent != no_ref;
-         child = parent, parent = table_.parent(parent)) {
-        table_.unpack(parent, here);
-        piece([&](const State& s) { return s.paid == table_.paid(child) && table_.same(child, s); });
+    std::vector<std::vector<Step>> pieces;
+    State here(p_), next = last;
+    for (Ref r = from; r != no_ref; r = table_.parent(r)) {
+        table_.unpack(r, here);
+        auto& piece = pieces.emplace_back();
+        State closed = here;
+        std::vector<Id> ran;
+        safe_.close(closed, p_.budget, &ran);
+        if (closed == next) {
+            for (Id v : ran) piece.push_back({v, {}});
+        } else {
+            successors(here, [&](const State& child, Id v, const std::vector<Id>& set) {
+                if (!(child == next)) return true;
+                piece.push_back({v, set});
+                return false;
+            });
+        }
+        next = here;
     }
     best_.paid = best;
-    State first = start(p_);
-    std::vector<Id> ran;
-    safe_.close(first, p_.budget, &ran);
     std::vector<Step> steps;
-    for (Id v : ran) steps.push_back({v, {}});
     for (std::size_t i = pieces.size(); i-- > 0;) steps.insert(steps.end(), pieces[i].begin(), pieces[i].end());
     return steps;
 }
@@ -140,15 +144,9 @@ Outcome TrafficSearch::solve() {
     Incumbent fallback;
     if (!rules_.incumbent) std::swap(best_, fallback);
 
-    State first = start(p_);
-    std::vector<Id> ran;
-    safe_.close(first, p_.budget, &ran);
-    if (first.depth == p_.operators()) {
-        best_.paid = 0;
-        best_.steps.clear();
-        for (Id v : ran) best_.steps.push_back({v, {}});
-    } else if (best_.paid != 0) {
-        open_.push_back({0, 0, table_.insert(first, no_ref)});
+    if (best_.paid != 0) {
+        const State first = start(p_);
+        push(first, table_.insert(first, no_ref));
     }
     std::optional<End> end;
     while (!open_.empty()) {
