@@ -1,6 +1,6 @@
 #include "placement_beam.h"
 
-#include <numeric>
+#include <random>
 #include <unordered_set>
 
 namespace onchip::placement {
@@ -13,15 +13,17 @@ constexpr std::size_t sets_kept = 6;         // and of these the cheapest that a
 struct Node {
     State state;
     std::uint32_t trace;
+    std::uint64_t tie;
 };
 
-// One decision: an operator, its evictions, and the safe moves after it.
+// How a state was reached: one operator and its evictions, or safe moves (`step.op` is no_op then).
 struct Trace {
     std::uint32_t parent;
     Step step;
-    std::vector<Id> after;
+    std::vector<Id> safe;
 };
 
+constexpr Id no_op = static_cast<Id>(-1);
 constexpr std::uint32_t no_trace = static_cast<std::uint32_t>(-1);
 
 std::uint64_t fingerprint(const State& s) {
@@ -32,13 +34,14 @@ std::uint64_t fingerprint(const State& s) {
 }
 
 bool better(const Node& a, const Node& b) {
-    return a.state.paid != b.state.paid ? a.state.paid < b.state.paid : a.state.used < b.state.used;
+    return a.state.paid != b.state.paid ? a.state.paid < b.state.paid : a.tie < b.tie;
 }
 
 }  // namespace
 
 void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
-          Incumbent& best) {
+          std::uint64_t seed, Incumbent& best) {
+    std::mt19937_64 random(seed);
     SafeMoves safe(p, rules, false);
     std::vector<std::vector<Node>> level(p.operators() + 1);
     std::vector<Trace> traces;
@@ -46,15 +49,6 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
     std::size_t held = 0;
     const std::size_t node_bytes = sizeof(Node) + (p.operator_words() + 3 * p.tensor_words()) * sizeof(Word);
 
-    const auto offer = [&](State&& s, std::uint32_t parent, Step step) {
-        if (best.beats(s.paid)) return;
-        std::vector<Id> after;
-        safe.close(s, p.budget, &after);
-        auto& nodes = level[s.depth];
-        traces.push_back({parent, std::move(step), std::move(after)});
-        nodes.push_back({std::move(s), static_cast<std::uint32_t>(traces.size() - 1)});
-        ++held;
-    };
     const auto prune = [&](std::vector<Node>& nodes) {
         std::ranges::stable_sort(nodes, better);
         std::unordered_set<std::uint64_t> seen;
@@ -67,20 +61,27 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
         held -= nodes.size() - kept;
         nodes.resize(kept);
     };
-
-    {
-        State first = start(p);
-        std::vector<Id> after;
-        safe.close(first, p.budget, &after);
-        traces.push_back({no_trace, {}, std::move(after)});
-        level[first.depth].push_back({std::move(first), 0});
+    const auto offer = [&](State&& s, Trace&& trace) {
+        if (best.beats(s.paid)) return;
+        auto& nodes = level[s.depth];
+        traces.push_back(std::move(trace));
+        const std::uint64_t tie = seed == 0 ? static_cast<std::uint64_t>(s.used) : random();
+        nodes.push_back({std::move(s), static_cast<std::uint32_t>(traces.size() - 1), tie});
         ++held;
-    }
+        if (nodes.size() > 8 * width + 64) prune(nodes);
+    };
+    offer(start(p), {no_trace, {no_op, {}}, {}});
     for (std::size_t depth = 0; depth < p.operators(); ++depth) {
         prune(level[depth]);
-        for (const Node& node : level[depth]) {
+        for (Node& node : level[depth]) {
             // The first, narrowest beam is never cut short: a limit must still leave a schedule.
-            if (best.paid >= 0 && clock.check(progress, held * node_bytes)) return;
+            if (best.paid >= 0 && clock.check(progress, held * node_bytes + traces.size() * sizeof(Trace))) return;
+            std::vector<Id> ran;
+            safe.close(node.state, p.budget, &ran);
+            if (!ran.empty()) {
+                offer(std::move(node.state), {node.trace, {no_op, {}}, std::move(ran)});
+                continue;
+            }
             ready_operators(p, node.state, ready);
             for (Id v : ready) {
                 std::vector<std::pair<Bytes, std::vector<Id>>> sets;
@@ -96,12 +97,9 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
                     State next = node.state;
                     for (Id t : sets[i].second) evict(p, next, t);
                     run(p, next, v);
-                    offer(std::move(next), node.trace, {v, std::move(sets[i].second)});
+                    offer(std::move(next), {node.trace, {v, std::move(sets[i].second)}, {}});
                 }
             }
-            if (const std::size_t many = 8 * width + 64; true)
-                for (std::size_t d = depth + 1; d < std::min(depth + 40, level.size()); ++d)
-                    if (level[d].size() > many) prune(level[d]);
         }
         held -= level[depth].size();
         std::vector<Node>().swap(level[depth]);
@@ -116,8 +114,8 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
     best.steps.clear();
     for (std::size_t i = path.size(); i-- > 0;) {
         const Trace& t = traces[path[i]];
-        if (t.parent != no_trace) best.steps.push_back(t.step);
-        for (Id v : t.after) best.steps.push_back({v, {}});
+        if (t.step.op != no_op) best.steps.push_back(t.step);
+        for (Id v : t.safe) best.steps.push_back({v, {}});
     }
 }
 

@@ -12,8 +12,8 @@ struct Incumbent {
     bool beats(Bytes other) const { return paid >= 0 && paid <= other; }
 };
 
-// Replaces `best` when the beam of this width finds a cheaper schedule.
+// Replaces `best` when the beam of this width finds a cheaper schedule. `seed` other than 0: random ties.
 void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
-          Incumbent& best);
+          std::uint64_t seed, Incumbent& best);
 
 }  // namespace onchip::placement

@@ -12,6 +12,7 @@ namespace {
 struct Open {
     Bytes bound;          // g: nothing below this state is cheaper
     std::uint32_t shallow;  // operators still to run: among equals the deepest first
+    std::uint32_t tie;      // then the youngest, or any
     Ref state;
 };
 
@@ -19,7 +20,7 @@ struct Open {
 bool later(const Open& a, const Open& b) {
     if (a.bound != b.bound) return a.bound > b.bound;
     if (a.shallow != b.shallow) return a.shallow > b.shallow;
-    return a.state < b.state;
+    return a.tie < b.tie;
 }
 
 class TrafficSearch {
@@ -57,7 +58,8 @@ class TrafficSearch {
 template <class Visit>
 void TrafficSearch::successors(const State& s, Visit visit) {
     ready_operators(p_, s, ready_);
-    const std::vector<Id> ready = ready_;
+    std::vector<Id> ready = ready_;
+    if (limits_.seed != 0) std::ranges::shuffle(ready, random_);
     bool more = true;
     for (Id v : ready) {
         Evictions choose(p_, s, v, rules_.minimal_evictions, [&](const std::vector<Id>& set) {
@@ -93,7 +95,8 @@ void TrafficSearch::expand(Ref ref) {
 }
 
 void TrafficSearch::push(const State& s, Ref r) {
-    open_.push_back({s.paid, static_cast<std::uint32_t>(p_.operators() - s.depth), r});
+    const std::uint32_t tie = limits_.seed == 0 ? r : static_cast<std::uint32_t>(random_());
+    open_.push_back({s.paid, static_cast<std::uint32_t>(p_.operators() - s.depth), tie, r});
     std::ranges::push_heap(open_, later);
 }
 
@@ -135,11 +138,12 @@ std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
 
 Outcome TrafficSearch::solve() {
     Outcome outcome;
-    for (std::size_t width : {1u, 16u}) {
-        beam(p_, rules_, width, clock_, progress_, best_);
+    const auto look_ahead = [&](std::size_t width) {
+        beam(p_, rules_, width, clock_, progress_, limits_.seed, best_);
         progress_.best = best_.paid;
-        if (best_.paid == 0) break;
-    }
+    };
+    look_ahead(1);
+    if (best_.paid > 0) look_ahead(8);
     // Without R6 the search stands on its own feet; the beam's schedule then only serves when a limit is hit.
     Incumbent fallback;
     if (!rules_.incumbent) std::swap(best_, fallback);
@@ -149,6 +153,8 @@ Outcome TrafficSearch::solve() {
         push(first, table_.insert(first, no_ref));
     }
     std::optional<End> end;
+    std::size_t width = 8;
+    std::uint64_t next_beam_at = 20'000;
     while (!open_.empty()) {
         const Open top = open_.front();
         progress_.bound = std::max(progress_.bound, top.bound);
@@ -158,7 +164,11 @@ Outcome TrafficSearch::solve() {
         open_.pop_back();
         if (table_.killed(top.state)) continue;
         expand(top.state);
-        ++progress_.states;
+        // Wider beams only when the proof takes long enough for them to cost little.
+        if (++progress_.states == next_beam_at && rules_.incumbent) {
+            look_ahead(width *= 8);
+            next_beam_at *= 20;
+        }
     }
     outcome.end = end.value_or(End::complete);
     if (best_.paid < 0 || (end && fallback.beats(best_.paid - 1))) best_ = std::move(fallback);

@@ -1,0 +1,63 @@
+"""Optimum, states and seconds of placement on a folder of networks: the table in docs/placement.md.
+
+    python benchmarks/placement_known_values.py FOLDER [PATTERN] [--plan] [--time-limit SECONDS]
+
+FOLDER holds `onchip.network/1` files. For each, with weights streamed and resident, the capacity-only
+search at MR, MH and MP; with --plan also the whole plan, addresses included. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Literal
+
+from onchip.chip import load_chip
+from onchip.network_json import read_network
+from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+
+WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("pattern", nargs="?", default="*")
+    parser.add_argument("--plan", action="store_true")
+    parser.add_argument("--time-limit", type=float, default=None)
+    args = parser.parse_args()
+    generic = load_chip("generic")
+    print(
+        f"<!-- {platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()} -->"
+    )
+    print("| network | weights | at | budget | traffic | states | CPU s | memory MB | search | plan |")
+    print("|---|---|---|--:|--:|--:|--:|--:|---|---|")
+    for path in sorted(args.folder.glob(f"{args.pattern}.json")):
+        network = read_network(path)
+        for weights in WEIGHTS:
+            seen = network if weights == "streamed" else network.with_resident_weights()
+            problem = Problem.of(seen)
+            mr, mp = problem.minimum_budget, minimum_peak(problem, limits=Limits(args.time_limit)).value
+            for at, budget in (("MR", mr), ("MH", (mr + mp) // 2), ("MP", mp)):
+                began = time.process_time()
+                found = minimum_traffic(problem, budget, limits=Limits(args.time_limit))
+                cpu = time.process_time() - began
+                status = "optimal" if found.complete else f"bound {found.bound:,}"
+                whole = ""
+                if args.plan:
+                    began = time.process_time()
+                    options = PlacementOptions(weights=weights, time_limit=args.time_limit)
+                    result = plan(network, generic, budget, options).result
+                    whole = f"{result.status} {result.traffic_bytes:,}, {time.process_time() - began:.2f} s"
+                print(
+                    f"| {path.stem} | {weights} | {at} | {budget:,} | {found.value:,} | {found.states:,} "
+                    f"| {cpu:.3f} | {found.memory / 1e6:.1f} | {status} | {whole} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
