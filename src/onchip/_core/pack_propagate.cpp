@@ -137,13 +137,13 @@ bool Search::settle(int section, Reasons& conflict) {
     }
     Section now;
     now.floor = row.empty() ? never : row[0].lo;
-    std::size_t live = 0;
-    for (; live < row.size() && row[live].lo != never; ++live) {
+    std::int64_t top = 0;
+    for (std::size_t live = 0; live < row.size() && row[live].lo != never; ++live) {
         const std::int64_t size = in_.size[row[live].buffer];
         now.total += size;
         now.candidates += row[live].lo == now.floor;
-        now.bound = rules_.section_bound ? std::max(now.bound, row[live].lo) + size : now.floor + now.total;
-        if (now.bound <= in_.capacity) continue;
+        top = rules_.section_bound ? std::max(top, row[live].lo) + size : now.floor + now.total;
+        if (top <= in_.capacity) continue;
         // The shortest tail of the order that overflows by itself is the explanation.
         conflict = Reasons{};
         std::int64_t tail = 0;

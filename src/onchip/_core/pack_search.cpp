@@ -77,7 +77,7 @@ Outcome Search::run(std::int64_t node_limit) {
     if (!propagate(conflict)) return Outcome::infeasible;
     const Mark root = mark();
     constexpr int orders = 6;
-    double budget = 1000.0 + 2.0 * in_.buffers;
+    double budget = std::max(100.0, 2.0 * in_.buffers);  // a dive without failure takes a node per buffer
     for (int turn = 0;; ++turn) {
         rank(turn % orders, turn < orders ? 0.0 : 0.3);
         limit_ = rules_.restarts ? std::min(node_limit, nodes_ + static_cast<std::int64_t>(budget)) : node_limit;
@@ -156,7 +156,7 @@ std::vector<Search::Part> Search::parts(int begin, int end) const {
     return result;
 }
 
-// Fail first among the sections of every run of equal floor whose neighbours are strictly higher: its
+// Fail first, then heaviest first, among the sections of every run of equal floor whose neighbours are strictly higher: its
 // candidates lie inside the run, so nothing can still come to lie below them.
 Search::Choice Search::choose(int begin, int end) const {
     Choice best;
@@ -175,9 +175,9 @@ Search::Choice Search::choose(int begin, int end) const {
 void Search::choose_in_run(int begin, int end, Choice& best) const {
     auto distance = [&](int s) { return rules_.last_conflict ? std::abs(s - last_conflict_) : s; };
     for (int s = begin; s < end; ++s) {
-        const Choice here{s, sections_[s].candidates + (waste(s) > 0), in_.capacity - sections_[s].bound};
-        if (best.section < 0 || std::tuple(here.options, here.slack, distance(s)) <
-                                    std::tuple(best.options, best.slack, distance(best.section))) {
+        const Choice here{s, sections_[s].candidates + (waste(s) > 0), sections_[s].total};
+        if (best.section < 0 || std::tuple(here.options, -here.total, distance(s)) <
+                                    std::tuple(best.options, -best.total, distance(best.section))) {
             best = here;
         }
     }

@@ -62,7 +62,6 @@ class Search {
     struct Section {
         std::int64_t total = 0;       // of the unplaced members
         std::int64_t floor = never;   // least lo of the unplaced members
-        std::int64_t bound = 0;       // least top of the unplaced members
         int candidates = 0;           // unplaced members at the floor
     };
     struct Entry {
@@ -91,10 +90,10 @@ class Search {
     struct Choice {
         int section = -1;
         int options = 0;  // candidates at the floor, and a gap where there is room
-        std::int64_t slack = 0;
+        std::int64_t total = 0;
     };
     static constexpr std::int64_t never = INT64_MAX;
-    static constexpr int deepest = 8000;  // decisions on one path; the C++ stack bears more
+    static constexpr int deepest = 2000;  // decisions on one path, so that the C++ stack never runs out
 
     // The tree (pack_search.cpp).
     void rank(int order, double noise);
