@@ -171,6 +171,20 @@ def test_repair_packs_where_the_search_would_get_lost() -> None:
     assert legal(buffers, answer.offsets, capacity)
 
 
+def interrupt(done: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_passes_through_pack_and_leaves_minimise_its_best() -> None:
+    buffers = exact_tiling(300, seed=1)
+    for engine in ("search", "repair"):
+        with pytest.raises(KeyboardInterrupt):
+            pack(buffers, 1000, engines=(engine,), progress=interrupt)
+    extent = minimise(buffers, progress=interrupt)
+    assert extent.lower_bound == 1000 < extent.bytes
+    assert legal(buffers, extent.offsets, extent.bytes)
+
+
 def test_nothing_packs_and_too_large_does_not() -> None:
     assert pack([], 0).status == "packed"
     assert pack([Buffer(0, 1, 5)], 4).status == "infeasible"

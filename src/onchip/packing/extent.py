@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from onchip import _core
 from onchip.packing.buffers import ALL_RULES, Buffer, Rules, max_load
-from onchip.packing.pack import core_rules, pack
+from onchip.packing.pack import Progress, core_rules, pack
 
 __all__ = ["Extent", "minimise"]
 
@@ -35,11 +35,12 @@ def minimise(
     time_limit: float | None = 60.0,
     rules: Rules = ALL_RULES,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Extent:
     """The smallest capacity within reach of `time_limit` (seconds), with a proved lower bound.
 
     The maximum load is tried first, because most instances pack there; then the gap to the best heuristic is
-    halved, each half by the complete search. Ctrl-C ends it with the best so far.
+    halved, each half by the complete search. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
     """
     start = time.monotonic()
     if not buffers:
@@ -56,7 +57,7 @@ def minimise(
             if left is not None and left <= 0:
                 break
             share = None if left is None else left / 3
-            found = pack(units, target, time_limit=share, rules=rules, seed=seed)
+            found = pack(units, target, time_limit=share, rules=rules, seed=seed, progress=progress)
             if found.status == "packed":
                 offsets = list(found.offsets)
                 best = max(at + b.size for at, b in zip(offsets, units, strict=True))

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from onchip import _core
 from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Packing, Rules, Status, fault, max_load
 
-__all__ = ["ENGINES", "core_rules", "pack"]
+__all__ = ["ENGINES", "Progress", "core_rules", "pack"]
 
 Progress = Callable[[int], object]
 

@@ -101,6 +101,10 @@ def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation
 
 Moves = frozenset[Relocation]
 
+PATIENCE = 240.0
+"""Seconds for one schedule when the caller sets no limit: a hard one may never be decided, and the caller has
+other schedules to try."""
+
 
 def place(
     rectangles: Sequence[Rectangle],
@@ -118,8 +122,8 @@ def place(
     A set of relocations that does not pack leaves rectangles that do not fit together; whoever packs must
     move one of those. So sets are tried cheapest first, each failed one extended by every useful move of its
     conflict (combinatorial Benders cuts, searched best first): the first set that packs is a cheapest one,
-    and the cheapest set still open is a lower bound. After `effort` sets, or half the time limit (seconds),
-    the cheapest moves are taken greedily until the rest packs.
+    and the cheapest set still open is a lower bound. After `effort` sets, or half the time limit (seconds,
+    `PATIENCE` when None), the cheapest moves are taken greedily until the rest packs.
 
     Raises `ValueError` when one step alone needs more than `budget`: no addresses exist then.
     """
@@ -169,18 +173,18 @@ class _Task:
     ) -> None:
         self.rectangles, self.budget, self.alignment = rectangles, budget, alignment
         self.seed, self.progress = seed, progress
-        self._limit, self._start = time_limit, time.monotonic()
+        self._limit, self._start = PATIENCE if time_limit is None else time_limit, time.monotonic()
 
     def seconds(self) -> float:
         return time.monotonic() - self._start
 
     def left(self, share: float) -> bool:
         """Whether at least that share of the time limit is left."""
-        return self._limit is None or self.seconds() < (1 - share) * self._limit
+        return self.seconds() < (1 - share) * self._limit
 
-    def slice(self, share: float) -> float | None:
+    def slice(self, share: float) -> float:
         """That share of the time that is left, in seconds."""
-        return None if self._limit is None else share * max(0.0, self._limit - self.seconds())
+        return share * max(0.0, self._limit - self.seconds())
 
     def buffers(self, pieces: Iterable[Piece]) -> list[Buffer]:
         return [Buffer(p.start, p.end, self.rectangles[p.rectangle].size) for p in pieces]
