@@ -134,7 +134,7 @@ def plan(
     """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
 
     `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
-    the least with no traffic); by default it is the chip's own scratchpad. `options` are the fields of
+    x it is the chip's own scratchpad. `options` are the fields of
     `ReadOptions` (when `model` is to be read) and `PlacementOptions`.
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
@@ -155,7 +155,8 @@ def plan(
     bytes_ = resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     context = _context(planned, network, on, placing, progress)
-    return Plan.of(replace(planned, options={**how, **planned.options, **context}))
+    costs = {k: v for k in ("dram_bytes_per_second", "dram_picojoules_per_byte") if (v := getattr(on, k))}
+    return Plan.of(replace(planned, options={**how, **planned.options, **context, **costs}))
 
 
 def _context(

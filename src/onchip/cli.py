@@ -191,7 +191,7 @@ def zoo(
     if as_json:
         print(json.dumps(table))
         return
-    _table(table, title="8-bit, fused, bytes; MR: least budget of any plan, MP: least peak without traffic")
+    _table(table, title="8-bit, fused, bytes; MR: least budget of any plan, MP: least peak of any order")
 
 
 @app.command()
