@@ -90,6 +90,28 @@ HARD = (
     ),
     Hard(
         network_of(
+            {"t0": 1, "a": 1, "b": 1, "c": 1, "d": 1, "e": 1},
+            ["t0 -> a b", "-> c", "c -> d", "a c -> e"],
+            "t0",
+        ),
+        budget=12,
+        alignment=4,
+        traffic=0,
+        broken=Rules(r2="chains, last cut"),
+    ),
+    Hard(
+        network_of(
+            {"t6": 1, "t3c": 1, "x0": 9, "t5": 1, "t2": 1, "t3a": 1, "t0": 1, "t3b": 9, "t1": 1},
+            ["t3c t5 -> t6", "t1 -> t2", "-> t5", "x0 -> t0", "t2 -> t3a t3b t3c", "x0 -> t1"],
+            "t6",
+        ),
+        budget=40,
+        alignment=8,
+        traffic=0,
+        broken=Rules(r2="chains, unlinked"),
+    ),
+    Hard(
+        network_of(
             {"t3": 1, "t0": 1, "x0": 1, "t4": 1, "t5": 1, "t1": 1, "t2": 1},
             ["t2 -> t3 + 1", "t1 -> t2", "x0 -> t0", "t0 -> t1", "t3 x0 t4 t0 -> t5", "t1 -> t4"],
             "t5",

@@ -23,12 +23,21 @@ __all__ = ["WEAK", "Rules", "least_peak", "least_traffic"]
 
 @dataclass(frozen=True)
 class Rules:
-    """Which rules the search uses. `True` and `"plus"` are proved; every string under them is a mutation."""
+    """Which rules the search uses. `True`, `"plus"` and `"chains"` are proved, other strings mutations."""
 
     r1: Literal[True, False, "without copies", "evictions at one size"] = True
-    r2: Literal[True, False, "plus", "without size", "without cost", "one size", "plus, single tensors"] = (
-        True
-    )
+    r2: Literal[
+        True,
+        False,
+        "plus",
+        "chains",
+        "without size",
+        "without cost",
+        "one size",
+        "plus, single tensors",
+        "chains, last cut",
+        "chains, unlinked",
+    ] = True
     r3: Literal[True, False, "one set", "smallest sets"] = True
     r4: Literal[True, False, "without size", "without peak"] = True
 
@@ -40,6 +49,8 @@ WEAK = (
     Rules(r2="without cost"),
     Rules(r2="one size"),
     Rules(r2="plus, single tensors"),
+    Rules(r2="chains, last cut"),
+    Rules(r2="chains, unlinked"),
     Rules(r3="one set"),
     Rules(r3="smallest sets"),
 )
@@ -123,6 +134,53 @@ class _Search:
         price = self.traffic(made) * (1 if rule == "one size" else 2)
         return rule == "without cost" or all(price <= self.evict_cost(1 << t, copies) for t in bits(dying))
 
+    def chain(self, chain: list[int], done: int, resident: int, copies: int) -> list[int] | None:
+        """The first safe chain of operators that begins with `chain` (R2*), none evicting anything."""
+        after, held = done, resident
+        for v in chain:
+            held |= self.net.reads[v] | self.net.writes[v]
+            if self.space(held) + self.workspace[v] > self.budget:
+                return None
+            after |= 1 << v
+            held &= self.read_after(after)
+        if self.chain_is_safe(chain, resident, copies, self.read_after(after)):
+            return chain
+        for v in self.ready(after) if len(chain) < 4 else []:
+            linked = self.net.reads[v] & self.net.writes[chain[-1]]
+            if linked or self.rules.r2 == "chains, unlinked":
+                found = self.chain([*chain, v], done, resident, copies)
+                if found:
+                    return found
+        return None
+
+    def chain_is_safe(self, chain: list[int], resident: int, copies: int, later: int) -> bool:
+        reads, writes = self.net.reads, self.net.writes
+        arriving = touched = made_by_all = 0
+        for v in chain:
+            touched, made_by_all = touched | reads[v] | writes[v], made_by_all | writes[v]
+        arriving = touched & ~resident & later
+        once = arriving & (self.outputs | ~made_by_all)
+        made = 0
+        for cut in range(len(chain)):
+            made |= writes[chain[cut - 1]] if cut else 0
+            if self.rules.r2 == "chains, last cut" and cut < len(chain) - 1:
+                continue
+            coming = arriving & ~made
+            held = 0
+            for v in chain[cut:]:
+                held |= reads[v]
+            held &= (resident | made) & ~later
+            known = copies & resident | made & self.outputs
+            price = self.traffic(coming) + self.traffic(coming & ~once)
+            members = list(bits(held))
+            for k in range(len(members) + 1):
+                for chosen in combinations(members, k):
+                    gone = sum(1 << t for t in chosen)
+                    short = self.space(held & ~gone) < self.space(coming)
+                    if short and self.evict_cost(gone, known) < price:
+                        return False
+        return True
+
     # -- R3 ------------------------------------------------------------------------------------------------
 
     def evictions(self, v: int, resident: int) -> Iterator[int]:
@@ -167,22 +225,40 @@ class _Search:
             if done == everything:
                 return cost
             ready = self.ready(done)
-            safe = next((v for v in ready if self.is_safe(v, done, resident, copies)), None)
-            moves = (
-                [(safe, 0)]
-                if safe is not None
-                else [(v, e) for v in ready for e in self.evictions(v, resident)]
-            )
-            for v, gone in moves:
-                paid, after, kept, known = self.step(v, done, resident, copies, gone)
-                child = (cost + paid, kept, known)
-                rivals = alive.setdefault(after, [])
-                if any(self.kills(rival, child) for rival in rivals):
-                    continue
-                rivals[:] = [rival for rival in rivals if not self.kills(child, rival)]
-                rivals.append(child)
-                heapq.heappush(open_, (child[0], -after.bit_count(), after, kept, known))
+            safe: list[int] | None = None
+            for v in ready:
+                if str(self.rules.r2).startswith("chains"):
+                    safe = self.chain([v], done, resident, copies)
+                elif self.is_safe(v, done, resident, copies):
+                    safe = [v]
+                if safe:
+                    break
+            if safe:
+                after, kept, known = done, resident, copies
+                for v in safe:
+                    _, after, kept, known = self.step(v, after, kept, known, 0)
+                self.add(open_, alive, (cost, kept, known), after)
+                continue
+            for v in ready:
+                for gone in self.evictions(v, resident):
+                    paid, after, kept, known = self.step(v, done, resident, copies, gone)
+                    self.add(open_, alive, (cost + paid, kept, known), after)
         return None
+
+    def add(
+        self,
+        open_: list[tuple[int, int, int, int, int]],
+        alive: dict[int, list[tuple[int, int, int]]],
+        child: tuple[int, int, int],
+        done: int,
+    ) -> None:
+        """Put a state (cost, resident, copies) in the open list unless R1 forbids."""
+        rivals = alive.setdefault(done, [])
+        if any(self.kills(rival, child) for rival in rivals):
+            return
+        rivals[:] = [rival for rival in rivals if not self.kills(child, rival)]
+        rivals.append(child)
+        heapq.heappush(open_, (child[0], -done.bit_count(), done, *child[1:]))
 
     # -- minimum peak ----------------------------------------------------------------------------------------
 

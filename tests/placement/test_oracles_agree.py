@@ -13,11 +13,10 @@ from oracles.twin import WEAK, Rules
 from strategies import SMALL_SIZES, minimum_requirement, network_of, random_case
 
 SOUND = [
-    Rules(r1, r2, r3, r4)
+    Rules(r1, r2, r3)
     for r1 in (True, False)
-    for r2 in (True, False, "plus")
+    for r2 in (True, False, "plus", "chains")
     for r3 in (True, False)
-    for r4 in (True, False)
 ]
 
 
