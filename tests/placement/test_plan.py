@@ -13,11 +13,82 @@ from onchip.check import check
 from onchip.chip import Chip
 from onchip.errors import Infeasible
 from onchip.network_json import read_network
-from onchip.placement import PlacementOptions, Problem, combined, minimum_traffic, plan
+from onchip.placement import (
+    PlacementOptions,
+    Problem,
+    budgets,
+    combined,
+    minimum_peak,
+    minimum_traffic,
+    plan,
+)
 from oracles import addresses
 from strategies import SMALL_SIZES, Case, cases, network_of, random_case
 
 GENERIC = Chip("generic", 1)
+
+KNOWN: dict[str, dict[tuple[str, str], tuple[int, int]]] = {
+    "amoebanet_d": {
+        ("fused", "streamed"): (2_107_392, 1_204_224),
+        ("fused", "resident"): (2_107_392, 1_605_632),
+        ("op", "streamed"): (3_110_912, 2_107_392),
+        ("op", "resident"): (2_107_392, 1_605_632),
+    },
+    "darts": {},
+    "deeplabv3_mobilenet_v3_large": {
+        ("fused", "resident"): (200_704, 100_352),
+        ("op", "resident"): (200_704, 100_352),
+    },
+    "deeplabv3_resnet50": {
+        ("fused", "resident"): (802_816, 401_408),
+        ("op", "resident"): (802_816, 401_408),
+    },
+    "densenet121": {
+        ("fused", "streamed"): (401_408, 200_704),
+        ("fused", "resident"): (702_464, 401_408),
+        ("op", "streamed"): (1_204_224, 602_112),
+        ("op", "resident"): (1_204_224, 602_112),
+    },
+    "fcn_resnet50": {},
+    "googlenet": {},
+    "inception_v3": {},
+    "lraspp_mobilenet_v3_large": {},
+    "nasnetalarge": {
+        ("fused", "streamed"): (7_231_200, 4_731_264),
+        ("op", "streamed"): (7_231_200, 4_731_264),
+    },
+    "pnasnet5large": {
+        ("fused", "streamed"): (7_438_176, 3_887_136),
+        ("op", "streamed"): (7_438_176, 3_887_136),
+    },
+    "r2plus1d_18": {
+        ("fused", "streamed"): (51_380_224, 51_380_224),
+        ("fused", "resident"): (51_380_224, 51_380_224),
+        ("op", "streamed"): (51_380_224, 51_380_224),
+        ("op", "resident"): (51_380_224, 51_380_224),
+    },
+    "resnet50": {
+        ("fused", "resident"): (602_112, 200_704),
+        ("op", "resident"): (602_112, 200_704),
+    },
+    "resnext50_32x4d": {
+        ("op", "resident"): (4_816_896, 4_816_896),
+    },
+    "s3d": {},
+    "transformer": {
+        ("fused", "streamed"): (4_915_200, 3_932_160),
+        ("fused", "resident"): (4_915_200, 3_932_160),
+        ("op", "streamed"): (4_915_200, 3_932_160),
+        ("op", "resident"): (4_915_200, 3_932_160),
+    },
+    "vit_b_16": {
+        ("fused", "streamed"): (3_631_104, 3_631_104),
+        ("fused", "resident"): (3_631_104, 3_631_104),
+        ("op", "streamed"): (3_631_104, 3_631_104),
+        ("op", "resident"): (3_631_104, 3_631_104),
+    },
+}
+"""Optimal traffic in bytes at (MR, MH) of the reference networks; what is absent is 0, as is all at MP."""
 
 
 @given(cases(9))
@@ -105,3 +176,32 @@ def test_a_known_network_is_planned_to_its_optimum(shared: Path) -> None:
     network = read_network(shared / "bench/networks/densenet121.fused.json")
     result = plan(network, GENERIC, 1_605_632).result
     assert (result.status, result.traffic_bytes) == ("optimal", 401_408)
+
+
+def test_a_cheapest_schedule_that_does_not_pack_is_not_called_optimal() -> None:
+    rng = Random(0.07034236796057147)
+    case = random_case(
+        rng, 22, min_operators=14, views=False, sizes=("uniform", "mixture", "like r2", "powers")
+    )
+    problem = Problem.of(case.network, case.alignment)
+    budget = minimum_peak(problem).value
+    made = plan(case.network, case.chip, budget)
+    assert check(made).lower_bound_bytes == minimum_traffic(problem, budget).value == 0
+    assert made.result.status == ("optimal" if made.result.traffic_bytes == 0 else "feasible")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("granularity", ["fused", "op"])
+@pytest.mark.parametrize("weights", ["streamed", "resident"])
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_known_values(shared: Path, name: str, weights: str, granularity: str) -> None:
+    """Every reference network at MR, MH and MP is planned to its proved optimum, addresses included."""
+    network = read_network(shared / f"bench/networks/{name}.{granularity}.json")
+    sizes = budgets(network.with_resident_weights() if weights == "resident" else network, GENERIC)
+    options = PlacementOptions(weights="resident" if weights == "resident" else "streamed")
+    assert sizes.mp_complete
+    for budget, value in zip(
+        (sizes.mr, sizes.mh, sizes.mp), (*KNOWN[name].get((granularity, weights), (0, 0)), 0), strict=True
+    ):
+        result = plan(network, GENERIC, budget, options).result
+        assert (result.status, result.traffic_bytes) == ("optimal", value)

@@ -31,6 +31,12 @@ __all__ = ["PlacementOptions", "plan"]
 SCHEDULES_TRIED = 12
 """Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
 
+SCHEDULES_RELOCATED = 3
+"""How many of these are then tried with tensors moved."""
+
+PACKING_SECONDS, RELOCATING_SECONDS = 10.0, 20.0
+"""The most for one of them, if the time limit leaves as much: another schedule is often easier to pack."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
@@ -142,19 +148,26 @@ def _with_addresses(
 ) -> tuple[_Answer, int]:
     """The cheapest placed schedule that is found, and the proved lower bound of any."""
     began = time.perf_counter()
-    best: _Answer | None = None
+
+    def left() -> Limits:
+        return limits.after(time.perf_counter() - began)
+
+    tried: list[Schedule] = []
     for schedule in _schedules(problem, budget, found, limits):
-        spent = time.perf_counter() - began
-        if best is not None and limits.seconds is not None and spent > limits.seconds / 2:
+        packed = _place(schedule, budget, alignment, left().at_most(PACKING_SECONDS), relocate=False)
+        if packed is not None:
+            return packed, found.bound
+        tried.append(schedule)
+        if (limits.cancelled is not None and limits.cancelled()) or _mostly_over(limits, left()):
             break
-        answer = _place(schedule, budget, alignment, limits.after(spent))
-        if best is None or answer.traffic < best.traffic:
-            best = answer
-        if best.traffic <= found.value:
-            return best, found.bound
-        if limits.cancelled is not None and limits.cancelled():
+    # No cheapest schedule packs as it is: move tensors where that costs least.
+    best = _one_at_a_time(Schedule.nothing_kept(problem, found.order))
+    for schedule in tried[:SCHEDULES_RELOCATED]:
+        moved = _place(schedule, budget, alignment, left().at_most(RELOCATING_SECONDS), relocate=True)
+        if moved is not None and moved.traffic < best.traffic:
+            best = moved
+        if _mostly_over(limits, left()):
             break
-    assert best is not None
     if len(problem.inputs) > combined.MOST_OPERATORS:
         return best, found.bound
     exact, bound = combined.solve(
@@ -163,7 +176,7 @@ def _with_addresses(
         alignment,
         at_least=found.bound,
         below=best.traffic,
-        time_limit=limits.after(time.perf_counter() - began).seconds,
+        time_limit=left().seconds,
         seed=limits.seed,
     )
     if exact is not None:
@@ -187,8 +200,14 @@ def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> I
             yield Schedule.of(problem, other.steps)
 
 
-def _place(schedule: Schedule, budget: int, alignment: int, limits: Limits) -> _Answer:
-    """Addresses for a schedule, with the least relocation found where it does not pack as it is."""
+def _mostly_over(limits: Limits, left: Limits) -> bool:
+    return limits.seconds is not None and left.seconds is not None and left.seconds < limits.seconds / 2
+
+
+def _place(
+    schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
+) -> _Answer | None:
+    """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
     problem = schedule.problem
     copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
     rectangles = [
@@ -200,10 +219,15 @@ def _place(schedule: Schedule, budget: int, alignment: int, limits: Limits) -> _
         Rectangle(len(problem.size) + v, i, i + 1, problem.workspace[v], movable=False) for i, v in scratch
     ]
     result: Placement = place(
-        rectangles, budget, alignment=alignment, time_limit=limits.seconds, seed=limits.seed
+        rectangles,
+        budget,
+        alignment=alignment,
+        time_limit=limits.seconds,
+        relocate=relocate,
+        seed=limits.seed,
     )
     if result.status == "unknown":
-        return _one_at_a_time(Schedule.nothing_kept(problem, schedule.order))
+        return None
     count = len(schedule.residencies)
     placed = tuple(
         Placed(rectangles[piece.rectangle].item, piece.start, piece.end, piece.address)

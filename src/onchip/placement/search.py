@@ -71,6 +71,10 @@ class Limits:
         """The same limits with this much of the time used up."""
         return self if self.seconds is None else replace(self, seconds=max(0.0, self.seconds - seconds))
 
+    def at_most(self, seconds: float) -> Limits:
+        """The same limits with no more time than this."""
+        return replace(self, seconds=seconds if self.seconds is None else min(self.seconds, seconds))
+
 
 ALL_RULES, NO_LIMITS = Rules(), Limits()
 
