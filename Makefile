@@ -43,6 +43,10 @@ test: setup ## everything that must hold
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -n 2
 
+bench: setup ## print the figures of docs/placement-figures.md and docs/packing.md again
+	@$(BIN)/python benchmarks/placement_known_values.py --plan
+	@$(BIN)/python benchmarks/packing_fixtures.py
+
 sanitize: setup ## the searches' tests with _core under address and undefined-behaviour sanitizers
 	@sh scripts/sanitize.sh
 

@@ -1,31 +1,47 @@
-"""Optimum, states and seconds of placement on a folder of networks: the table in docs/placement.md.
+"""Optimum, states and seconds of placement, network by network: the table in docs/placement-figures.md.
 
-    python benchmarks/placement_known_values.py FOLDER [PATTERN] [--plan] [--time-limit SECONDS]
+    python benchmarks/placement_known_values.py [FOLDER] [--only PATTERN] [--plan] [--time-limit SECONDS]
 
-FOLDER holds `onchip.network/1` files. For each, with weights streamed and resident, the capacity-only
-search at MR, MH and MP; with --plan also the whole plan, addresses included. Prints a Markdown table.
+Takes the built-in zoo, or a FOLDER of `onchip.network/1` files. For each network, with weights streamed and
+resident, the capacity-only search at MR, MH and MP; with --plan also the whole plan, addresses included.
+Prints a Markdown table.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from onchip import zoo
 from onchip.chip import load_chip
+from onchip.network import Network
 from onchip.network_json import read_network
 from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.readers import load
 
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
 
+def networks(folder: Path | None, only: str) -> Iterator[tuple[str, Network]]:
+    """The networks of a folder, or of the zoo."""
+    if folder is None:
+        for name in fnmatch.filter(zoo.names(), only):
+            yield name, load(f"zoo:{name}").network
+    else:
+        for path in sorted(folder.glob(f"{only}.json")):
+            yield path.stem, read_network(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("pattern", nargs="?", default="*")
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--only", default="*", metavar="PATTERN")
     parser.add_argument("--plan", action="store_true")
     parser.add_argument("--time-limit", type=float, default=None)
     args = parser.parse_args()
@@ -35,8 +51,7 @@ def main() -> None:
     )
     print("| network | weights | at | budget | traffic | states | CPU s | memory MB | search | plan |")
     print("|---|---|---|--:|--:|--:|--:|--:|---|---|")
-    for path in sorted(args.folder.glob(f"{args.pattern}.json")):
-        network = read_network(path)
+    for name, network in networks(args.folder, args.only):
         for weights in WEIGHTS:
             seen = network if weights == "streamed" else network.with_resident_weights()
             problem = Problem.of(seen)
@@ -53,7 +68,7 @@ def main() -> None:
                     result = plan(network, generic, budget, options).result
                     whole = f"{result.status} {result.traffic_bytes:,}, {time.process_time() - began:.2f} s"
                 print(
-                    f"| {path.stem} | {weights} | {at} | {budget:,} | {found.value:,} | {found.states:,} "
+                    f"| {name} | {weights} | {at} | {budget:,} | {found.value:,} | {found.states:,} "
                     f"| {cpu:.3f} | {found.memory / 1e6:.1f} | {status} | {whole} |",
                     flush=True,
                 )
