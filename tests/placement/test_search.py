@@ -156,8 +156,9 @@ def test_a_search_out_of_time_still_answers_honestly(nasnet: Problem) -> None:
     assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value
 
 
-def test_a_search_out_of_memory_still_answers_honestly(nasnet: Problem) -> None:
-    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(memory=1 << 20))
+@pytest.mark.parametrize("mebibytes", [1, 2, 3])
+def test_a_search_out_of_memory_still_answers_honestly(nasnet: Problem, mebibytes: int) -> None:
+    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(memory=mebibytes << 20))
     assert found.end == "memory"
     assert found.bound <= 7_231_200 <= found.value
     assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value
@@ -165,6 +166,16 @@ def test_a_search_out_of_memory_still_answers_honestly(nasnet: Problem) -> None:
 
 def test_a_cancelled_search_gives_the_best_so_far(nasnet: Problem) -> None:
     found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(cancelled=lambda: True))
+    assert found.end == "stopped"
+    assert found.bound <= 7_231_200 <= found.value
+    assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value
+
+
+def test_ctrl_c_gives_the_best_so_far(nasnet: Problem) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    found = minimum_traffic(nasnet, nasnet.minimum_budget, NO_RULES, Limits(progress=interrupt))
     assert found.end == "stopped"
     assert found.bound <= 7_231_200 <= found.value
     assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value

@@ -85,7 +85,7 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
             ready_operators(p, node.state, ready);
             for (Id v : ready) {
                 std::vector<std::pair<Bytes, std::vector<Id>>> sets;
-                Evictions choose(p, node.state, v, true, [&](const std::vector<Id>& set) {
+                Evictions choose(p, node.state, v, true, no_limit, [&](const std::vector<Id>& set) {
                     Bytes price = 0;
                     for (Id t : set) price += evict_cost(p, node.state, t);
                     sets.emplace_back(price, set);

@@ -1,6 +1,7 @@
 // A search state and the moves between states: what may run, what it needs, what dies.
 #pragma once
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "placement_problem.h"
@@ -53,6 +54,8 @@ bool is_ready(const Problem& p, const State& s, Id v);
 // Scratchpad bytes that running v adds to what is resident: loads, outputs, workspace.
 Bytes need(const Problem& p, const State& s, Id v);
 
+inline constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();
+
 // What evicting t now costs: its reload, and its write unless DRAM has it.
 inline Bytes evict_cost(const Problem& p, const State& s, Id t) {
     return p.cost[t] * (test(s.copied(), t) ? 1 : 2);
@@ -64,12 +67,13 @@ void evict(const Problem& p, State& s, Id t);
 void run(const Problem& p, State& s, Id v);
 
 // Calls visit(E) for every inclusion-minimal set E of resident tensors outside in(v) whose eviction makes v
-// fit (R3); for every such set, minimal or not, when `minimal` is false. visit returns false to end it.
+// fit (R3); for every such set, minimal or not, when `minimal` is false. Sets that cost `dear` or more are left
+// out (R6). visit returns false to end it.
 template <class Visit>
 class Evictions {
   public:
-    Evictions(const Problem& p, const State& s, Id v, bool minimal, Visit visit)
-        : p_(p), minimal_(minimal), visit_(visit), deficit_(s.used + need(p, s, v) - p.budget) {
+    Evictions(const Problem& p, const State& s, Id v, bool minimal, Bytes dear, Visit visit)
+        : p_(p), s_(s), minimal_(minimal), visit_(visit), deficit_(s.used + need(p, s, v) - p.budget), left_(dear) {
         each(s.resident(), s.tensor_words(), [&](Id t) {
             if (std::ranges::find(p.inputs[v], t) == p.inputs[v].end()) candidates_.push_back(t);
         });
@@ -85,16 +89,23 @@ class Evictions {
     bool extend(std::size_t i, Bytes missing) {
         if (missing <= 0 && (minimal_ || i == candidates_.size())) return visit_(chosen_);
         if (missing > rest_[i] || i == candidates_.size()) return true;
-        chosen_.push_back(candidates_[i]);
-        const bool more = extend(i + 1, missing - p_.size[candidates_[i]]);
-        chosen_.pop_back();
-        return more && extend(i + 1, missing);
+        if (const Bytes price = evict_cost(p_, s_, candidates_[i]); price < left_) {
+            chosen_.push_back(candidates_[i]);
+            left_ -= price;
+            const bool more = extend(i + 1, missing - p_.size[candidates_[i]]);
+            left_ += price;
+            chosen_.pop_back();
+            if (!more) return false;
+        }
+        return extend(i + 1, missing);
     }
 
     const Problem& p_;
+    const State& s_;
     bool minimal_;
     Visit visit_;
     Bytes deficit_;
+    Bytes left_;  // what the set at hand may still cost
     std::vector<Id> candidates_, chosen_;
     std::vector<Bytes> rest_;  // rest_[i]: total size of candidates_[i..]
 };

@@ -1,6 +1,6 @@
 #include "placement_table.h"
 
-#include <cstring>
+#include <memory>
 #include <new>
 
 namespace onchip::placement {
@@ -49,7 +49,7 @@ Ref Table::group_of(const State& s) {
     g[0] = s.hash, g[1] = join(no_ref, live), g[2] = s.depth;
     std::copy_n(s.done(), s.operator_words(), g + group_header);
     Id* id = reinterpret_cast<Id*>(g + group_header + s.operator_words());
-    each(s.live(), s.tensor_words(), [&](Id t) { *id++ = t; });
+    each(s.live(), s.tensor_words(), [&](Id t) { std::construct_at(id++, t); });
     std::size_t i = s.hash & (slots_.size() - 1);
     while (slots_[i] != no_ref) i = (i + 1) & (slots_.size() - 1);
     slots_[i] = r;

@@ -54,7 +54,8 @@ class TrafficSearch {
     State here_, next_;
 };
 
-// Calls visit(child, operator, evicted) for every way to run one more operator that the rules ask for; visit returns false to end.
+// Calls visit(child, operator, evicted) for every way to run one more operator that the rules ask for; visit
+// returns false to end it.
 template <class Visit>
 void TrafficSearch::successors(const State& s, Visit visit) {
     ready_operators(p_, s, ready_);
@@ -62,10 +63,10 @@ void TrafficSearch::successors(const State& s, Visit visit) {
     if (limits_.seed != 0) std::ranges::shuffle(ready, random_);
     bool more = true;
     for (Id v : ready) {
-        Evictions choose(p_, s, v, rules_.minimal_evictions, [&](const std::vector<Id>& set) {
+        const Bytes dear = rules_.incumbent && best_.paid >= 0 ? best_.paid - s.paid : no_limit;
+        Evictions choose(p_, s, v, rules_.minimal_evictions, dear, [&](const std::vector<Id>& set) {
             next_ = s;
             for (Id t : set) evict(p_, next_, t);
-            if (rules_.incumbent && best_.beats(next_.paid)) return true;
             run(p_, next_, v);
             return more = visit(next_, v, set);
         });
@@ -159,11 +160,12 @@ Outcome TrafficSearch::solve() {
         const Open top = open_.front();
         progress_.bound = std::max(progress_.bound, top.bound);
         if (best_.beats(top.bound)) break;
-        if ((end = clock_.check(progress_, bytes()))) break;
         std::ranges::pop_heap(open_, later);
         open_.pop_back();
         if (table_.killed(top.state)) continue;
         expand(top.state);
+        // Before the next bound is read: children that a limit cut off may be cheaper than what is still open.
+        if ((end = clock_.check(progress_, bytes()))) break;
         // Wider beams only when the proof takes long enough for them to cost little.
         if (++progress_.states == next_beam_at && rules_.incumbent) {
             look_ahead(width *= 8);

@@ -188,6 +188,8 @@ def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> I
     """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
     yield Schedule.of(problem, found.steps)
     began = time.perf_counter()
+    if found.end == "stopped":
+        return
     same_order = problem.in_order(found.order)
     for attempt in range(1, SCHEDULES_TRIED):
         seed = limits.seed + attempt
