@@ -213,7 +213,15 @@ def _place(
     problem = schedule.problem
     copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
     rectangles = [
-        Rectangle(r.tensor, r.start, r.end, problem.size[r.tensor], r.uses, r.tensor in copied)
+        Rectangle(
+            r.tensor,
+            r.start,
+            r.end,
+            problem.size[r.tensor],
+            r.uses,
+            r.tensor in copied,
+            cost=problem.cost[r.tensor],
+        )
         for r in schedule.residencies
     ]
     scratch = schedule.scratch
