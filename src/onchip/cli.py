@@ -205,6 +205,8 @@ def chips(as_json: Json = False) -> None:
     if as_json:
         print(json.dumps(table))
         return
+    for row in table:
+        row["description"] = row.pop("description")  # the long column goes last
     _table(table)
 
 
