@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import onchip as onchip_package
 from onchip import cli
 
 NETWORK = {
@@ -107,6 +109,14 @@ def test_a_budget_below_mr_is_a_no_that_names_operator_tensors_and_bytes(
         (["plan", "zoo:nope", "--budget", "MR"], ["nope"]),
         (["plan", "MODEL", "--wrong"], ["--wrong"]),
         (["plan", "MODEL", "--budget", "MR", "--granularity", "coarse"], ["granularity", "coarse"]),
+        (["plan", "MODEL", "--budget", "MR", "--seed", "-1"], ["seed", "-1"]),
+        (["plan", "MODEL", "--budget", "MR", "--seed", str(10**30)], ["seed"]),
+        (["plan", "MODEL", "--budget", "MR", "--time-limit", "-1"], ["time_limit", "-1"]),
+        (["plan", "MODEL", "--budget", "MR", "--time-limit", "nan"], ["time_limit", "nan"]),
+        (["plan", "MODEL", "--budget", "MR", "--memory-limit", "0"], ["memory_limit"]),
+        (["plan", "MODEL", "--budget", "MR", "-o", "MODEL"], ["net.json"]),
+        (["plan", "MODEL", "--budget", "MR", "-o", "/tmp/same", "--report", "/tmp/same"], ["/tmp/same"]),
+        (["plan", "zoo:resnet50", "--budget", "MR", "--dims", "batch=" + "9" * 20], ["batch"]),
         (["check", "MODEL"], ["net.json"]),
         (["check", "missing.json"], ["missing.json"]),
         (["run", "MODEL"], ["net.json"]),
@@ -201,3 +211,31 @@ def test_help_and_version_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "--granularity" in capsys.readouterr().out
     assert onchip(monkeypatch, "--version") == 0
     assert capsys.readouterr().out.startswith("onchip ")
+
+
+@pytest.mark.parametrize(
+    "option", [{"weights": "Resident"}, {"order": "x"}, {"seed": "a"}, {"memory_limit": 1.5}]
+)
+def test_a_wrong_option_in_python_is_refused_by_name(option: dict[str, object], model: Path) -> None:
+    with pytest.raises(onchip_package.UsageError, match=next(iter(option))):
+        onchip_package.plan(str(model), budget="MR", **option)
+
+
+def test_a_reader_that_leaves_early_is_no_error(model: Path) -> None:
+    command = [sys.executable, "-m", "onchip.cli", "plan", str(model), "--budget", "MR", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait() == 0
+
+
+def test_an_interrupt_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: Path
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.api, "plan", interrupt)
+    assert "interrupted" in refused(monkeypatch, capsys, 130, "plan", str(model), "--budget", "MR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -49,15 +50,19 @@ class Plan(PlanProgram):
 
         return check(self)
 
-    def run(self, *, seed: int = 0, checked: bool = True) -> RunReport:
+    def run(
+        self, model: Source | str | Path | None = None, *, seed: int = 0, checked: bool = True
+    ) -> RunReport:
         """Execute the plan on `seed`'s weights and input, and compare every tensor with the whole network.
+
+        `model` is where the model is now, if it has moved since it was planned.
 
         Raises `Mismatch` naming the tensor that differs, `IllegalPlan` when `checked` and it is illegal,
         `InputError` when the model is gone or changed.
         """
         from onchip.run import run
 
-        return run(self, seed=seed, checked=checked)
+        return run(self, model, seed=seed, checked=checked)
 
     def report(self, path: str | Path | None = None) -> str:
         """The report as one self-contained HTML page; written to `path` when given."""
@@ -134,7 +139,7 @@ def plan(
     """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
 
     `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
-    x it is the chip's own scratchpad. `options` are the fields of
+    the least peak of any order); without it, the chip's own scratchpad. `options` are the fields of
     `ReadOptions` (when `model` is to be read) and `PlacementOptions`.
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
@@ -147,6 +152,8 @@ def plan(
     placing = _options(placement.PlacementOptions, options)
     if isinstance(model, str | Path):
         model = load(model, **reading)
+    elif not isinstance(model, Source | Network):
+        raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
     elif reading:
         raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
     how = {} if isinstance(model, Network) else how_read(model.options)
@@ -198,20 +205,30 @@ def resolve_budget(
                 f"chip {on.name} states no scratchpad: give a size, MR, MH or MP", item="--budget"
             )
         return on.scratchpad_bytes
-    name = str(budget).strip().upper()
+    name = budget.strip().upper() if isinstance(budget, str) else ""
     if name in ("MR", "MH", "MP"):
-        from onchip import placement
-
-        if placing.weights == "resident":
-            network = network.with_resident_weights()
-        if name == "MR":
-            return placement.Problem.of(network, on.alignment_bytes).minimum_budget
-        limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
-        return int(getattr(placement.budgets(network, on, limits), name.lower()))
-    bytes_ = budget if isinstance(budget, int) else parse_bytes(budget, option="--budget")
+        bytes_ = _named(network, on, name, placing, progress)
+    elif isinstance(budget, str):
+        bytes_ = parse_bytes(budget, option="--budget")
+    elif type(budget) is bool or not hasattr(budget, "__index__"):
+        raise UsageError(f"{budget!r} is no number of bytes", item="--budget")
+    else:
+        bytes_ = operator.index(budget)
     if not 0 < bytes_ <= MAX_BYTES:
-        raise UsageError(f"{bytes_} is not from 1 byte to 1 TiB", item="--budget")
+        raise UsageError(f"{bytes_:,} is not from 1 byte to 1 TiB", item="--budget")
     return bytes_
+
+
+def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progress | None) -> int:
+    """The bytes that MR, MH or MP stand for."""
+    from onchip import placement
+
+    if placing.weights == "resident":
+        network = network.with_resident_weights()
+    if name == "MR":
+        return placement.Problem.of(network, on.alignment_bytes).minimum_budget
+    limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
+    return int(getattr(placement.budgets(network, on, limits), name.lower()))
 
 
 def _lines(progress: Progress | None) -> Callable[[placement.Progress], None] | None:

@@ -83,8 +83,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Decide order, addresses, spills and reloads of a network, with the least traffic to DRAM."""
-    for target in (output, report):
-        _writable(target)
+    _writable(output, Path(model))
+    _writable(report, Path(model), output)
     with _progress(as_json) as say:
         source = api.load(model, **{name: getattr(read, name) for name in read.__dataclass_fields__})
         made = api.plan(
@@ -165,7 +165,7 @@ def report(
     ] = None,
 ) -> None:
     """Show a plan: a summary here, the memory map as an HTML page with -o."""
-    _writable(output)
+    _writable(output, plan)
     made = api.read(plan)
     made.check()
     if output is not None:
@@ -219,7 +219,7 @@ def _table(rows: list[dict[str, Any]], title: str | None = None) -> None:
         table.add_column(key.replace("_", " "), justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(
-            *("-" if v is None else f"{v:,}" if isinstance(v, int | float) else v for v in row.values())
+            *("-" if v is None else f"{v:,.12g}" if isinstance(v, int | float) else v for v in row.values())
         )
     _stdout().print(table, markup=False)
 
@@ -245,8 +245,8 @@ def _progress(quiet: bool) -> Iterator[api.Progress]:
         yield lambda line: status.update(Text(line))
 
 
-def _writable(path: Path | None) -> None:
-    """Refuse an output that cannot be written before the long work, not after it."""
+def _writable(path: Path | None, *others: Path | None) -> None:
+    """Refuse, before the long work, an output that cannot be written or is another file of the command."""
     if path is None:
         return
     if path.is_dir():
@@ -255,22 +255,28 @@ def _writable(path: Path | None) -> None:
         raise UsageError("its folder does not exist", where=str(path))
     if not os.access(path.parent, os.W_OK):
         raise UsageError("its folder cannot be written", where=str(path))
+    for other in others:
+        if other is not None and os.path.realpath(path) == os.path.realpath(other):
+            raise UsageError(
+                "would be written over, and this command uses it for something else", where=str(path)
+            )
 
 
 def main() -> NoReturn:
     """Run the command line; every expected failure is one line on stderr and an exit code."""
+    stdout = sys.stdout
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        stdout.flush()
     except OnchipError as problem:
         print(f"onchip: {problem}", file=sys.stderr)
         code = problem.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        print("onchip: interrupted", file=sys.stderr)
         code = 130
-    except BrokenPipeError:
-        # The reader of our output has gone: not our error, and no traceback at shutdown either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (typer and rich turn that into SystemExit): no error of ours.
+        # What is still buffered goes nowhere; else the interpreter would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         code = 0
     except OSError as problem:
         print(f"onchip: {problem.filename or 'output'}: {problem.strerror}", file=sys.stderr)
@@ -281,6 +287,8 @@ def main() -> NoReturn:
         lines = problem.format_message().split("\n")
         print(f"onchip: {' '.join(line.strip() for line in lines)} (see onchip --help)", file=sys.stderr)
         code = 2
+    if code == 130:
+        print("onchip: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -214,3 +214,48 @@ def test_known_values(shared: Path, name: str, mr: int, mp: int, at_mr: int, at_
     problem = Problem.of(network)
     for budget, value in ((found.mr, at_mr), (found.mh, at_mh), (found.mp, 0)):
         assert minimum_traffic(problem, budget).value == value
+
+
+def wide(tensors: int, needed: int, heavy: int) -> tuple[Network, int]:
+    """One state with very many children: room is needed for `needed` of `tensors` equal tensors.
+
+    All occupy 64 bytes at alignment 64; `heavy` of them cost 64 to move and the rest 1.
+    """
+    names = [f"t{i:02}" for i in range(tensors)]
+    network = Network.build(
+        "wide",
+        [
+            ("x", 1, "input"),
+            *[(name, 64 if i < heavy else 1, "activation") for i, name in enumerate(names)],
+            ("y", 1, "activation"),
+            ("z", 1, "activation"),
+        ],
+        [
+            OperatorSpec("a", "A", ["x"], names),
+            OperatorSpec("b", "B", [names[-1]], ["y"], workspace=64 * needed),
+            OperatorSpec("c", "C", [*names, "y"], ["z"]),
+        ],
+        ["z"],
+    )
+    return network, 64 * (tensors + 2)
+
+
+def test_a_limit_inside_one_expansion_leaves_a_true_bound() -> None:
+    network, budget = wide(14, 6, 6)
+    problem = Problem.of(network, 64)
+    optimum = minimum_traffic(problem, budget)
+    assert optimum.complete
+    assert optimum.value > 0
+    ends = set()
+    for memory in range(1_040_000, 1_400_000, 4_000):
+        found = minimum_traffic(problem, budget, limits=Limits(memory=memory))
+        assert found.bound <= optimum.value <= found.value
+        ends.add(found.end)
+    assert ends == {"memory", "complete"}
+
+
+def test_a_search_that_only_looks_at_sets_can_be_stopped() -> None:
+    network, budget = wide(34, 17, 34)
+    found = minimum_traffic(Problem.of(network, 64), budget, limits=Limits(cancelled=lambda: True))
+    assert found.end == "stopped"
+    assert found.bound <= found.value

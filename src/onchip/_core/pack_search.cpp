@@ -130,7 +130,8 @@ Key Search::state(int begin, int end) const {
         if (is_placed_[b]) continue;
         const std::uint64_t h = mix(static_cast<std::uint64_t>(lo_[b]) + mix(static_cast<std::uint64_t>(b)));
         key.a ^= h;
-        key.b ^= mix(h ^ 0x5851f42d4c957f2d);
+        // Mixed the other way round, so that what collides in one word does not collide in the other.
+        key.b ^= mix(static_cast<std::uint64_t>(b) ^ mix(static_cast<std::uint64_t>(lo_[b]) ^ 0x5851f42d4c957f2d));
     }
     return key;
 }

@@ -85,12 +85,13 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
             ready_operators(p, node.state, ready);
             for (Id v : ready) {
                 std::vector<std::pair<Bytes, std::vector<Id>>> sets;
-                Evictions choose(p, node.state, v, true, no_limit, [&](const std::vector<Id>& set) {
+                const auto keep = [&](const std::vector<Id>& set) {
                     Bytes price = 0;
                     for (Id t : set) price += evict_cost(p, node.state, t);
                     sets.emplace_back(price, set);
                     return sets.size() < sets_looked_at;
-                });
+                };
+                Evictions choose(p, node.state, v, true, no_limit, keep, [] { return false; });
                 choose.enumerate();
                 std::ranges::sort(sets);
                 for (std::size_t i = 0; i < std::min(sets.size(), sets_kept); ++i) {

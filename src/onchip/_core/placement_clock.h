@@ -11,11 +11,12 @@ class Clock {
   public:
     explicit Clock(const Limits& limits) : limits_(limits), began_(now()), next_poll_(began_ + poll_every) {}
 
-    // Cheap enough for every expansion; the caller is asked a few times a second.
-    std::optional<End> check(const Progress& progress, std::size_t bytes) {
+    // Cheap enough for every expansion; the caller is asked a few times a second. `seldom`: this call comes
+    // so seldom that it is worth reading the time at.
+    std::optional<End> check(const Progress& progress, std::size_t bytes, bool seldom = false) {
         if (end_) return end_;
         if (bytes > limits_.memory) return end_ = End::memory;
-        if (++calls_ % 64 != 0) return std::nullopt;
+        if (++calls_ % 64 != 0 && !seldom) return std::nullopt;
         const auto at = now();
         if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds))
             return end_ = End::time;

@@ -68,12 +68,14 @@ void run(const Problem& p, State& s, Id v);
 
 // Calls visit(E) for every inclusion-minimal set E of resident tensors outside in(v) whose eviction makes v
 // fit (R3); for every such set, minimal or not, when `minimal` is false. Sets that cost `dear` or more are left
-// out (R6). visit returns false to end it.
-template <class Visit>
+// out (R6). visit returns false to end it; so does stop, asked now and then, by returning true: there can be
+// very many sets that are looked at and none that is visited.
+template <class Visit, class Stop>
 class Evictions {
   public:
-    Evictions(const Problem& p, const State& s, Id v, bool minimal, Bytes dear, Visit visit)
-        : p_(p), s_(s), minimal_(minimal), visit_(visit), deficit_(s.used + need(p, s, v) - p.budget), left_(dear) {
+    Evictions(const Problem& p, const State& s, Id v, bool minimal, Bytes dear, Visit visit, Stop stop)
+        : p_(p), s_(s), minimal_(minimal), visit_(visit), stop_(stop),
+          deficit_(s.used + need(p, s, v) - p.budget), left_(dear) {
         each(s.resident(), s.tensor_words(), [&](Id t) {
             if (std::ranges::find(p.inputs[v], t) == p.inputs[v].end()) candidates_.push_back(t);
         });
@@ -83,10 +85,12 @@ class Evictions {
         for (std::size_t i = candidates_.size(); i-- > 0;) rest_[i] = rest_[i + 1] + p.size[candidates_[i]];
     }
 
-    void enumerate() { extend(0, deficit_); }
+    // False when it was ended before all sets had been looked at.
+    bool enumerate() { return extend(0, deficit_); }
 
   private:
     bool extend(std::size_t i, Bytes missing) {
+        if (++looked_at_ % 4096 == 0 && stop_()) return false;
         if (missing <= 0 && (minimal_ || i == candidates_.size())) return visit_(chosen_);
         if (missing > rest_[i] || i == candidates_.size()) return true;
         if (const Bytes price = evict_cost(p_, s_, candidates_[i]); price < left_) {
@@ -104,6 +108,8 @@ class Evictions {
     const State& s_;
     bool minimal_;
     Visit visit_;
+    Stop stop_;
+    std::uint64_t looked_at_ = 0;
     Bytes deficit_;
     Bytes left_;  // what the set at hand may still cost
     std::vector<Id> candidates_, chosen_;

@@ -32,8 +32,8 @@ class TrafficSearch {
     Outcome solve();
 
   private:
-    template <class Visit>
-    void successors(const State& s, Visit visit);
+    template <class Visit, class Stop>
+    void successors(const State& s, Visit visit, Stop stop);
     void expand(Ref ref);
     void found(Ref parent, const State& last);
     std::vector<Step> path(Ref from, const State& last);
@@ -55,23 +55,21 @@ class TrafficSearch {
 };
 
 // Calls visit(child, operator, evicted) for every way to run one more operator that the rules ask for; visit
-// returns false to end it.
-template <class Visit>
-void TrafficSearch::successors(const State& s, Visit visit) {
+// returns false to end it, stop true.
+template <class Visit, class Stop>
+void TrafficSearch::successors(const State& s, Visit visit, Stop stop) {
     ready_operators(p_, s, ready_);
     std::vector<Id> ready = ready_;
     if (limits_.seed != 0) std::ranges::shuffle(ready, random_);
-    bool more = true;
     for (Id v : ready) {
         const Bytes dear = rules_.incumbent && best_.paid >= 0 ? best_.paid - s.paid : no_limit;
-        Evictions choose(p_, s, v, rules_.minimal_evictions, dear, [&](const std::vector<Id>& set) {
+        const auto child = [&](const std::vector<Id>& set) {
             next_ = s;
             for (Id t : set) evict(p_, next_, t);
             run(p_, next_, v);
-            return more = visit(next_, v, set);
-        });
-        choose.enumerate();
-        if (!more) return;
+            return visit(next_, v, set);
+        };
+        if (!Evictions(p_, s, v, rules_.minimal_evictions, dear, child, stop).enumerate()) return;
     }
 }
 
@@ -84,15 +82,17 @@ void TrafficSearch::expand(Ref ref) {
         if (here_.depth == p_.operators()) return found(ref, here_);
         if ((ref = table_.insert(here_, ref)) == no_ref) return;
     }
+    // One state can have very many children: limits hold within it too.
+    const auto limit = [&] { return clock_.check(progress_, bytes(), true).has_value(); };
     std::uint64_t children = 0;
-    successors(here_, [&](const State& child, Id, const std::vector<Id>&) {
+    const auto keep = [&](const State& child, Id, const std::vector<Id>&) {
         if (child.depth == p_.operators())
             found(ref, child);
         else if (const Ref r = table_.insert(child, ref); r != no_ref)
             push(child, r);
-        // One state can have very many children: limits hold within it too.
-        return ++children % 256 != 0 || !clock_.check(progress_, bytes());
-    });
+        return ++children % 256 != 0 || !limit();
+    };
+    successors(here_, keep, limit);
 }
 
 void TrafficSearch::push(const State& s, Ref r) {
@@ -123,11 +123,12 @@ std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
         if (closed == next) {
             for (Id v : ran) piece.push_back({v, {}});
         } else {
-            successors(here, [&](const State& child, Id v, const std::vector<Id>& set) {
+            const auto is_next = [&](const State& child, Id v, const std::vector<Id>& set) {
                 if (!(child == next)) return true;
                 piece.push_back({v, set});
                 return false;
-            });
+            };
+            successors(here, is_next, [] { return false; });
         }
         next = here;
     }

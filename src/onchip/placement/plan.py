@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from onchip.check import certify
 from onchip.chip import Chip
-from onchip.errors import Infeasible
+from onchip.errors import Infeasible, UsageError
 from onchip.network import Network, bits, mask
 from onchip.placement import combined
 from onchip.placement.addresses import Placement, Rectangle, place
@@ -24,7 +24,7 @@ from onchip.placement.search import (
     minimum_traffic,
 )
 from onchip.plan import Plan
-from onchip.units import parse_bytes
+from onchip.units import MAX_BYTES, parse_bytes
 
 __all__ = ["PlacementOptions", "plan"]
 
@@ -59,6 +59,21 @@ class PlacementOptions:
 
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
+
+    def __post_init__(self) -> None:
+        for key, hint in get_type_hints(type(self)).items():
+            value, allowed = getattr(self, key), get_args(hint)
+            if get_origin(hint) is Literal and value not in allowed:
+                raise UsageError(f"{value!r} is not one of {', '.join(map(str, allowed))}", item=key)
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < float("inf")):
+            raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")
+        if type(self.memory_limit) is not int or not 1 <= self.memory_limit <= MAX_BYTES:
+            raise UsageError(
+                f"{self.memory_limit!r} is no number of bytes from 1 to 1 TiB", item="memory_limit"
+            )
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
+            raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.granularity!r} is neither fused nor op", item="granularity")
     if options.dtype not in (None, "file", "int8", "int16"):
         raise UsageError(f"{options.dtype!r} is not file, int8 or int16", item="dtype")
+    if not isinstance(options.dims, str):
+        raise UsageError(f"{options.dims!r} is no text like batch=1,height=224", item="dims")
     return replace(_read(model, text, options), options=options)
 
 

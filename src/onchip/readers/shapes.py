@@ -20,14 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["contradiction", "infer", "node_types", "parse_dims"]
 
 
+MAX_DIM = (1 << 31) - 1
+
+
 def parse_dims(text: str) -> dict[str, int]:
     """`batch=1,height=224` as a mapping; raises `UsageError` naming the part that is wrong."""
     result: dict[str, int] = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, equals, value = part.rpartition("=")
         name, value = name.strip(), value.strip()
-        if not equals or not name or not (value.isascii() and value.isdigit()) or int(value) == 0:
-            raise UsageError(f"{part!r} is not NAME=SIZE with a positive whole number", item="dims")
+        if (
+            not equals
+            or not name
+            or not (value.isascii() and value.isdigit())
+            or not 0 < int(value[:20]) <= MAX_DIM
+        ):
+            raise UsageError(
+                f"{part[:80]!r} is not NAME=SIZE with a whole number from 1 to 2^31 - 1", item="dims"
+            )
         if name in result:
             raise UsageError(f"gives {name} twice", item="dims")
         result[name] = int(value)
@@ -96,7 +106,7 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
             symbol = dim.dim_param or f"{name}.{axis}"
             if symbol not in dims:
                 raise graph.refuse(
-                    f"dimension {axis} is {dim.dim_param or 'unnamed'} and has no value; give it with dims,"
+                    f"dimension {axis} is {dim.dim_param or 'unnamed'} and has no value; give it with --dims,"
                     f" as in {symbol}=1",
                     item,
                 )

@@ -110,12 +110,14 @@ def gap_percent(plan: Plan) -> float | None:
 
 
 def status_words(plan: Plan) -> str:
-    """`optimal`, or `feasible, at most 3.2 % above the bound`."""
+    """`optimal`, or `feasible, at most 3.2 % above the bound` (beyond 100 %: `4.5 times the bound`)."""
     if plan.result.status == "optimal":
         return "optimal"
     gap = gap_percent(plan)
     if gap is None:
         return "feasible, no bound above 0 known"
+    if gap > 100:
+        return f"feasible, at most {1 + gap / 100:.1f} times the bound"
     return f"feasible, at most {gap:.2g} % above the bound"
 
 
@@ -134,7 +136,7 @@ def status_sentence(plan: Plan, traffic: int) -> str:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
         return (
             f"Proven optimal: within {room} no plan{among} crosses to DRAM with fewer than {exact(traffic)}"
-            " beyond what is compulsory."
+            " beyond what is compulsory, as long as tensors stay whole and share no bytes."
         )
     bound = plan.result.lower_bound_bytes
     found = f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory"
@@ -158,15 +160,15 @@ class Budgets:
 
 
 def budgets(plan: Plan) -> Budgets:
-    """What the planner recorded, and MR from the network itself where that says it."""
+    """MR from the network itself where that says it; MP and the zero-traffic budget as the planner claims."""
 
     def recorded(key: str) -> int | None:
         value = plan.options.get(key)
         return value if type(value) is int else None
 
-    mr = recorded("mr_bytes")
+    mr = None
     plain = not plan.groups and not any(getattr(i, "over", None) for i in plan.program)
-    if mr is None and plain:
+    if plain:
         net, up = plan.network, plan.chip.round_up
         mr = max(
             (

@@ -25,7 +25,10 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
             raise UsageError("the plan names no model to execute", where=plan.network.name)
         from onchip.readers import load
 
-        source = load(source or plan.network.source, read_options(plan))
+        named = str(source or plan.network.source)
+        if source is None and not named.startswith("zoo:") and not Path(named).exists():
+            raise UsageError("the planned model is not there; say where it is with --model", where=named)
+        source = load(source or named, read_options(plan))
     where = source.network.source or source.network.name
     if source.executable is None:
         raise UsageError("describes sizes only: there is nothing to execute", where=where)
