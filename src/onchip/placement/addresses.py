@@ -11,63 +11,13 @@ import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from onchip.packing import ENGINES, Buffer, irreducible, max_load, pack
+from onchip.placement.rectangles import Piece, Rectangle, Relocation, relocation_bytes
+from onchip.placement.sweep import sweep
 
 __all__ = ["Piece", "Placement", "Rectangle", "Relocation", "place", "relocation_bytes"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rectangle:
-    """One residency: `size` bytes held in steps [start, end).
-
-    `item` is the caller's own id; rectangles with the same `item` are one tensor. An operator's scratch is
-    not `movable`. `uses` are the steps that need it, `start` and `end - 1` among them; without any, every
-    step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
-    reload and no write. `cost` is what one transfer moves, `size` unless given.
-    """
-
-    item: int
-    start: int
-    end: int
-    size: int
-    uses: tuple[int, ...] = ()
-    copied: bool = False
-    movable: bool = True
-    cost: int | None = None
-
-    @property
-    def transfer(self) -> int:
-        """Bytes that one write or one reload moves."""
-        return self.size if self.cost is None else self.cost
-
-    @property
-    def gaps(self) -> tuple[tuple[int, int], ...]:
-        """Where it can be moved: evicted after one of two successive uses, reloaded for the other."""
-        if not self.movable:
-            return ()
-        return tuple(pairwise(self.uses or range(self.start, self.end)))
-
-
-@dataclass(frozen=True, slots=True)
-class Relocation:
-    """Evict rectangle `rectangle` (an index) after step `after` and reload it before step `before`."""
-
-    rectangle: int
-    after: int
-    before: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Part of a rectangle, [start, end) in steps, at one address. An unmoved rectangle is one piece."""
-
-    rectangle: int
-    start: int
-    end: int
-    address: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +38,9 @@ class Placement:
     seconds: float
 
 
-def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation]) -> int:
-    """DRAM bytes of some relocations: one reload each, and one write per tensor that has no copy yet.
-
-    Rectangles with the same movable `item` are one tensor: it is written once.
-    """
-    moves = list(moves)
-    written = {rectangles[m.rectangle].item for m in moves if not rectangles[m.rectangle].copied}
-    transfer = {rectangles[m.rectangle].item: rectangles[m.rectangle].transfer for m in moves}
-    return sum(rectangles[m.rectangle].transfer for m in moves) + sum(transfer[item] for item in written)
-
-
 Moves = frozenset[Relocation]
 
-PATIENCE = 240.0
+PATIENCE = 60.0
 """Seconds for one schedule when the caller sets no limit: a hard one may never be decided, and the caller has
 other schedules to try."""
 
@@ -122,14 +61,17 @@ def place(
     A set of relocations that does not pack leaves rectangles that do not fit together; whoever packs must
     move one of those. So sets are tried cheapest first, each failed one extended by every useful move of its
     conflict (combinatorial Benders cuts, searched best first): the first set that packs is a cheapest one,
-    and the cheapest set still open is a lower bound. After `effort` sets, or half the time limit (seconds,
-    `PATIENCE` when None), the cheapest moves are taken greedily until the rest packs.
+    and the cheapest set still open is a lower bound. After `effort` sets, half the time limit (seconds,
+    `PATIENCE` when None), or where packing itself is undecided, the answer is what a sweep over time finds
+    (`onchip.placement.sweep`), less the moves that the packer can do without.
 
     Raises `ValueError` when one step alone needs more than `budget`: no addresses exist then.
     """
     if max_load([Buffer(r.start, r.end, r.size) for r in rectangles], alignment=alignment) > budget:
         raise ValueError("the rectangles of one step are larger than the budget")
-    task = _Task(rectangles, budget, alignment, time_limit, seed, progress)
+    task = _Task(rectangles, budget, alignment, time_limit, relocate, seed, progress)
+    # Whatever happens next, this is an answer: nothing dearer need be looked at.
+    best = task.swept(0.0) if relocate else None
     queue: list[tuple[int, int, int, Moves]] = [(0, 0, 0, frozenset())]
     seen: set[Moves] = {frozenset()}
     conflict: tuple[int, ...] = ()
@@ -137,26 +79,38 @@ def place(
     while queue and tried < effort and (not tried or task.left(0.5)):
         cost, _, _, moves = heapq.heappop(queue)
         bound = cost if exact else bound
+        if best is not None and cost >= relocation_bytes(rectangles, best[1]):
+            queue.append((cost, 0, 0, moves))
+            break
         status, pieces = task.attempt(moves)
         tried += 1
         if status == "packed":
             return task.answer(pieces, moves, bound, conflict)
-        exact = exact and status == "infeasible"
-        clash = task.clash(pieces) if status == "infeasible" else pieces
-        if not moves and status == "infeasible":
+        if status == "unknown":
+            exact = False
+            continue
+        clash = task.clash(pieces)
+        if not moves:
             conflict = tuple(sorted({p.rectangle for p in clash}))
         if not relocate:
-            return Placement("unknown", (), (), 0, 0, conflict, task.seconds())
+            break
         for move in _useful_moves(rectangles, clash):
             child = moves | {move}
             if child not in seen:
                 seen.add(child)
                 cost = relocation_bytes(rectangles, child)
                 heapq.heappush(queue, (cost, -len(child), len(seen), child))
-    pieces, moves = task.greedily()
-    if not pieces:
-        return Placement("unknown", (), (), 0, bound, conflict, task.seconds())
-    return task.answer(pieces, moves, bound, conflict)
+    if best is None:
+        return Placement("unknown", (), (), 0, 0, conflict, task.seconds())
+    least = relocation_bytes(rectangles, best[1])
+    if bound < least and exact and not queue:
+        bound = least  # every cheaper set was refuted
+    if bound < least:
+        better = task.swept(0.6)
+        if better is not None and relocation_bytes(rectangles, better[1]) <= least:
+            best = better
+        best = task.without_needless(*best)
+    return task.answer(*best, bound, conflict)
 
 
 class _Task:
@@ -168,11 +122,13 @@ class _Task:
         budget: int,
         alignment: int,
         time_limit: float | None,
+        relocate: bool,
         seed: int,
         progress: Callable[[int], object] | None,
     ) -> None:
         self.rectangles, self.budget, self.alignment = rectangles, budget, alignment
         self.seed, self.progress = seed, progress
+        self.first = 0.2 if relocate else 1.0  # of the time, for packing all unmoved
         self._limit, self._start = PATIENCE if time_limit is None else time_limit, time.monotonic()
 
     def seconds(self) -> float:
@@ -196,7 +152,7 @@ class _Task:
             self.buffers(pieces),
             self.budget,
             alignment=self.alignment,
-            time_limit=self.slice(0.1 if moves else 0.4),
+            time_limit=self.slice(0.1 if moves else self.first),
             seed=self.seed,
             engines=ENGINES if not moves else ("greedy", "search", "repair"),
             node_limit=50_000 if moves else None,
@@ -223,27 +179,22 @@ class _Task:
         status: Literal["packed", "relocated"] = "relocated" if moves else "packed"
         return Placement(status, pieces, ordered, cost, min(bound, cost), conflict, self.seconds())
 
-    def greedily(self) -> tuple[tuple[Piece, ...], Moves]:
-        """Add the cheapest useful moves, ever more at a time, until it packs; then drop what is not needed.
+    def swept(self, share: float) -> tuple[tuple[Piece, ...], Moves] | None:
+        """Layouts step by step, for that share of the time that is left."""
+        found = sweep(
+            self.rectangles,
+            self.budget,
+            alignment=self.alignment,
+            time_limit=self.slice(share),
+            seed=self.seed,
+        )
+        return None if found is None else (found[0], frozenset(found[1]))
 
-        With every move made no movable piece outlives its use, so only immovable ones can leave it empty.
-        """
-        moves: Moves = frozenset()
-        status, pieces = self.attempt(moves)
-        batch = 1
-        while status != "packed":
-            clash = self.clash(pieces) if status == "infeasible" else pieces
-            options = sorted(
-                (relocation_bytes(self.rectangles, moves | {m}), m.rectangle, m.after, m)
-                for m in _useful_moves(self.rectangles, clash)
-                if m not in moves
-            )
-            if not options:
-                return (), frozenset()
-            moves |= {m for _, _, _, m in options[:batch]}
-            batch *= 2
-            status, pieces = self.attempt(moves)
-        for move in sorted(moves, key=lambda m: -self.rectangles[m.rectangle].transfer):
+    def without_needless(self, pieces: tuple[Piece, ...], moves: Moves) -> tuple[tuple[Piece, ...], Moves]:
+        """Fewer moves, if the packer finds room without some: the dearest are dropped first."""
+        for move in sorted(
+            moves, key=lambda m: (-self.rectangles[m.rectangle].transfer, m.rectangle, m.after)
+        ):
             if not self.left(0.05):
                 break
             status, fewer = self.attempt(moves - {move})

@@ -34,8 +34,9 @@ SCHEDULES_TRIED = 12
 SCHEDULES_RELOCATED = 3
 """How many of these are then tried with tensors moved."""
 
-PACKING_SECONDS, RELOCATING_SECONDS = 10.0, 20.0
-"""The most for one of them, if the time limit leaves as much: another schedule is often easier to pack."""
+PACKING_SECONDS, PACKING_EACH, RELOCATING_EACH = 30.0, 10.0, 10.0
+"""The most for all of the first together and for one of either, if the time limit leaves as much: another
+schedule is often easier to pack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +168,31 @@ def _with_addresses(
     def left() -> Limits:
         return limits.after(time.perf_counter() - began)
 
+    def share(of: Limits, part: float, most: float) -> Limits:
+        return of.at_most(most if of.seconds is None else min(most, of.seconds * part))
+
+    # Half of the time is for packing, so that there is as much for moving what does not pack.
+    packing = share(limits, 0.5, PACKING_SECONDS)
     tried: list[Schedule] = []
     for schedule in _schedules(problem, budget, found, limits):
-        packed = _place(schedule, budget, alignment, left().at_most(PACKING_SECONDS), relocate=False)
+        rest = packing.after(time.perf_counter() - began)
+        packed = _place(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
         if packed is not None:
             return packed, found.bound
         tried.append(schedule)
-        if (limits.cancelled is not None and limits.cancelled()) or _mostly_over(limits, left()):
+        if _cancelled(limits) or packing.after(time.perf_counter() - began).seconds == 0.0:
             break
     # No cheapest schedule packs as it is: move tensors where that costs least.
     best = _one_at_a_time(Schedule.nothing_kept(problem, found.order))
-    for schedule in tried[:SCHEDULES_RELOCATED]:
-        moved = _place(schedule, budget, alignment, left().at_most(RELOCATING_SECONDS), relocate=True)
+    chosen = tried[:SCHEDULES_RELOCATED]
+    for i, schedule in enumerate(chosen):
+        # Even without any time left the first pass over a schedule is made: it takes a moment.
+        rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
+        rest = rest.at_most(0.0) if _cancelled(limits) else rest
+        moved = _place(schedule, budget, alignment, rest, relocate=True)
         if moved is not None and moved.traffic < best.traffic:
             best = moved
-        if _mostly_over(limits, left()):
+        if best.traffic == found.bound or _cancelled(limits):
             break
     if len(problem.inputs) > combined.MOST_OPERATORS:
         return best, found.bound
@@ -217,8 +228,8 @@ def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> I
             yield Schedule.of(problem, other.steps)
 
 
-def _mostly_over(limits: Limits, left: Limits) -> bool:
-    return limits.seconds is not None and left.seconds is not None and left.seconds < limits.seconds / 2
+def _cancelled(limits: Limits) -> bool:
+    return limits.cancelled is not None and limits.cancelled()
 
 
 def _place(

@@ -1,0 +1,71 @@
+"""What the address stage works on: rectangles of time and bytes, moves that cut them, and the pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+__all__ = ["Piece", "Rectangle", "Relocation", "relocation_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """One residency: `size` bytes held in steps [start, end).
+
+    `item` is the caller's own id; rectangles with the same `item` are one tensor. An operator's scratch is
+    not `movable`. `uses` are the steps that need it, `start` and `end - 1` among them; without any, every
+    step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
+    reload and no write. `cost` is what one transfer moves, `size` unless given.
+    """
+
+    item: int
+    start: int
+    end: int
+    size: int
+    uses: tuple[int, ...] = ()
+    copied: bool = False
+    movable: bool = True
+    cost: int | None = None
+
+    @property
+    def transfer(self) -> int:
+        """Bytes that one write or one reload moves."""
+        return self.size if self.cost is None else self.cost
+
+    @property
+    def gaps(self) -> tuple[tuple[int, int], ...]:
+        """Where it can be moved: evicted after one of two successive uses, reloaded for the other."""
+        if not self.movable:
+            return ()
+        return tuple(pairwise(self.uses or range(self.start, self.end)))
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Evict rectangle `rectangle` (an index) after step `after` and reload it before step `before`."""
+
+    rectangle: int
+    after: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a rectangle, [start, end) in steps, at one address. An unmoved rectangle is one piece."""
+
+    rectangle: int
+    start: int
+    end: int
+    address: int
+
+
+def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation]) -> int:
+    """DRAM bytes of some relocations: one reload each, and one write per tensor that has no copy yet.
+
+    Rectangles with the same movable `item` are one tensor: it is written once.
+    """
+    moves = list(moves)
+    written = {rectangles[m.rectangle].item for m in moves if not rectangles[m.rectangle].copied}
+    transfer = {rectangles[m.rectangle].item: rectangles[m.rectangle].transfer for m in moves}
+    return sum(rectangles[m.rectangle].transfer for m in moves) + sum(transfer[item] for item in written)
