@@ -174,7 +174,7 @@ def _with_addresses(
     # Half of the time is for packing, so that there is as much for moving what does not pack.
     packing = share(limits, 0.5, PACKING_SECONDS)
     tried: list[Schedule] = []
-    for schedule in _schedules(problem, budget, found, limits):
+    for schedule in _schedules(problem, budget, found, packing):
         rest = packing.after(time.perf_counter() - began)
         packed = _place(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
         if packed is not None:
@@ -212,8 +212,8 @@ def _with_addresses(
 
 def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> Iterator[Schedule]:
     """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
-    yield Schedule.of(problem, found.steps)
     began = time.perf_counter()
+    yield Schedule.of(problem, found.steps)
     if found.end == "stopped":
         return
     same_order = problem.in_order(found.order)
