@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, parser
 
@@ -235,3 +236,10 @@ def test_a_tensor_left_where_it_may_stay_is_no_error(tmp_path: Path) -> None:
     kept = replace(plan, program=tuple(i for i in plan.program if not isinstance(i, Free)), budget=1 << 30)
     with pytest.raises((Mismatch, IllegalPlan)):
         run(kept, found, checked=False)  # its address was given to another, or it is loaded twice
+
+
+def test_a_file_format_newer_than_the_runtime_knows_runs_all_the_same(tmp_path: Path) -> None:
+    proto = model("residual")
+    proto.ir_version = onnx.IR_VERSION
+    found = read(proto, tmp_path / "new.onnx")
+    assert run(random_plan(found.network, roomy(found.network), Random(0)), found).bit_exact

@@ -41,6 +41,11 @@ def runtime() -> Any:
     return onnxruntime
 
 
+NEWEST_IR = 10
+"""Model files are handed over in this version of the file format at most: onnxruntime lags behind the onnx
+package there, and what later versions added (annotations for several devices) means nothing to it."""
+
+
 class Subgraphs:
     """Runs any part of a model between given values.
 
@@ -128,7 +133,8 @@ class Subgraphs:
         import onnx
         from onnx import TensorProto, helper, numpy_helper
 
-        model = onnx.ModelProto(ir_version=max(self.model.ir_version, 4), functions=self.model.functions)
+        ir = min(max(self.model.ir_version, 4), NEWEST_IR)
+        model = onnx.ModelProto(ir_version=ir, functions=self.model.functions)
         model.opset_import.extend(self.model.opset_import)
         graph = model.graph
         graph.name = "part"
