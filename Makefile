@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(LIST)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[run,dev]'
 	@touch $@
 
-demo: setup ## plan, check, run and show NASNet-A, the hardest network of the COSMA paper
+demo: setup ## plan, check, run and show NASNet-A (886 operators)
 	@sh examples/demo.sh $(BIN)/onchip
 
 check: setup ## the quick one: format, lint, strict types, fast tests
