@@ -200,11 +200,7 @@ def resolve_budget(
 ) -> int:
     """The budget in bytes; see `plan`."""
     if budget is None:
-        if on.scratchpad_bytes is None:
-            raise UsageError(
-                f"chip {on.name} states no scratchpad: give a size, MR, MH or MP", item="--budget"
-            )
-        return on.scratchpad_bytes
+        return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
     name = budget.strip().upper() if isinstance(budget, str) else ""
     if name in ("MR", "MH", "MP"):
         bytes_ = _named(network, on, name, placing, progress)

@@ -15,7 +15,7 @@ from onchip.placement import combined
 from onchip.placement.addresses import Placement, Rectangle, place
 from onchip.placement.problem import Problem
 from onchip.placement.program import Placed, program
-from onchip.placement.schedule import Schedule
+from onchip.placement.schedule import Schedule, reloads_of, traffic_of
 from onchip.placement.search import (
     Found,
     Limits,
@@ -275,7 +275,7 @@ def _place(
         for piece in result.pieces
         if piece.rectangle >= count
     }
-    return _Answer(schedule.order, placed, room, _traffic(problem, placed))
+    return _Answer(schedule.order, placed, room, traffic_of(problem, reloads_of(p.tensor for p in placed)))
 
 
 def _one_at_a_time(schedule: Schedule) -> _Answer:
@@ -288,12 +288,3 @@ def _one_at_a_time(schedule: Schedule) -> _Answer:
         top[r.start] += problem.size[r.tensor]
     scratch = {v: top[i] for i, v in schedule.scratch}
     return _Answer(schedule.order, tuple(placed), scratch, schedule.traffic)
-
-
-def _traffic(problem: Problem, placed: tuple[Placed, ...]) -> int:
-    """What residencies cost: reloads, and one write of each tensor that comes back without a copy."""
-    count: dict[int, int] = {}
-    for p in placed:
-        count[p.tensor] = count.get(p.tensor, -1) + 1
-    kept = problem.graph_inputs | problem.graph_outputs
-    return sum(problem.cost[t] * (n + (0 if n == 0 or kept >> t & 1 else 1)) for t, n in count.items())

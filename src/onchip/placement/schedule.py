@@ -8,14 +8,15 @@ packing harder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from onchip.placement.problem import Problem
 from onchip.placement.search import Step
 
-__all__ = ["Residency", "Schedule"]
+__all__ = ["Residency", "Schedule", "reloads_of", "traffic_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +76,35 @@ class Schedule:
     @cached_property
     def reloads(self) -> dict[int, int]:
         """For each tensor that comes back after it left: how often."""
-        count: dict[int, int] = {}
-        for r in self.residencies:
-            count[r.tensor] = count.get(r.tensor, -1) + 1
-        return {t: n for t, n in count.items() if n}
+        return reloads_of(r.tensor for r in self.residencies)
 
     @property
     def traffic(self) -> int:
-        """Non-compulsory DRAM bytes: every reload, and one write of what has no copy otherwise."""
-        return sum(
-            self.problem.cost[t] * (n + (0 if self.has_copy(t) else 1)) for t, n in self.reloads.items()
-        )
+        """Non-compulsory DRAM bytes; see `traffic_of`."""
+        return traffic_of(self.problem, self.reloads)
 
     def has_copy(self, tensor: int) -> bool:
         """Is it in DRAM whatever the schedule does? True of graph inputs and outputs."""
-        return bool((self.problem.graph_inputs | self.problem.graph_outputs) >> tensor & 1)
+        return _has_copy(self.problem, tensor)
 
     @cached_property
     def scratch(self) -> tuple[tuple[int, int], ...]:
         """(step, operator) of every operator with a workspace."""
         return tuple((i, v) for i, v in enumerate(self.order) if self.problem.workspace[v])
+
+
+def reloads_of(tensors: Iterable[int]) -> dict[int, int]:
+    """For each tensor with more than one residency how often it comes back; `tensors` names one each."""
+    return {t: n - 1 for t, n in Counter(tensors).items() if n > 1}
+
+
+def traffic_of(problem: Problem, reloads: Mapping[int, int]) -> int:
+    """Non-compulsory DRAM bytes: every reload, and one write of what has no copy otherwise."""
+    return sum(problem.cost[t] * (n + (not _has_copy(problem, t))) for t, n in reloads.items())
+
+
+def _has_copy(problem: Problem, tensor: int) -> bool:
+    return bool((problem.graph_inputs | problem.graph_outputs) >> tensor & 1)
 
 
 def _uses(problem: Problem, order: Sequence[int]) -> dict[int, list[int]]:
