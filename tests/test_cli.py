@@ -237,5 +237,5 @@ def test_an_interrupt_is_one_line(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli.api, "plan", interrupt)
+    monkeypatch.setattr(cli.plan.api, "plan", interrupt)
     assert "interrupted" in refused(monkeypatch, capsys, 130, "plan", str(model), "--budget", "MR")

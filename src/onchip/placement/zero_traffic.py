@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from onchip.chip import Chip
 from onchip.network import Network
-from onchip.placement.plan import PlacementOptions, plan
+from onchip.placement.options import PlacementOptions
+from onchip.placement.plan import plan
 from onchip.placement.problem import Problem
 from onchip.placement.search import NO_LIMITS, Limits, minimum_peak
 

@@ -1,0 +1,5 @@
+"""`python -m onchip.cli`."""
+
+from onchip.cli import main
+
+main()

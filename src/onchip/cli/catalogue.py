@@ -1,0 +1,43 @@
+"""`onchip zoo` and `chips`: what is built in."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from onchip.cli.app import app
+from onchip.cli.console import Json, progress, table
+
+
+@app.command()
+def zoo(
+    names: Annotated[list[str] | None, typer.Argument(help="only these networks")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in networks: operators, tensors, bytes, and the least memory they can be planned in."""
+    from onchip.zoo_table import rows
+
+    with progress(as_json) as say:
+        found = list(rows(names, say))
+    if as_json:
+        print(json.dumps(found))
+        return
+    table(found, title="8-bit, fused, bytes; MR: least budget of any plan, MP: least peak of any order")
+
+
+@app.command()
+def chips(as_json: Json = False) -> None:
+    """List the built-in chips. A file of your own is given by its path: --chip ./mine.toml."""
+    import msgspec
+
+    from onchip.chip import builtin_chips
+
+    found = [msgspec.to_builtins(c) for c in builtin_chips()]
+    if as_json:
+        print(json.dumps(found))
+        return
+    for row in found:
+        row["description"] = row.pop("description")  # the long column goes last
+    table(found)

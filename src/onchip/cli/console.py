@@ -1,0 +1,77 @@
+"""What the commands share: common arguments, tables, progress on stderr, outputs that can be written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onchip import api
+from onchip.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "stdout", "table", "writable"]
+
+Model = Annotated[str, typer.Argument(help="zoo:NAME, FILE.onnx, or a network as FILE.json")]
+ChipName = Annotated[str, typer.Option("--chip", help="a built-in chip's name, or the path of a .toml file")]
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="a plan file, JSON or text")]
+Json = Annotated[bool, typer.Option("--json", help="print data instead of a table")]
+
+
+def table(rows: list[dict[str, Any]], title: str | None = None) -> None:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
+    for key in rows[0]:
+        number = any(isinstance(row[key], int | float) for row in rows)
+        table.add_column(key.replace("_", " "), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(
+            *("-" if v is None else f"{v:,.12g}" if isinstance(v, int | float) else v for v in row.values())
+        )
+    stdout().print(table, markup=False)
+
+
+def stdout() -> Console:
+    from rich.console import Console
+
+    # Redirected output has no width of its own: wide enough not to fold the tables.
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110, highlight=False)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[api.Progress]:
+    """A line on a terminal's stderr that says how far a long search is; nothing when it is redirected."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("working") as status:
+        from rich.text import Text
+
+        yield lambda line: status.update(Text(line))
+
+
+def writable(path: Path | None, *others: Path | None) -> None:
+    """Refuse, before the long work, an output that cannot be written or is another file of the command."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError("is a directory", where=str(path))
+    if not path.parent.is_dir():
+        raise UsageError("its folder does not exist", where=str(path))
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError("its folder cannot be written", where=str(path))
+    for other in others:
+        if other is not None and os.path.realpath(path) == os.path.realpath(other):
+            raise UsageError(
+                "would be written over, and this command uses it for something else", where=str(path)
+            )

@@ -1,0 +1,82 @@
+"""`onchip check`, `run` and `report`: what can be done with a plan file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onchip import api
+from onchip.cli.app import app
+from onchip.cli.console import Json, PlanFile, progress, stdout, writable
+from onchip.files import write_atomically
+
+
+@app.command()
+def check(plan: PlanFile, as_json: Json = False) -> None:
+    """Prove a plan legal and recompute every figure in it."""
+    import msgspec
+
+    made = api.read(plan)
+    result = made.check()
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(result)))
+        return
+    operators, instructions = len(made.network.operators), len(made.program)
+    claim = "" if result.status == "optimal" else f", claimed lower bound {result.lower_bound_bytes:,} B"
+    print(f"legal: {operators:,} operators in {instructions:,} instructions; every figure holds")
+    print(f"  {result.status}: traffic {result.traffic_bytes:,} B{claim}")
+    print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
+    print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
+    print(f"  peak {result.peak_bytes:,} B, extent {result.extent_bytes:,} B, budget {made.budget:,} B")
+
+
+@app.command()
+def run(
+    plan: PlanFile,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="where the model is now, if it has moved since it was planned"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="seed of the input, and of weights that the model lacks")] = 0,
+    checked: Annotated[
+        bool, typer.Option("--check/--no-check", help="prove the plan legal before executing it")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Execute a plan in a byte array of its budget and compare every tensor with onnxruntime, bit for bit."""
+    import msgspec
+
+    from onchip.run import run as execute
+
+    made = api.read(plan)
+    with progress(as_json) as say:
+        report = execute(made, model, seed=seed, checked=checked, progress=say)
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(report)))
+    else:
+        for line in report.lines():
+            print(line)
+
+
+@app.command()
+def report(
+    plan: PlanFile,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="write one self-contained HTML page")
+    ] = None,
+) -> None:
+    """Show a plan: a summary here, the memory map as an HTML page with -o."""
+    writable(output, plan)
+    made = api.read(plan)
+    made.check()
+    if output is not None:
+        write_atomically(output, made.report())
+    from onchip.report import summary
+
+    console = stdout()
+    console.print(summary(made))
+    if output is not None:
+        console.print(f"report written to {output}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,66 @@
+"""`onchip plan`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onchip import api
+from onchip.cli.app import app
+from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.flags import expand_options
+from onchip.placement import PlacementOptions
+from onchip.readers.source import ReadOptions
+
+
+@app.command()
+@expand_options
+def plan(
+    model: Model,
+    read: ReadOptions,
+    placement: PlacementOptions,
+    chip: ChipName = "generic",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", help="scratchpad bytes: a size (512KiB), MR, MH or MP [default: what the chip states]"
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="write the plan: JSON for FILE.json, else the text form"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="write the report as one self-contained HTML page")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Decide order, addresses, spills and reloads of a network, with the least traffic to DRAM."""
+    writable(output, Path(model))
+    writable(report, Path(model), output)
+    with progress(as_json) as say:
+        source = api.load(model, **{name: getattr(read, name) for name in read.__dataclass_fields__})
+        made = api.plan(
+            source,
+            chip,
+            budget,
+            progress=say,
+            **{name: getattr(placement, name) for name in placement.__dataclass_fields__},
+        )
+    if output is not None:
+        made.save(output)
+    if report is not None:
+        made.report(report)
+    if as_json:
+        sys.stdout.write(made.to_json())
+    else:
+        from onchip.report import summary
+
+        console = stdout()
+        console.print(summary(made))
+        for target, what in ((output, "plan"), (report, "report")):
+            if target is not None:
+                console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,156 @@
+"""From the schedule that a search found to one with addresses, as cheap as can be had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from onchip.placement import combined
+from onchip.placement.addresses import Placement, Rectangle, place
+from onchip.placement.problem import Problem
+from onchip.placement.program import Placed
+from onchip.placement.schedule import Schedule, reloads_of, traffic_of
+from onchip.placement.search import Found, Limits, minimum_traffic
+from onchip.placement.strategy import Answer
+
+__all__ = ["one_at_a_time", "place_schedule", "with_addresses"]
+
+SCHEDULES_TRIED = 12
+"""Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
+
+SCHEDULES_RELOCATED = 3
+"""How many of these are then tried with tensors moved."""
+
+PACKING_SECONDS, PACKING_EACH, RELOCATING_EACH = 30.0, 10.0, 10.0
+"""The most for all of the first together and for one of either, if the time limit leaves as much: another
+schedule is often easier to pack."""
+
+
+def with_addresses(problem: Problem, budget: int, alignment: int, found: Found, limits: Limits) -> Answer:
+    """The cheapest placed schedule found for a search's result, with the proved lower bound of any."""
+    began = time.perf_counter()
+
+    def left() -> Limits:
+        return limits.after(time.perf_counter() - began)
+
+    def share(of: Limits, part: float, most: float) -> Limits:
+        return of.at_most(most if of.seconds is None else min(most, of.seconds * part))
+
+    # Half of the time is for packing, so that there is as much for moving what does not pack.
+    packing = share(limits, 0.5, PACKING_SECONDS)
+    tried: list[Schedule] = []
+    for schedule in _schedules(problem, budget, found, packing):
+        rest = packing.after(time.perf_counter() - began)
+        packed = place_schedule(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
+        if packed is not None:
+            return replace(packed, bound=found.bound)
+        tried.append(schedule)
+        if _cancelled(limits) or packing.after(time.perf_counter() - began).seconds == 0.0:
+            break
+    # No cheapest schedule packs as it is: move tensors where that costs least.
+    best = one_at_a_time(Schedule.nothing_kept(problem, found.order))
+    chosen = tried[:SCHEDULES_RELOCATED]
+    for i, schedule in enumerate(chosen):
+        # Even without any time left the first pass over a schedule is made: it takes a moment.
+        rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
+        rest = rest.at_most(0.0) if _cancelled(limits) else rest
+        moved = place_schedule(schedule, budget, alignment, rest, relocate=True)
+        if moved is not None and moved.traffic < best.traffic:
+            best = moved
+        if best.traffic == found.bound or _cancelled(limits):
+            break
+    if len(problem.inputs) > combined.MOST_OPERATORS:
+        return replace(best, bound=found.bound)
+    exact, bound = combined.solve(
+        problem,
+        budget,
+        alignment,
+        at_least=found.bound,
+        below=best.traffic,
+        time_limit=left().seconds,
+        seed=limits.seed,
+    )
+    if exact is not None:
+        best = Answer(exact.order, exact.placed, exact.scratch, exact.traffic)
+    return replace(best, bound=bound)
+
+
+def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> Iterator[Schedule]:
+    """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
+    began = time.perf_counter()
+    yield Schedule.of(problem, found.steps)
+    if found.end == "stopped":
+        return
+    same_order = problem.in_order(found.order)
+    for attempt in range(1, SCHEDULES_TRIED):
+        seed = limits.seed + attempt
+        again = limits.after(time.perf_counter() - began)
+        if attempt % 3 and problem.order is None and found.seconds < 2.0:
+            other = minimum_traffic(problem, budget, limits=replace(again, seed=seed))
+        else:
+            other = minimum_traffic(same_order, budget, limits=replace(again, seed=seed))
+        if other.value == found.value:
+            yield Schedule.of(problem, other.steps)
+
+
+def _cancelled(limits: Limits) -> bool:
+    return limits.cancelled is not None and limits.cancelled()
+
+
+def place_schedule(
+    schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
+) -> Answer | None:
+    """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
+    problem = schedule.problem
+    copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
+    rectangles = [
+        Rectangle(
+            r.tensor,
+            r.start,
+            r.end,
+            problem.size[r.tensor],
+            r.uses,
+            r.tensor in copied,
+            cost=problem.cost[r.tensor],
+        )
+        for r in schedule.residencies
+    ]
+    scratch = schedule.scratch
+    rectangles += [
+        Rectangle(len(problem.size) + v, i, i + 1, problem.workspace[v], movable=False) for i, v in scratch
+    ]
+    result: Placement = place(
+        rectangles,
+        budget,
+        alignment=alignment,
+        time_limit=limits.seconds,
+        relocate=relocate,
+        seed=limits.seed,
+    )
+    if result.status == "unknown":
+        return None
+    count = len(schedule.residencies)
+    placed = tuple(
+        Placed(rectangles[piece.rectangle].item, piece.start, piece.end, piece.address)
+        for piece in result.pieces
+        if piece.rectangle < count
+    )
+    room = {
+        scratch[piece.rectangle - count][1]: piece.address
+        for piece in result.pieces
+        if piece.rectangle >= count
+    }
+    return Answer(schedule.order, placed, room, traffic_of(problem, reloads_of(p.tensor for p in placed)))
+
+
+def one_at_a_time(schedule: Schedule) -> Answer:
+    """Addresses for a schedule that keeps nothing: each step is stacked from address 0."""
+    problem = schedule.problem
+    top = [0] * len(schedule.order)
+    placed = []
+    for r in schedule.residencies:
+        placed.append(Placed(r.tensor, r.start, r.end, top[r.start]))
+        top[r.start] += problem.size[r.tensor]
+    scratch = {v: top[i] for i, v in schedule.scratch}
+    return Answer(schedule.order, tuple(placed), scratch, schedule.traffic)

@@ -1,0 +1,52 @@
+"""What a caller may ask of placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from onchip.errors import UsageError
+from onchip.units import MAX_BYTES, parse_bytes
+
+__all__ = ["DEFAULTS", "PlacementOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """How placement works. The fields are also the command line's flags."""
+
+    weights: Literal["streamed", "resident"] = "streamed"
+    """`streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs."""
+
+    order: Literal["free", "given", "minpeak"] = "free"
+    """`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak."""
+
+    time_limit: float | None = None
+    """Seconds in all; when they are over, the plan is the best so far, with its gap."""
+
+    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
+    """Bytes of search states; when they are full, the plan is the best so far, with its gap."""
+
+    strategy: Literal["exact"] = "exact"
+    """`exact`: complete search, then addresses."""
+
+    seed: int = 0
+    """Breaks ties: another seed may give another plan, as good."""
+
+    def __post_init__(self) -> None:
+        for key, hint in get_type_hints(type(self)).items():
+            value, allowed = getattr(self, key), get_args(hint)
+            if get_origin(hint) is Literal and value not in allowed:
+                raise UsageError(f"{value!r} is not one of {', '.join(map(str, allowed))}", item=key)
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < float("inf")):
+            raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")
+        if type(self.memory_limit) is not int or not 1 <= self.memory_limit <= MAX_BYTES:
+            raise UsageError(
+                f"{self.memory_limit!r} is no number of bytes from 1 to 1 TiB", item="memory_limit"
+            )
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
+            raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
+
+
+DEFAULTS = PlacementOptions()
