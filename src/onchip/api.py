@@ -73,6 +73,19 @@ class Plan(PlanProgram):
             write_atomically(Path(path), page)
         return page
 
+    def export(self, to: str, path: str | Path | None = None, *, model: str | Path | None = None) -> bytes:
+        """The plan in another program's format (`minimalloc`, `tflm`, `c`, `json`), checked first.
+
+        Written to `path` when given. `model` is where the model is now, for `tflm`, if it has moved. Raises
+        `UsageError` when the format cannot say the plan.
+        """
+        from onchip.export import export
+
+        written = export(self, to, model=model)
+        if path is not None:
+            write_atomically(Path(path), written)
+        return written
+
     def save(self, path: str | Path) -> None:
         """Write the plan: JSON for a name ending in `.json`, the text form for any other."""
         write_plan(self, path)

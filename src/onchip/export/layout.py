@@ -1,0 +1,117 @@
+"""A plan's program as two tables: who occupies which bytes during which steps, and what is copied when.
+
+Step k is the k-th `run` of the program. Times are half-open, in steps: a residency [first, end) holds its
+bytes while the steps first ... end - 1 run. Two that share a step never share a byte, except an output
+written over its input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from onchip.errors import UsageError
+from onchip.plan import Alloc, Free, Load, Plan, Run, Scratch, Store
+
+__all__ = ["Copy", "Layout", "Residency", "layout_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """`name` (a tensor, or the operator whose scratch it is) holds bytes [offset, offset + bytes).
+
+    `over` is the tensor it was written over, `by` how many bytes above it that one lies.
+    """
+
+    name: str
+    kind: Literal["tensor", "scratch"]
+    offset: int
+    bytes: int
+    first: int
+    end: int
+    over: str | None = None
+    by: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """`bytes` of a tensor cross between `offset` and DRAM, before step `step` runs; in the program's order.
+
+    `reason` is `compulsory` (first load of an input, first store of an output), `reload` or `spill`.
+    """
+
+    step: int
+    direction: Literal["load", "store"]
+    tensor: str
+    offset: int
+    bytes: int
+    reason: Literal["compulsory", "reload", "spill"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`steps` names what each step runs (operators, or groups); residencies come by (first, offset)."""
+
+    steps: tuple[str, ...]
+    residencies: tuple[Residency, ...]
+    copies: tuple[Copy, ...]
+
+
+def layout_of(plan: Plan, what: str) -> Layout:
+    """The tables of a legal plan, for the format `what`.
+
+    A residency that no step runs in (a tensor that is only copied through) is left out. Raises `UsageError`
+    for a plan that streams operands, which these tables cannot say.
+    """
+    network = plan.network
+    size = {t.name: t.bytes for t in network.tensors}
+    scratch = {op.name: op.workspace for op in network.operators} | {
+        g.name: g.scratch_bytes for g in plan.groups
+    }
+    inputs = {t.name for t in network.tensors if t.kind == "input"}
+    outputs = {network.tensors[network.root[t]].name for t in network.outputs}
+    in_dram, fetched = set(inputs), set[str]()
+    steps: list[str] = []
+    open_: dict[str, Residency] = {}
+    held: dict[str, Residency] = {}  # scratch, until its run
+    closed: list[Residency] = []
+    copies: list[Copy] = []
+    for instruction in plan.program:
+        now = len(steps)
+        match instruction:
+            case Load(name, address):
+                first = name in inputs and name not in fetched
+                fetched.add(name)
+                reason: Literal["compulsory", "reload"] = "compulsory" if first else "reload"
+                copies.append(Copy(now, "load", name, address, size[name], reason))
+                open_[name] = Residency(name, "tensor", address, size[name], now, now)
+            case Alloc(name, address, over, by):
+                open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by)
+            case Scratch(name, address):
+                held[name] = Residency(name, "scratch", address, scratch[name], now, now)
+            case Run(name, streaming):
+                if streaming:
+                    raise UsageError(f"{what} cannot say that operands are streamed", item=f"operator {name}")
+                steps.append(name)
+                if name in held:
+                    closed.append(replace(held.pop(name), end=now + 1))
+                for over in [r.over for r in open_.values() if r.over in open_ and r.first == now]:
+                    closed.append(replace(open_.pop(str(over)), end=now + 1))
+            case Store(name):
+                required = name in outputs and name not in in_dram
+                in_dram.add(name)
+                copies.append(
+                    Copy(
+                        now,
+                        "store",
+                        name,
+                        open_[name].offset,
+                        size[name],
+                        "compulsory" if required else "spill",
+                    )
+                )
+            case Free(name):
+                closed.append(replace(open_.pop(name), end=now))
+    closed += [replace(r, end=len(steps)) for r in open_.values()]
+    rows = sorted((r for r in closed if r.end > r.first), key=lambda r: (r.first, r.offset, r.name))
+    return Layout(tuple(steps), tuple(rows), tuple(copies))

@@ -1,0 +1,37 @@
+"""Which format is written by which module, and the one function that calls it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from onchip.check import check
+from onchip.errors import UsageError
+from onchip.plan import Plan
+
+__all__ = ["FORMATS", "export"]
+
+FORMATS = {
+    "minimalloc": "onchip.export.minimalloc",
+    "c": "onchip.export.c_header",
+    "json": "onchip.export.json_table",
+}
+"""The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
+is now, or None for where the plan says it was, and means something to `tflm` only."""
+
+_READS_MODEL = frozenset({"tflm"})
+
+
+def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:
+    """The plan in another format (a name in `FORMATS`), as the bytes of a file.
+
+    Raises `IllegalPlan` when the plan is illegal, `UsageError` for an unknown format and for a plan that the
+    format cannot say, `InputError` when the model that `tflm` needs is gone or changed.
+    """
+    if to not in FORMATS:
+        raise UsageError(f"{to!r} is none of {', '.join(FORMATS)}", item="--to")
+    if model is not None and to not in _READS_MODEL:
+        raise UsageError(f"the format {to} reads no model", item="--model")
+    check(plan)
+    written: str | bytes = import_module(FORMATS[to]).write(plan, model)
+    return written.encode() if isinstance(written, str) else written
