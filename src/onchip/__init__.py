@@ -8,8 +8,9 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, chip, load, plan, read
+from onchip.api import Plan, chip, compare, load, plan, read
 from onchip.chip import Chip
+from onchip.comparison import Comparison
 from onchip.errors import (
     ChipError,
     IllegalPlan,
@@ -30,9 +31,11 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "load",
     "chip",
     "plan",
+    "compare",
     "read",
     # what they give
     "Plan",
+    "Comparison",
     "Chip",
     "Network",
     "Operator",

@@ -1,4 +1,4 @@
-"""The verbs of the command line, in Python: load, chip, plan; a plan can check, run and show itself."""
+"""The command line's verbs in Python: load, chip, plan, compare; a plan can check, run and show itself."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
     from onchip import placement
+    from onchip.comparison import Comparison
     from onchip.readers import Source
     from onchip.run import RunReport
 
-__all__ = ["Plan", "chip", "load", "plan", "read"]
+__all__ = ["Plan", "chip", "compare", "load", "plan", "read"]
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -158,25 +159,66 @@ def plan(
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
     from onchip import placement
-    from onchip.readers import ReadOptions, Source
 
-    read_keys = {f.name for f in fields(ReadOptions)}
-    reading = {k: options.pop(k) for k in list(options) if k in read_keys}
+    model, options = _read_if_needed(model, options)
     placing = _options(placement.PlacementOptions, options)
-    if isinstance(model, str | Path):
-        model = load(model, **reading)
-    elif not isinstance(model, Source | Network):
-        raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
-    elif reading:
-        raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
     how = {} if isinstance(model, Network) else how_read(model.options)
-    network = model.network if isinstance(model, Source) else model
+    network = model if isinstance(model, Network) else model.network
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     bytes_ = resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     context = _context(planned, network, on, placing, progress)
     costs = {k: v for k in ("dram_bytes_per_second", "dram_picojoules_per_byte") if (v := getattr(on, k))}
     return Plan.of(replace(planned, options={**how, **planned.options, **context, **costs}))
+
+
+def compare(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Comparison:
+    """Plan a network in several ways and set the figures side by side: strategies, and what others do.
+
+    Arguments as in `plan`; `options` are the fields of `ReadOptions` and `CompareOptions` (`strategies`,
+    `schemes`, `weights`, `time_limit`, ...). Every row with a plan holds it, certified.
+
+    >>> import onchip
+    >>> rows = onchip.compare("zoo:resnet50", budget="MR", schemes="given-belady").rows
+    >>> [(row.scheme, row.status, row.traffic_bytes > 0) for row in rows]
+    [('exact', 'optimal', False), ('given-belady', 'feasible', True)]
+
+    Raises `Infeasible` when an operator does not fit, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip import comparison, placement
+
+    model, options = _read_if_needed(model, options)
+    asked = _options(comparison.CompareOptions, options)
+    network = model if isinstance(model, Network) else model.network
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    sizing = placement.PlacementOptions(asked.weights, "free", asked.time_limit, asked.memory_limit)
+    return comparison.compare(
+        network, on, resolve_budget(network, on, budget, sizing, progress), asked, progress
+    )
+
+
+def _read_if_needed(
+    model: str | Path | Source | Network, options: dict[str, Any]
+) -> tuple[Source | Network, dict[str, Any]]:
+    """The model, read if it is a path, and the options that are not the reader's."""
+    from onchip.readers import ReadOptions, Source
+
+    read_keys = {f.name for f in fields(ReadOptions)}
+    reading = {k: v for k, v in options.items() if k in read_keys}
+    if isinstance(model, str | Path):
+        model = load(model, **reading)
+    elif not isinstance(model, Source | Network):
+        raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
+    elif reading:
+        raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
+    return model, {k: v for k, v in options.items() if k not in read_keys}
 
 
 def _context(

@@ -7,7 +7,7 @@ result, docs/placement-proofs.md why the word optimal is earned.
 
 from onchip.placement.budgets import Budgets, budgets
 from onchip.placement.options import PlacementOptions
-from onchip.placement.plan import plan
+from onchip.placement.plan import plan, refuse_if_infeasible
 from onchip.placement.problem import Problem
 from onchip.placement.search import Found, Limits, Progress, Rules, Step, minimum_peak, minimum_traffic
 from onchip.placement.zero_traffic import ZeroTraffic, zero_traffic
@@ -26,5 +26,6 @@ __all__ = [
     "minimum_peak",
     "minimum_traffic",
     "plan",
+    "refuse_if_infeasible",
     "zero_traffic",
 ]

@@ -16,7 +16,7 @@ from onchip.placement.search import Limits, Progress, minimum_peak
 from onchip.placement.strategy import Task, strategy
 from onchip.plan import Plan
 
-__all__ = ["plan"]
+__all__ = ["plan", "refuse_if_infeasible"]
 
 
 def plan(
@@ -38,7 +38,7 @@ def plan(
     if options.weights == "resident":
         network = network.with_resident_weights()
     problem = Problem.of(network, chip.alignment_bytes)
-    _refuse_if_infeasible(network, problem, budget)
+    refuse_if_infeasible(network, problem, budget)
     limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
         problem = problem.in_order(network.order)
@@ -69,7 +69,8 @@ def plan(
     )
 
 
-def _refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:
+def refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:
+    """Raise `Infeasible` when some operator alone needs more than `budget` bytes."""
     if problem.minimum_budget <= budget:
         return
     v = max(range(len(problem.inputs)), key=problem.step_bytes)

@@ -1,0 +1,171 @@
+"""`onchip compare`: every row certified, none better than the optimum, and what does not fit says so."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+import onchip
+from onchip import cli
+from onchip.baselines import SCHEMES
+from onchip.comparison import CompareOptions, compare
+from onchip.network_json import wire_network
+from strategies import Case, cases, network_of
+
+TIGHT = network_of(
+    {"x": 4, "a": 8, "b": 8, "c": 8, "d": 4, "e": 4, "y": 2},
+    ["x -> a", "a -> b", "a -> c", "b -> d", "c -> e", "a d e -> y"],
+    "y",
+)
+"""At its MR (18 bytes) something has to go, and runtimes that evict nothing do not fit."""
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["onchip", *args])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "tight.json"
+    document = {"format": "onchip.network/1", **msgspec.to_builtins(wire_network(TIGHT))}
+    path.write_text(json.dumps(document))
+    return path
+
+
+@settings(max_examples=25)
+@given(case=cases(max_operators=6))
+def test_rows_are_certified_and_none_beats_the_bound(case: Case) -> None:
+    options = CompareOptions(strategies="exact,exact:given,exact:minpeak")
+    made = compare(case.network, case.chip, case.budget, options)
+    assert [r.scheme for r in made.rows] == ["exact", "exact:given", "exact:minpeak", *SCHEMES]
+    assert made.complete
+    for row in made.rows:
+        if row.plan is None:
+            assert row.status == "does not fit"
+            assert row.needs_bytes is not None
+            assert row.needs_bytes > case.budget
+            assert row.traffic_bytes is row.reduction is None
+            continue
+        assert onchip.Plan.of(row.plan).check() == row.plan.result
+        assert row.traffic_bytes == row.plan.result.traffic_bytes >= made.bound
+        if row.traffic_bytes:
+            assert row.reduction is not None
+            best = min(r.traffic_bytes for r in made.rows if r.traffic_bytes is not None)
+            assert row.reduction == 1 - best / row.traffic_bytes
+    assert json.loads(json.dumps(made.data()))["rows"][0]["scheme"] == "exact"
+
+
+def test_the_public_verb_takes_what_plan_takes(model: Path) -> None:
+    made = onchip.compare(str(model), budget="MR", schemes="given-greedy,tflm")
+    assert [row.scheme for row in made.rows] == ["exact", "given-greedy", "tflm"]
+    assert made["exact"].status == "optimal"
+    assert made["tflm"].status == "does not fit"
+    assert onchip.compare(TIGHT, budget=made["tflm"].needs_bytes)["tflm"].traffic_bytes == 0
+    with pytest.raises(KeyError):
+        made["belady"]
+    assert "given-greedy" in str(made)
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        ({"strategies": "best"}, "best"),
+        ({"strategies": "exact:sideways"}, "sideways"),
+        ({"schemes": "exact"}, "exact"),
+        ({"strategies": "", "schemes": "none"}, "nothing"),
+        ({"weights": "heavy"}, "weights"),
+        ({"time_limit": -1}, "time_limit"),
+        ({"memory_limit": 0}, "memory_limit"),
+        ({"colour": 1}, "colour"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(option: dict[str, object], named: str) -> None:
+    with pytest.raises(onchip.UsageError, match=named):
+        onchip.compare(TIGHT, budget="MR", **option)
+
+
+def test_below_mr_nothing_is_compared() -> None:
+    for strategies, schemes in (("exact", "none"), ("", "tflm")):
+        with pytest.raises(onchip.Infeasible, match="operator op"):
+            onchip.compare(TIGHT, budget=15, strategies=strategies, schemes=schemes)
+
+
+def test_ctrl_c_keeps_the_rows_that_are_finished() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def press(line: str) -> None:
+        if line.startswith("minpeak-belady"):
+            signal.raise_signal(signal.SIGINT)
+
+    made = onchip.compare(TIGHT, budget="MR", progress=press)
+    assert [row.scheme for row in made.rows] == ["exact", "given-belady", "given-greedy"]
+    assert not made.complete
+    assert "interrupted" in str(made)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_before_the_first_row_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        onchip.compare(TIGHT, budget=24, progress=lambda _: signal.raise_signal(signal.SIGINT))
+
+
+@pytest.mark.slow
+def test_a_search_that_is_interrupted_gives_its_row_and_ends_the_comparison() -> None:
+    def press(line: str) -> None:
+        if "states" in line:
+            signal.raise_signal(signal.SIGINT)
+
+    made = onchip.compare("zoo:pnasnet5large", budget="MR", progress=press)
+    assert not made.complete
+    assert [row.scheme for row in made.rows] == ["exact"]
+    assert made.rows[0].plan is not None
+    assert made.rows[0].status == "feasible"
+
+
+def test_the_command_line_prints_the_table_and_the_data(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "compare", str(model), "--budget", "MR") == 0
+    out = capsys.readouterr().out
+    for word in (*SCHEMES, "exact", "does not fit", "needs", "optimal"):
+        assert word in out
+    assert run(monkeypatch, "compare", str(model), "--budget", "MR", "--weights", "resident", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["budget"] == 18
+    assert {row["scheme"] for row in data["rows"]} == {"exact", *SCHEMES}
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "part"),
+    [
+        (["--budget", "15"], 1, "infeasible"),
+        (["--budget", "MR", "--strategies", "nope"], 2, "nope"),
+        (["--budget", "MR", "--schemes", "nope"], 2, "nope"),
+        (["--budget", "lots"], 2, "lots"),
+        ([], 2, "--budget"),
+        (["--budget", "MR", "--memory-limit", "1.5 bytes"], 2, "--memory-limit"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    args: list[str],
+    code: int,
+    part: str,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, "compare", str(model), *args) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("onchip: ")
+    assert err.count("\n") == 1
+    assert part in err
