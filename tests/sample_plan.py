@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Load, Plan, PlanChip, Result, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Load, Plan, PlanChip, Result, Run, Scratch, Store, Timed
 
-RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1)
+RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 10, 11, 12, 13, 14)
 NETWORK = Network.build(
     "n",
     [("x", 4, "input"), ("in", 4, "activation"), ('a "b"\n#', 4, "activation"), ("half", 2, "activation")],
     [
-        OperatorSpec("op", "Relu", ["x", "x"], ["in"], 3, 2, Geometry("elementwise", (1, 4), (1, 4))),
+        OperatorSpec("op", "Relu", ["x", "x"], ["in"], 3, 2, Geometry("elementwise", (1, 4), (1, 4)), 6),
         OperatorSpec("run", "", ["in"], ['a "b"\n#']),
     ],
     ['a "b"\n#'],
@@ -18,7 +18,7 @@ NETWORK = Network.build(
 )
 PLAN = Plan(
     NETWORK,
-    PlanChip("generic", 4),
+    PlanChip("generic", 4, 1e9, 0.5, macs_per_second=2.0),
     10,
     (
         Load("x", 0), Alloc("in", 3, "x", -2), Run("op", (("x:1 y", 3), ("k", 4))), Scratch("run", 0),
@@ -27,4 +27,5 @@ PLAN = Plan(
     RESULT,
     groups=(Group("g", ("op", "run"), 3, 2, (("op", 2),), ("run",)),),
     options={"a": None, "b": 1.5, "c": "x y", "d": True, "e": "1", "f": 7},
+    timing=(Timed(0, 1, 2), Timed(2, 3, 9, 5)),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from onchip.plan import (
     Run,
     Scratch,
     Store,
+    Timed,
     from_json,
     from_text,
     read_plan,
@@ -71,7 +73,7 @@ def networks_with_geometry(draw: st.DrawFn) -> Network:
         [
             OperatorSpec(
                 op.name, op.type, [tensor[t] for t in op.inputs], [tensor[t] for t in op.outputs],
-                op.weight_bytes, op.workspace, draw(st.none() | geometries),
+                op.weight_bytes, op.workspace, draw(st.none() | geometries), draw(st.integers(0, 10**18 - 1)),
             )
             for op in plain.operators
         ],
@@ -84,18 +86,22 @@ def networks_with_geometry(draw: st.DrawFn) -> Network:
     )  # fmt: skip
 
 
+rates = st.none() | st.floats(0, 1e18, exclude_min=True, exclude_max=True)
 scalars = st.one_of(hostile_names, numbers, finite, st.booleans(), st.none())
 plans = st.builds(
     Plan,
     networks_with_geometry(),
-    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20)),
+    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6),
     numbers,
     st.lists(instructions, max_size=6).map(tuple),
-    st.builds(Result, st.sampled_from(("optimal", "feasible")), *[numbers] * 9, finite),
+    st.builds(
+        Result, st.sampled_from(("optimal", "feasible")), *[numbers] * 9, finite, *[numbers | st.none()] * 5
+    ),
     st.lists(st.builds(Group, hostile_names, names, numbers, numbers, counts, names), max_size=2).map(tuple),
     st.dictionaries(
         hostile_names, st.one_of(hostile_names, numbers, finite, st.booleans(), st.none()), max_size=3
     ),
+    st.lists(st.builds(Timed, numbers, numbers, numbers, numbers | st.none()), max_size=3).map(tuple),
 )
 
 
@@ -126,8 +132,8 @@ def test_a_file_is_told_apart_by_its_content(tmp_path: Path, name: str) -> None:
 def test_text_is_plain_where_names_are() -> None:
     text = to_text(PLAN)
     assert (
-        'operator op Relu in x out "in" weights 3 workspace 2 geometry elementwise input 1 4 output 1 4\n'
-        in text
+        'operator op Relu in x out "in" weights 3 workspace 2 macs 6 geometry elementwise input 1 4'
+        " output 1 4\n" in text
     )
     assert "group g scratch 3 subgroups 2 operators op run refills op:2 resident run\n" in text
     assert '  run op streaming "x:1 y":3 k:4\n' in text
@@ -163,6 +169,10 @@ def replaced(**changes: object) -> Plan:
         replaced(options={"a": float("inf")}),
         replaced(options={"a": 10**18}),
         replaced(result=Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, float("nan"))),
+        replaced(result=replace(PLAN.result, latency_picoseconds=10**18)),
+        replaced(timing=(Timed(0, 0, 10**18),)),
+        replaced(chip=PlanChip("c", 1, float("nan"))),
+        replaced(chip=PlanChip("c", 1, 0.0)),
         replaced(result=Result("feasible", 10**18, 2, 3, 4, 5, 6, 7, 8, 9, 1)),
     ],
 )

@@ -21,6 +21,9 @@ from onchip.units import MAX_BYTES
 
 __all__ = ["build_network"]
 
+MAX_MACS = 10**18 - 1
+"""More multiply-accumulates than any operator has, and the most that files hold."""
+
 _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""
 
@@ -75,6 +78,9 @@ def build_network(
         for key, value in (("weight_bytes", weights), ("workspace", workspace)):
             if not 0 <= value <= MAX_BYTES:
                 raise refuse(item, f"{key} {value:,} is not between 0 and 1 TiB")
+        macs = index(spec.macs)
+        if not 0 <= macs <= MAX_MACS:
+            raise refuse(item, f"macs {macs:,} is not between 0 and {MAX_MACS:,}")
         if spec.geometry is not None:
             _geometry(spec.geometry, item, refuse)
         reads, writes = known(spec.inputs, item), known(spec.outputs, item)
@@ -92,6 +98,7 @@ def build_network(
                 weights,
                 workspace,
                 spec.geometry,
+                macs,
             )
         )
 

@@ -168,8 +168,7 @@ def plan(
     bytes_ = resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     context = _context(planned, network, on, placing, progress)
-    costs = {k: v for k in ("dram_bytes_per_second", "dram_picojoules_per_byte") if (v := getattr(on, k))}
-    return Plan.of(replace(planned, options={**how, **planned.options, **context, **costs}))
+    return Plan.of(replace(planned, options={**how, **planned.options, **context}))
 
 
 def compare(

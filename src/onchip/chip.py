@@ -17,17 +17,31 @@ from onchip.errors import ChipError
 from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["Chip", "builtin_chips", "load_chip"]
+__all__ = ["RATES", "Chip", "builtin_chips", "load_chip"]
 
 ELEMENTS = {"int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4}
 """Native element types a chip may state, with their bytes."""
 
 MAX_ALIGNMENT = 1 << 20
 
+RATES = (
+    "dram_bytes_per_second",
+    "dram_picojoules_per_byte",
+    "macs_per_second",
+    "scratchpad_bytes_per_second",
+    "mac_picojoules",
+    "scratchpad_picojoules_per_byte",
+)
+"""The keys for time and energy: positive numbers, all optional."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One chip. Sizes in bytes, bandwidth in bytes per second, energy in picojoules per byte."""
+    """One chip. Sizes in bytes, bandwidths in bytes per second, energies in picojoules.
+
+    `macs_per_second` is what all its multipliers together sustain. `scratchpad_bytes_per_second` is the
+    bandwidth between scratchpad and multipliers: what bounds an operator without multiplications.
+    """
 
     name: str
     alignment_bytes: int
@@ -36,6 +50,10 @@ class Chip:
     scratchpad_bytes: int | None = None
     dram_bytes_per_second: float | None = None
     dram_picojoules_per_byte: float | None = None
+    macs_per_second: float | None = None
+    scratchpad_bytes_per_second: float | None = None
+    mac_picojoules: float | None = None
+    scratchpad_picojoules_per_byte: float | None = None
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad: rounded up to the alignment."""
@@ -102,7 +120,7 @@ def parse_chip(content: bytes, where: str) -> Chip:
         value = table.get(key)
         if value is not None and (type(value) is not int or not 1 <= value <= most):
             raise ChipError(f"must be a whole number from 1 to {most:,}", where=where, item=key)
-    for key in ("dram_bytes_per_second", "dram_picojoules_per_byte"):
+    for key in RATES:
         value = table.get(key)
         if value is not None and (type(value) not in (int, float) or not 0 < value < 1e18):
             raise ChipError("must be a positive number", where=where, item=key)

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Literal
 
 __all__ = ["Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "TensorKind", "View", "bits", "mask"]
@@ -70,13 +71,25 @@ class Geometry:
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     traversal: Literal["forward", "reverse"] = "forward"
 
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of a convolution or matrix product; 0 for every other kind."""
+        match self.kind:
+            case "conv" | "depthwise" if len(self.input) == 4 and self.groups:
+                channels = self.input[1 if self.layout == "NCHW" else 3] // self.groups
+                return prod(self.output) * prod(self.kernel) * channels
+            case "fully_connected" if self.input:
+                return prod(self.output) * self.input[-1]
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:
     """One operator: runs once, reads `inputs` and writes `outputs` (tensor ids, each distinct).
 
     `weight_bytes` are fetched from DRAM by every run. `workspace` is scratchpad held while it runs, in bytes
-    (it includes `weight_bytes` when weights are resident).
+    (it includes `weight_bytes` when weights are resident). `macs` are the multiply-accumulates of a run; with
+    0 none are stated, and `work` derives them where the geometry allows.
     """
 
     id: int
@@ -87,6 +100,12 @@ class Operator:
     weight_bytes: int = 0
     workspace: int = 0
     geometry: Geometry | None = None
+    macs: int = 0
+
+    @property
+    def work(self) -> int:
+        """Multiply-accumulates of one run: as stated, else as the geometry gives them, else 0."""
+        return self.macs or (0 if self.geometry is None else self.geometry.macs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +128,7 @@ class OperatorSpec:
     weight_bytes: int = 0
     workspace: int = 0
     geometry: Geometry | None = None
+    macs: int = 0
 
 
 @dataclass(frozen=True)

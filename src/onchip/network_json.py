@@ -53,6 +53,7 @@ class WireOperator(_Wire):
     weight_bytes: _Int = 0
     workspace: _Int = 0
     geometry: WireGeometry | None = None
+    macs: _Int = 0
 
 
 class WireView(_Wire):
@@ -94,6 +95,7 @@ def wire_network(network: Network) -> WireNetwork:
                 None
                 if op.geometry is None
                 else msgspec.convert(msgspec.to_builtins(op.geometry), WireGeometry),
+                op.macs,
             )
             for op in network.operators
         ),
@@ -123,6 +125,7 @@ def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network
                 op.weight_bytes,
                 op.workspace,
                 None if op.geometry is None else Geometry(**msgspec.structs.asdict(op.geometry)),
+                op.macs,
             )
             for op in wire.operators
         ],

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from byte_machine import ByteMachine, Piece, Snapshot
 from legal_plans import rebuilt, scratch_need
 
+from onchip.chip import RATES
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Result, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Result, Run, Scratch, Store, Timed
 
 
 class Broken(NamedTuple):
@@ -586,6 +587,33 @@ def _(s: Site) -> Iterator[Broken]:
             yield Broken(s.without(*stores), None)
 
 
+@breaks("bad-rate")
+def _(s: Site) -> Iterator[Broken]:
+    rate = s.rng.choice((0.0, -1.0, float("nan"), float("inf"), 1e18))
+    yield Broken(replace(s.plan, chip=replace(s.plan.chip, **{s.rng.choice(RATES): rate})), None)
+
+
+@breaks("timing")
+def _(s: Site) -> Iterator[Broken]:
+    times = list(s.plan.timing)
+    if not times:
+        yield Broken(replace(s.plan, timing=(Timed(0, 0, 1),)), None)
+        return
+    i = s.rng.randrange(len(times))
+    one = times[i]
+    wrong = [
+        times[:i] + times[i + 1 :],
+        [*times, one],
+        [*times[:i], replace(one, start=one.start + s.rng.choice((-1, 1))), *times[i + 1 :]],
+        [*times[:i], replace(one, end=one.end + s.rng.choice((-1, 1))), *times[i + 1 :]],
+        [*times[:i], replace(one, fetched=(one.fetched or 0) + 1), *times[i + 1 :]],
+        [*times[:i], replace(one, index=one.index + s.rng.choice((-1, 1))), *times[i + 1 :]],
+    ]
+    changed = s.rng.choice(wrong)
+    if changed:  # a plan without times claims none
+        yield Broken(replace(s.plan, timing=tuple(changed)), None)
+
+
 @breaks("result")
 def _(s: Site) -> Iterator[Broken]:
     result = s.plan.result
@@ -597,11 +625,23 @@ def _(s: Site) -> Iterator[Broken]:
         )
     ]  # fmt: skip
     wrong += [replace(result, lower_bound_bytes=n) for n in (-1, result.traffic_bytes + 1)]
+    wrong += [replace(result, peak_lower_bound_bytes=n) for n in (-1, result.extent_bytes + 1)]
+    latency, energy = result.latency_picoseconds, result.energy_picojoules
+    wrong += [replace(result, latency_picoseconds=n) for n in (-1, 3 if latency is None else latency + 1)]
+    wrong += [replace(result, energy_picojoules=n) for n in (-1, 3 if energy is None else energy + 1)]
+    wrong.append(replace(result, latency_lower_bound_picoseconds=10 if latency is None else latency + 1))
+    wrong.append(replace(result, energy_lower_bound_picojoules=10 if energy is None else energy + 1))
     wrong += [replace(result, seconds=x) for x in (-1.0, float("nan"), float("inf"))]
     wrong.append(replace(result, status="perfect"))  # type: ignore[arg-type]
     if result.traffic_bytes:
         wrong.append(replace(result, status="optimal"))
     yield Broken(replace(s.plan, result=s.rng.choice(wrong)), None)
+    for objective in ("peak", "latency", "energy"):
+        claimed = replace(result, status="optimal")  # without any bound, or of what this chip does not tell
+        yield Broken(
+            replace(s.plan, result=claimed, options={**s.plan.options, "objective": objective}), None
+        )
+    yield Broken(replace(s.plan, options={**s.plan.options, "objective": "beauty"}), None)
 
 
 def specs_of(network: Network) -> list[OperatorSpec]:

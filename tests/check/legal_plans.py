@@ -7,7 +7,7 @@ from random import Random
 from byte_machine import Piece, pieces, up
 
 from onchip.check import certify
-from onchip.chip import Chip
+from onchip.chip import RATES, Chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
 from strategies import random_network
@@ -24,17 +24,30 @@ def legal_plan(rng: Random, max_operators: int = 7) -> Plan:
     for unit in dict.fromkeys(member.get(name, name) for name in order):
         walk.execute(unit)
     walk.finish()
+    # Resident weights leave less of a scratch to stream through.
+    streams = any(isinstance(i, Run) and i.streaming for i in walk.program)
     return certify(
         network,
-        Chip("test", alignment),
+        _chip(rng, alignment),
         walk.top + rng.choice((0, 0, 1, 7)),
         walk.program,
         status="feasible",
         lower_bound_bytes=0,
         seconds=rng.choice((0, 0.25, 1e-9, 12345.678)),
         groups=groups,
-        options={"granularity": "op", "weights": "streamed", "order": "free"},
+        options={
+            "granularity": "op",
+            "weights": "streamed" if streams else rng.choice(("streamed", "resident")),
+            "order": "free",
+        },
     )
+
+
+def _chip(rng: Random, alignment: int) -> Chip:
+    """A chip that states no rate, those that times need, or all."""
+    rates = {key: rng.choice((0.5, 3, 1e3, 7.7e9)) for key in RATES}
+    keep = rng.choice(((), ("dram_bytes_per_second", "macs_per_second"), RATES))
+    return Chip("test", alignment, **{key: rates[key] for key in keep})
 
 
 def rebuilt(network: Network, specs: list[OperatorSpec]) -> Network:
@@ -63,7 +76,7 @@ def _enriched(rng: Random, network: Network) -> Network:
         specs.append(
             OperatorSpec(
                 op.name, op.type, [t.name for t in ins], [t.name for t in outs],
-                op.weight_bytes, workspace, geometry,
+                op.weight_bytes, workspace, geometry, rng.choice((0, 1, 1000)),
             )
         )  # fmt: skip
     return rebuilt(network, specs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import byte_clock
 import pytest
 from byte_machine import ByteMachine
 from hypothesis import given, settings
@@ -40,3 +41,8 @@ def accepted_with_the_figures_of_the_byte_machine(rng: Random) -> None:
     assert result.weight_bytes == counts["weights"]
     assert result.dram_bytes == sum(counts[key] for key in ("compulsory", "reload", "spill", "weights"))
     assert (result.peak_bytes, result.extent_bytes) == (counts["peak"], counts["extent"])
+    if plan.chip.dram_bytes_per_second is None:
+        assert (plan.timing, result.latency_picoseconds) == ((), None)
+    else:
+        assert [(t.index, t.start, t.end, t.fetched) for t in plan.timing] == byte_clock.times(plan)
+        assert result.latency_picoseconds == max(t.end for t in plan.timing)

@@ -11,7 +11,7 @@ from rich.console import Console
 from test_page import chain
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan
+from onchip.plan import Plan, PlanChip
 from onchip.report import summary
 from strategies import hostile_networks
 
@@ -58,7 +58,7 @@ def test_the_smallest_budget_with_zero_traffic_is_said_when_known() -> None:
 def test_time_and_energy_need_the_chips_figures() -> None:
     plan = greedy(chain(40))
     assert " ms" not in printed(plan, 100)
-    costed = replace(plan, options={"dram_bytes_per_second": 1e6, "dram_picojoules_per_byte": 1000})
+    costed = replace(plan, chip=PlanChip("c", 1, 1e6, 1000.0))
     text = printed(costed, 100)
     assert f"{plan.result.dram_bytes / 1e3:,.3g} ms" in text
     assert f"{plan.result.dram_bytes * 1e-6:,.3g} mJ" in text

@@ -6,16 +6,20 @@ into a plan whose figures come from the program alone. docs/plan-program.md is t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
 from onchip.check.rules import RULES, Broken, broken
-from onchip.chip import Chip
+from onchip.check.timing import Clock, clock_of
+from onchip.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plan import Group, Instruction, Plan, PlanChip, Result, Status
+from onchip.plan import Group, Instruction, Plan, PlanChip, Result, Status, Timed
 
-__all__ = ["RULES", "certify", "check"]
+__all__ = ["RULES", "Clock", "certify", "check", "plan_chip_of"]
 
 
 def check(plan: Plan) -> Result:
@@ -25,13 +29,20 @@ def check(plan: Plan) -> Result:
     is `result` when the program is legal and a stated figure is not what it gives.
     """
     claimed = plan.result
-    derived = _result(interpret(plan), claimed.status, claimed.lower_bound_bytes, claimed.seconds)
+    figures, times = interpret(plan), times_of(plan)
+    derived = _derive(plan, figures, times)
     try:
-        _claims(derived)
+        if claimed.latency_picoseconds is None:  # optional: what is not claimed need not be right
+            derived = replace(derived, latency_picoseconds=None)
+        if claimed.energy_picojoules is None:
+            derived = replace(derived, energy_picojoules=None)
+        _same_times(plan, times)
+        _claims(derived, plan.options.get("objective", "traffic"))
         for field in _FIGURES:
             stated, actual = getattr(claimed, field), getattr(derived, field)
             if stated != actual:
-                broken("result", f"{field} is {actual:,}, not {stated:,}")
+                shown = "not known on this chip" if actual is None else f"{actual:,}"
+                broken("result", f"{field} is {shown}, not {stated:,}")
     except Broken as refusal:
         raise refusal.illegal() from None
     return derived
@@ -48,27 +59,45 @@ def certify(
     seconds: float,
     groups: Sequence[Group] = (),
     options: Mapping[str, str | int | float | bool | None] | None = None,
+    peak_lower_bound_bytes: int | None = None,
+    latency_lower_bound_picoseconds: int | None = None,
+    energy_lower_bound_picojoules: int | None = None,
 ) -> Plan:
-    """The plan that holds a program, its figures computed from the program: how every planner ends.
+    """The plan that holds a program, its figures and times computed from the program: how every planner ends.
 
-    `status`, `lower_bound_bytes` (of `traffic_bytes`) and `seconds` are the planner's claims. Raises
-    `IllegalPlan` when the program is illegal or the claims contradict its figures.
+    `status`, `seconds`, `lower_bound_bytes` (of `traffic_bytes`) and the other bounds are the planner's
+    claims; `status` speaks of the objective that `options` names. Raises `IllegalPlan` when the program is
+    illegal or the claims contradict its figures. A bound of what the chip does not let us tell is left out.
     """
     plan = Plan(
         network=network,
-        chip=PlanChip(chip.name, chip.alignment_bytes),
+        chip=plan_chip_of(chip),
         budget=budget,
         program=tuple(program),
-        result=Result(status, 0, 0, 0, 0, 0, 0, lower_bound_bytes, 0, 0, seconds),
+        result=Result(
+            status,
+            *(0, 0, 0, 0, 0, 0),
+            lower_bound_bytes,
+            *(0, 0),
+            float(seconds),
+            peak_lower_bound_bytes=peak_lower_bound_bytes,
+            latency_lower_bound_picoseconds=latency_lower_bound_picoseconds,
+            energy_lower_bound_picojoules=energy_lower_bound_picojoules,
+        ),
         groups=tuple(groups),
         options=dict(options or {}),
     )
-    result = _result(interpret(plan), status, lower_bound_bytes, float(seconds))
+    figures, times = interpret(plan), times_of(plan)
+    result = _derive(plan, figures, times)
+    if result.latency_picoseconds is None:
+        result = replace(result, latency_lower_bound_picoseconds=None)
+    if result.energy_picojoules is None:
+        result = replace(result, energy_lower_bound_picojoules=None)
     try:
-        _claims(result)
+        _claims(result, plan.options.get("objective", "traffic"))
     except Broken as refusal:
         raise refusal.illegal() from None
-    return Plan(plan.network, plan.chip, budget, plan.program, result, plan.groups, plan.options)
+    return replace(plan, result=result, timing=times or ())
 
 
 _FIGURES = (
@@ -80,41 +109,93 @@ _FIGURES = (
     "dram_bytes",
     "peak_bytes",
     "extent_bytes",
+    "latency_picoseconds",
+    "energy_picojoules",
 )
 
+_BOUNDED = {
+    "traffic": ("traffic_bytes", "lower_bound_bytes"),
+    "peak": ("extent_bytes", "peak_lower_bound_bytes"),
+    "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
+    "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
+}
+"""Objective -> what it makes small, and the planner's bound of that."""
 
-def _result(figures: Figures, status: Status, lower_bound: int, seconds: float) -> Result:
+
+def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
+    """What a plan assumes of a chip."""
+    rates = {key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES}
+    return PlanChip(chip.name, chip.alignment_bytes, **rates)
+
+
+def times_of(plan: Plan) -> tuple[Timed, ...] | None:
+    """The times of a legal plan; None where the chip does not tell them, or they fit no file."""
+    clock = clock_of(plan)
+    times = None if clock is None else clock.times(plan.program)
+    return None if times is None or any(t.end >= LONGEST for t in times) else times
+
+
+LONGEST = 10**18
+"""Picoseconds, eleven days: the most a plan's file holds."""
+
+
+def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Result:
     traffic = figures.spill + figures.reload
-    return Result(
-        status=status,
+    dram = figures.compulsory + traffic + figures.weights
+    spent = energy(plan.network, plan.chip, dram)
+    return replace(
+        plan.result,
         traffic_bytes=traffic,
         spill_bytes=figures.spill,
         reload_bytes=figures.reload,
         compulsory_bytes=figures.compulsory,
         weight_bytes=figures.weights,
-        dram_bytes=figures.compulsory + traffic + figures.weights,
-        lower_bound_bytes=lower_bound,
+        dram_bytes=dram,
         peak_bytes=figures.peak,
         extent_bytes=figures.extent,
-        seconds=seconds,
+        latency_picoseconds=None if times is None else max((t.end for t in times), default=0),
+        energy_picojoules=None if spent is None or spent >= LONGEST else spent,
     )
 
 
-def _claims(result: Result) -> None:
+def _same_times(plan: Plan, times: Sequence[Timed] | None) -> None:
+    """The times that a plan states, if it does, are those of its program."""
+    if not plan.timing:
+        return
+    if times is None:
+        broken("timing", "the plan states times, and its chip does not give them")
+    for stated, actual in itertools.zip_longest(plan.timing, times):
+        if stated != actual:
+            shown = " and ".join("nothing" if t is None else _time(t) for t in (stated, actual))
+            broken("timing", f"stated and derived differ: {shown}")
+
+
+def _time(timed: Timed) -> str:
+    crossed = "" if timed.fetched is None else f", crossed by {timed.fetched:,}"
+    return f"program[{timed.index}] from {timed.start:,} to {timed.end:,} ps{crossed}"
+
+
+def _claims(result: Result, objective: object) -> None:
     """What a planner claims must agree with what its program gives."""
+    if objective not in _BOUNDED:
+        broken("result", f"the objective is {str(objective)[:60]!r}, none of {', '.join(_BOUNDED)}")
     if result.status not in ("optimal", "feasible"):
         broken("result", f"status is {result.status!r}, neither optimal nor feasible")
-    if not 0 <= result.lower_bound_bytes <= result.traffic_bytes:
-        broken(
-            "result",
-            f"lower_bound_bytes is {result.lower_bound_bytes:,},"
-            f" not from 0 to the traffic of {result.traffic_bytes:,}",
-        )
-    if result.status == "optimal" and result.lower_bound_bytes != result.traffic_bytes:
-        broken(
-            "result",
-            f"status is optimal, but traffic_bytes is {result.traffic_bytes:,}"
-            f" and the bound {result.lower_bound_bytes:,}",
-        )
+    for goal, (figure, bound) in _BOUNDED.items():
+        value, least = getattr(result, figure), getattr(result, bound)
+        if least is not None and not 0 <= least <= (-1 if value is None else value):
+            most = (
+                "where nothing is to bound" if value is None else f"not from 0 to the {figure} of {value:,}"
+            )
+            broken("result", f"{bound} is {least:,}, {most}")
+        if goal == objective and result.status == "optimal" and (value is None or least != value):
+            broken(
+                "result",
+                f"status is optimal, but {figure} is {_or_none(value)} and {bound} {_or_none(least)}",
+            )
     if not (math.isfinite(result.seconds) and result.seconds >= 0):
         broken("result", f"seconds is {result.seconds}, not a time")
+
+
+def _or_none(value: int | None) -> str:
+    return "not given" if value is None else f"{value:,}"

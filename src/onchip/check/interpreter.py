@@ -13,6 +13,7 @@ from onchip.check.ranges import Range, Ranges, without
 from onchip.check.rules import Broken, broken
 from onchip.check.streaming import crossing_bytes
 from onchip.check.units import Unit, units_of
+from onchip.chip import RATES
 from onchip.network import bits
 from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
@@ -21,6 +22,8 @@ from onchip.units import MAX_BYTES
 __all__ = ["Figures", "interpret"]
 
 MAX_ALIGNMENT = 1 << 20
+
+MAX_RATE = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class _Machine:
             broken("bad-budget", f"{self.budget} is not from 0 to {MAX_BYTES}")
         if not 1 <= self.alignment <= MAX_ALIGNMENT:
             broken("bad-alignment", f"{self.alignment} is not from 1 to {MAX_ALIGNMENT}")
+        for key in RATES:
+            rate = getattr(plan.chip, key)
+            if rate is not None and not 0 < rate < MAX_RATE:
+                broken("bad-rate", f"{key} is {rate}, no positive number below 10^18")
         self.units = units_of(
             self.network,
             plan.groups,

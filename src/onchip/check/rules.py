@@ -12,6 +12,7 @@ RULES: dict[str, str] = {
     # header
     "bad-budget": "the budget is a whole number of bytes from 0 to 1 TiB",
     "bad-alignment": "the alignment is a whole number of bytes from 1 to 1 MiB",
+    "bad-rate": "every rate of the chip is a positive number below 10^18",
     # names
     "unknown-tensor": "an instruction names only tensors of the network",
     "unknown-operator": "an instruction or group names only operators (and groups) that exist",
@@ -60,6 +61,7 @@ RULES: dict[str, str] = {
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",
+    "timing": "the stated times are those that the program and the chip's rates give",
     "result": "every figure of the result is what the program gives, and its claims agree with each other",
 }
 """Rule name -> what holds in every legal plan."""

@@ -19,6 +19,7 @@ from onchip.plan.program import (
     Scratch,
     Status,
     Store,
+    Timed,
 )
 from onchip.plan.text import from_text, to_text
 
@@ -36,6 +37,7 @@ __all__ = [
     "Scratch",
     "Status",
     "Store",
+    "Timed",
     "from_json",
     "from_text",
     "read_plan",

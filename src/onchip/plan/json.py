@@ -17,14 +17,19 @@ from onchip.plan.program import (
     Instruction,
     Load,
     Plan,
+    PlanChip,
     Result,
     Run,
     Scratch,
     Status,
     Store,
+    Timed,
 )
 
 __all__ = ["from_json", "to_json"]
+
+_ROWS = ("program", "groups", "timing")
+"""Keys whose values are written one element a line."""
 
 Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
 
@@ -41,6 +46,12 @@ class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     alignment_bytes: Count = 1
+    dram_bytes_per_second: float | msgspec.UnsetType = msgspec.UNSET
+    dram_picojoules_per_byte: float | msgspec.UnsetType = msgspec.UNSET
+    macs_per_second: float | msgspec.UnsetType = msgspec.UNSET
+    scratchpad_bytes_per_second: float | msgspec.UnsetType = msgspec.UNSET
+    mac_picojoules: float | msgspec.UnsetType = msgspec.UNSET
+    scratchpad_picojoules_per_byte: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,6 +66,11 @@ class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
     peak_bytes: Count
     extent_bytes: Count
     seconds: float
+    peak_lower_bound_bytes: Count | msgspec.UnsetType = msgspec.UNSET
+    latency_picoseconds: Count | msgspec.UnsetType = msgspec.UNSET
+    latency_lower_bound_picoseconds: Count | msgspec.UnsetType = msgspec.UNSET
+    energy_picojoules: Count | msgspec.UnsetType = msgspec.UNSET
+    energy_lower_bound_picojoules: Count | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
@@ -66,6 +82,7 @@ class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
     result: _WireResult
     groups: tuple[_WireGroup, ...] = ()
     options: dict[str, str | Count | float | bool | None] = {}
+    timing: list[list[Count]] | msgspec.UnsetType = msgspec.UNSET
 
 
 def to_json(plan: Plan) -> str:
@@ -78,7 +95,7 @@ def to_json(plan: Plan) -> str:
     wire = _WirePlan(
         format=FORMAT,
         network=wire_network(plan.network),
-        chip=_WireChip(plan.chip.name, plan.chip.alignment_bytes),
+        chip=_WireChip(**_stated(plan.chip)),
         budget=plan.budget,
         groups=tuple(
             _WireGroup(g.name, g.operators, g.scratch_bytes, g.subgroups, dict(g.refills), g.resident_weights)
@@ -86,7 +103,9 @@ def to_json(plan: Plan) -> str:
         ),
         options=dict(plan.options),
         program=[_array(i) for i in plan.program],
-        result=_WireResult(**asdict(plan.result)),
+        result=_WireResult(**_stated(plan.result)),
+        timing=[[t.index, t.start, t.end] + ([] if t.fetched is None else [t.fetched]) for t in plan.timing]
+        or msgspec.UNSET,
     )
     top = msgspec.to_builtins(wire)
     parts = []
@@ -95,9 +114,7 @@ def to_json(plan: Plan) -> str:
             inner = ",\n  ".join(f"{_dump(k)}: {_lines(v, '    ')}" for k, v in value.items())
             parts.append(f'"network": {{\n  {inner}}}')
         else:
-            parts.append(
-                f"{_dump(key)}: {_lines(value, '  ') if key in ('program', 'groups') else _dump(value)}"
-            )
+            parts.append(f"{_dump(key)}: {_lines(value, '  ') if key in _ROWS else _dump(value)}")
     return "{" + ",\n ".join(parts) + "}\n"
 
 
@@ -111,10 +128,10 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         )
     return Plan(
         network=network_from_wire(wire.network, where=where),
-        chip=plan_chip(wire.chip.name, wire.chip.alignment_bytes, where=where),
+        chip=plan_chip(wire.chip.name, wire.chip.alignment_bytes, _rates(wire.chip), where=where),
         budget=wire.budget,
         program=tuple(_instruction(row, i, where) for i, row in enumerate(wire.program)),
-        result=Result(**msgspec.structs.asdict(wire.result)),
+        result=Result(**_set(wire.result)),
         groups=tuple(
             Group(
                 g.name,
@@ -127,7 +144,32 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
             for g in wire.groups
         ),
         options=wire.options,
+        timing=() if wire.timing is msgspec.UNSET else tuple(_timed(row, where) for row in wire.timing),
     )
+
+
+def _stated(of: PlanChip | Result) -> dict[str, Any]:
+    """The fields that are not None."""
+    return {key: value for key, value in asdict(of).items() if value is not None}
+
+
+def _set(wire: msgspec.Struct) -> dict[str, Any]:
+    """The fields that the file has."""
+    return {key: value for key, value in msgspec.structs.asdict(wire).items() if value is not msgspec.UNSET}
+
+
+def _rates(wire: _WireChip) -> dict[str, Any]:
+    return {key: value for key, value in _set(wire).items() if key not in ("name", "alignment_bytes")}
+
+
+def _timed(row: list[int], where: str) -> Timed:
+    if len(row) not in (3, 4):
+        raise PlanFormatError(
+            "is no [instruction, start, end] or [instruction, start, end, fetched]",
+            where=where,
+            item="timing",
+        )
+    return Timed(*row)
 
 
 def _dump(value: Any) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 
+from onchip.chip import RATES
 from onchip.errors import PlanFormatError
 from onchip.plan.program import Alloc, Load, Plan, PlanChip, Result, Run, Scratch
 
@@ -22,13 +23,23 @@ Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
 
 
-def plan_chip(name: str, alignment: int, *, where: str) -> PlanChip:
-    """The chip in a file; without a sane alignment nothing else in the plan means anything."""
+def plan_chip(name: str, alignment: int, rates: Mapping[str, object], *, where: str) -> PlanChip:
+    """The chip in a file; without a sane alignment nothing else in the plan means anything.
+
+    `rates` are the keys of `onchip.chip.RATES` that it states.
+    """
     if not 1 <= alignment <= MAX_ALIGNMENT:
         raise PlanFormatError(
             f"{alignment} is not from 1 to {MAX_ALIGNMENT:,}", where=where, item="alignment"
         )
-    return PlanChip(name, alignment)
+    stated = {}
+    for key, value in rates.items():
+        if key not in RATES:
+            raise PlanFormatError("is no figure of a chip", where=where, item=f"chip {key[:60]}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LIMIT:
+            raise PlanFormatError("is no positive number", where=where, item=key)
+        stated[key] = float(value)
+    return PlanChip(name, alignment, **stated)
 
 
 def refuse_unwritable(plan: Plan) -> None:
@@ -36,6 +47,10 @@ def refuse_unwritable(plan: Plan) -> None:
     for item, number in _numbers(plan):
         if type(number) is not int or not -LIMIT < number < LIMIT:
             raise PlanFormatError(f"{number} does not fit a plan file", item=item)
+    rates = [(key, getattr(plan.chip, key)) for key in RATES]
+    for item, value in rates:
+        if value is not None and not (isinstance(value, float) and 0 < value < LIMIT):
+            raise PlanFormatError(f"{value} does not fit a plan file", item=item)
     for item, value in [*plan.options.items(), ("seconds", plan.result.seconds)]:
         if isinstance(value, float) and not math.isfinite(value):
             raise PlanFormatError(f"{value} does not fit a plan file", item=item)
@@ -53,8 +68,12 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
     yield "alignment", plan.chip.alignment_bytes
     for f in fields(Result):
         value = getattr(plan.result, f.name)
-        if f.name not in ("status", "seconds"):
+        if f.name not in ("status", "seconds") and not (value is None and f.default is None):
             yield f.name, value
+    for timed in plan.timing:
+        for number in (timed.index, timed.start, timed.end, timed.fetched):
+            if number is not None:
+                yield f"timing of program[{timed.index}]", number
     for key, value in plan.options.items():
         if isinstance(value, int) and not isinstance(value, bool):
             yield key, value

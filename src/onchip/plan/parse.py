@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TypeVar
 
 from onchip.errors import PlanFormatError
@@ -24,6 +24,7 @@ from onchip.plan.program import (
     Scratch,
     Status,
     Store,
+    Timed,
 )
 from onchip.plan.words import Word, split
 
@@ -52,7 +53,9 @@ class _Facts:
     outputs: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     options: dict[str, Option] = field(default_factory=dict)
+    rates: dict[str, Option] = field(default_factory=dict)
     result: dict[str, str] = field(default_factory=dict)
+    timing: list[Timed] = field(default_factory=list)
     program: list[Instruction] = field(default_factory=list)
 
 
@@ -112,12 +115,13 @@ class _Reader:
         )
         return Plan(
             network=network,
-            chip=plan_chip(facts.texts["chip"], facts.numbers["alignment"], where=self.where),
+            chip=plan_chip(facts.texts["chip"], facts.numbers["alignment"], facts.rates, where=self.where),
             budget=facts.numbers["budget"],
             program=tuple(facts.program),
             result=self.result(facts.result),
             groups=tuple(facts.groups),
             options=facts.options,
+            timing=tuple(facts.timing),
         )
 
     # -- facts -------------------------------------------------------------------------------------------
@@ -131,6 +135,10 @@ class _Reader:
             case ["chip", name, alignment]:
                 self.once(facts.texts, "chip", name)
                 self.once(facts.numbers, "alignment", self.integer(alignment))
+            case ["rate", key, _]:
+                self.once(facts.rates, key, self.scalar(words[2]))
+            case ["time", _, _, _] | ["time", _, _, _, _]:
+                facts.timing.append(Timed(*(self.integer(n) for n, _ in words[1:])))
             case ["tensor", name, size, ("input" | "activation") as kind]:
                 facts.tensors.append((name, self.integer(size), kind))
             case ["operator", name, type_, *_]:
@@ -149,7 +157,7 @@ class _Reader:
                 raise self.refuse(f"not understood: {' '.join(shown)[:80]}")
 
     def operator(self, name: str, type_: str, words: Sequence[Word]) -> OperatorSpec:
-        lists = self.lists(words, ("in", "out", "weights", "workspace", *_GEOMETRY))
+        lists = self.lists(words, ("in", "out", "weights", "workspace", "macs", *_GEOMETRY))
         if "geometry" not in lists and lists.keys() & set(_GEOMETRY):
             raise self.refuse("the sizes of a geometry come after `geometry` and its kind")
         return OperatorSpec(
@@ -160,6 +168,7 @@ class _Reader:
             self.count(lists, "weights", 0),
             self.count(lists, "workspace", 0),
             self.geometry(lists) if "geometry" in lists else None,
+            self.count(lists, "macs", 0),
         )
 
     def geometry(self, lists: dict[str, list[Word]]) -> Geometry:
@@ -194,7 +203,8 @@ class _Reader:
             return PlanFormatError(reason, where=self.where, item=f"result {key}")
 
         known = [f.name for f in fields(Result)]
-        for key in (*rows, *known):
+        needed = [f.name for f in fields(Result) if f.default is MISSING]
+        for key in (*rows, *needed):
             if key not in known or key not in rows:
                 raise refuse(key, "is missing" if key in known else "is not known")
         stated, seconds = rows.pop("status"), self.scalar((rows.pop("seconds"), False))

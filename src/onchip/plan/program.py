@@ -24,6 +24,7 @@ __all__ = [
     "Scratch",
     "Status",
     "Store",
+    "Timed",
 ]
 
 
@@ -114,10 +115,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class PlanChip:
-    """What the plan assumes of the chip."""
+    """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide."""
 
     name: str
     alignment_bytes: int = 1
+    dram_bytes_per_second: float | None = None
+    dram_picojoules_per_byte: float | None = None
+    macs_per_second: float | None = None
+    scratchpad_bytes_per_second: float | None = None
+    mac_picojoules: float | None = None
+    scratchpad_picojoules_per_byte: float | None = None
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad."""
@@ -129,8 +136,12 @@ Status = Literal["optimal", "feasible"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A plan's figures, in bytes. Only `status`, `lower_bound_bytes` and `seconds` are the planner's claim;
-    the checker recomputes every other field from the program."""
+    """A plan's figures, in bytes unless the name says otherwise; `seconds` is how long planning took.
+
+    `status`, `seconds` and the bounds are the planner's claim: no plan of its kind has less traffic, a lower
+    extent, latency or energy. The checker recomputes every other field from the program. What is optional is
+    None where nothing is claimed, or where the chip states no rate for it.
+    """
 
     status: Status
     traffic_bytes: int
@@ -143,6 +154,25 @@ class Result:
     peak_bytes: int
     extent_bytes: int
     seconds: float
+    peak_lower_bound_bytes: int | None = None
+    latency_picoseconds: int | None = None
+    latency_lower_bound_picoseconds: int | None = None
+    energy_picojoules: int | None = None
+    energy_lower_bound_picojoules: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """When instruction `index` of the program is under way: [start, end) in picoseconds.
+
+    For a `scratch`, while its resident weights come in. `fetched`, of a `run` only: when what it streams
+    (weights, operands) has crossed, from its start on.
+    """
+
+    index: int
+    start: int
+    end: int
+    fetched: int | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +180,8 @@ class Plan:
     """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
 
     `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
+    `timing` says when every copy and run starts and ends, in program order; it is empty where the chip has no
+    rates.
     """
 
     network: Network
@@ -159,3 +191,4 @@ class Plan:
     result: Result
     groups: tuple[Group, ...] = ()
     options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    timing: tuple[Timed, ...] = ()

@@ -9,10 +9,23 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
+from onchip.chip import RATES
 from onchip.network import Geometry, Network, Operator
 from onchip.plan.limits import FORMAT, refuse_unwritable
 from onchip.plan.parse import from_text
-from onchip.plan.program import Alloc, Free, Group, Instruction, Load, Plan, Result, Run, Scratch, Store
+from onchip.plan.program import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    Plan,
+    Result,
+    Run,
+    Scratch,
+    Store,
+    Timed,
+)
 from onchip.plan.words import word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
@@ -55,10 +68,15 @@ def to_text(plan: Plan) -> str:
     lines += [_operator(net, op) for op in net.operators]
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
-    lines += [f"chip {word(plan.chip.name)} {plan.chip.alignment_bytes}", f"budget {plan.budget}"]
+    lines.append(f"chip {word(plan.chip.name)} {plan.chip.alignment_bytes}")
+    rates = [(key, getattr(plan.chip, key)) for key in RATES]
+    lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
+    lines.append(f"budget {plan.budget}")
     lines += [_group(g) for g in plan.groups]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
-    lines += [f"result {f.name} {getattr(plan.result, f.name)}" for f in fields(Result)]
+    figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
+    lines += [f"result {name} {value}" for name, value in figures if value is not None]
+    lines += [_timed(t) for t in plan.timing]
     lines.append("program")
     lines += ["  " + instruction_text(i) for i in plan.program]
     return "\n".join(lines) + "\n"
@@ -72,6 +90,8 @@ def _operator(net: Network, op: Operator) -> str:
         line += f" weights {op.weight_bytes}"
     if op.workspace:
         line += f" workspace {op.workspace}"
+    if op.macs:
+        line += f" macs {op.macs}"
     return line if op.geometry is None else line + _geometry(op.geometry)
 
 
@@ -86,6 +106,11 @@ def _geometry(geometry: Geometry) -> str:
         if getattr(geometry, key) != getattr(default, key):
             line += f" {key} {getattr(geometry, key)}"
     return line
+
+
+def _timed(timed: Timed) -> str:
+    fetched = "" if timed.fetched is None else f" {timed.fetched}"
+    return f"time {timed.index} {timed.start} {timed.end}{fetched}"
 
 
 def _group(group: Group) -> str:

@@ -12,7 +12,7 @@ Word = tuple[str, bool]
 """A word of a line, and whether it was quoted: a quoted word is a name, never a keyword."""
 
 KEYWORDS = frozenset({
-    "in", "out", "weights", "workspace",
+    "in", "out", "weights", "workspace", "macs",
     "geometry", "input", "output", "kernel", "stride", "padding", "dilation", "groups", "layout", "traversal",
     "scratch", "subgroups", "operators", "refills", "resident",
     "over", "by", "streaming",

@@ -7,10 +7,12 @@ import math
 from pathlib import Path
 from typing import Literal
 
+from onchip._validate import MAX_MACS
 from onchip.errors import UsageError
 from onchip.network import Network, OperatorSpec, TensorKind
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS, NAMES, value_bytes
+from onchip.readers.macs import macs_of
 from onchip.readers.onnx_graph import Graph, Node, parse
 from onchip.readers.operators import Draft, Drafts
 from onchip.readers.places import find_places
@@ -163,6 +165,7 @@ def _assemble(
                 tuple(draft.outputs),
                 sum(draft.weights.values()),
                 geometry=draft.geometry,
+                macs=min(MAX_MACS, sum(macs_of(graph, graph.nodes[i]) for i in draft.nodes)),
             )
             for label, draft in zip(names, drafts.all, strict=True)
         ],

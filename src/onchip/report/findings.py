@@ -218,11 +218,11 @@ def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
     """Time and energy of all DRAM bytes, for chips that state bandwidth or energy: (what, value)."""
     rows = []
     total = timeline.traffic.total
-    bandwidth = plan.options.get("dram_bytes_per_second")
-    if isinstance(bandwidth, int | float) and not isinstance(bandwidth, bool) and bandwidth > 0:
+    bandwidth = plan.chip.dram_bytes_per_second
+    if bandwidth is not None:
         rows.append(("time on the DRAM bus", f"{total / bandwidth * 1e3:,.3g} ms"))
-    energy = plan.options.get("dram_picojoules_per_byte")
-    if isinstance(energy, int | float) and not isinstance(energy, bool) and energy > 0:
+    energy = plan.chip.dram_picojoules_per_byte
+    if energy is not None:
         rows.append(("energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))
     return tuple(rows)
 

@@ -1,0 +1,29 @@
+"""What a plan's bytes and multiplications cost in energy, from the chip's figures."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from onchip.network import Network
+from onchip.plan import PlanChip
+
+__all__ = ["energy"]
+
+
+def energy(network: Network, chip: PlanChip, dram_bytes: int) -> int | None:
+    """Picojoules of one inference that moves `dram_bytes`, rounded up; None where DRAM has no price.
+
+    Every DRAM byte also enters or leaves the scratchpad once; every operator reads its operands and weights
+    there and writes its outputs. What the chip states no energy for counts nothing.
+    """
+    if chip.dram_picojoules_per_byte is None:
+        return None
+    macs = sum(op.work for op in network.operators)
+    local = sum(
+        op.weight_bytes + sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
+        for op in network.operators
+    )
+    total = dram_bytes * Fraction(chip.dram_picojoules_per_byte)
+    total += macs * Fraction(chip.mac_picojoules or 0)
+    total += (local + dram_bytes) * Fraction(chip.scratchpad_picojoules_per_byte or 0)
+    return -(-total.numerator // total.denominator)

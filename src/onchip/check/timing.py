@@ -1,0 +1,208 @@
+"""When every copy and run of a program starts and ends, from the program and the chip's rates alone.
+
+Two queues, each in the order of the program: one DMA channel (loads, stores, weights) and one compute unit
+(runs). Everything starts as soon as its queue, its data and its bytes allow; docs/objectives.md says it
+formally. All times are whole picoseconds, so that they add up exactly.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from onchip.check.units import Unit, units_of
+from onchip.network import Network
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store, Timed
+
+__all__ = ["Clock", "clock_of"]
+
+PICOSECONDS = 10**12
+
+
+def clock_of(plan: Plan) -> Clock | None:
+    """The clock of a plan's network and chip, None where the chip's rates do not give one."""
+    if not Clock.runs_on(plan.chip):
+        return None
+    resident = plan.options.get("weights") == "resident"
+    return Clock(plan.network, plan.chip, plan.groups, weights_resident=resident)
+
+
+class Clock:
+    """Tells the times of any legal program for one network on one chip."""
+
+    def __init__(
+        self,
+        network: Network,
+        chip: PlanChip,
+        groups: Sequence[Group] = (),
+        *,
+        weights_resident: bool = False,
+    ) -> None:
+        """Needs `dram_bytes_per_second` and `macs_per_second` of the chip."""
+        assert chip.dram_bytes_per_second is not None
+        assert chip.macs_per_second is not None
+        self.network, self.chip = network, chip
+        self._per_byte = PICOSECONDS / Fraction(chip.dram_bytes_per_second)
+        self._per_mac = PICOSECONDS / Fraction(chip.macs_per_second)
+        on_chip = chip.scratchpad_bytes_per_second
+        self._per_local_byte = Fraction(0) if on_chip is None else PICOSECONDS / Fraction(on_chip)
+        self.units: Mapping[str, Unit] = units_of(
+            network, groups, alignment=chip.alignment_bytes, weights_resident=weights_resident
+        )
+        self.compute = {unit.name: sum(map(self._operator, unit.operators)) for unit in self.units.values()}
+        """Picoseconds that each unit computes."""
+        self.kept = {unit.name: 0 for unit in self.units.values()}
+        """Bytes of weights that come into each unit's scratch before it runs."""
+        for unit in self.units.values():
+            if not unit.group and weights_resident:
+                op = network.operators[unit.operators[0]]
+                self.kept[unit.name] = op.weight_bytes if op.workspace >= op.weight_bytes else 0
+        for group in groups:
+            ids = (network.operator_id[name] for name in group.resident_weights)
+            self.kept[group.name] = sum(network.operators[op].weight_bytes for op in ids)
+        self.streamed = {unit.name: unit.weights - self.kept[unit.name] for unit in self.units.values()}
+        """Bytes of weights that pass through while each unit runs."""
+        self.bytes = {t.name: t.bytes for t in network.tensors}
+        self.crossing = {t.name: self.transfer(t.bytes) for t in network.tensors}
+        names = [t.name for t in network.tensors]
+        self.reads = {unit.name: [names[t] for t in unit.reads] for unit in self.units.values()}
+        self.writes = {unit.name: [names[t] for t in unit.writes] for unit in self.units.values()}
+
+    @staticmethod
+    def runs_on(chip: PlanChip) -> bool:
+        """Whether a chip states what times need."""
+        return chip.dram_bytes_per_second is not None and chip.macs_per_second is not None
+
+    def transfer(self, bytes_: int) -> int:
+        """Picoseconds that a copy of that many bytes takes, rounded up."""
+        return -(-bytes_ * self._per_byte.numerator // self._per_byte.denominator)
+
+    def run(self, name: str) -> int:
+        """Picoseconds of a unit's run that streams its weights and nothing else."""
+        return max(self.compute[name], self.transfer(self.streamed[name]))
+
+    def _operator(self, operator: int) -> int:
+        """Picoseconds of one operator: by its multiplications or by its bytes, whichever take longer."""
+        op = self.network.operators[operator]
+        local = op.weight_bytes + sum(self.network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
+        most = max(op.work * self._per_mac, local * self._per_local_byte)
+        return -(-most.numerator // most.denominator)
+
+    def times(self, program: Sequence[Instruction]) -> tuple[Timed, ...]:
+        """When every load, store and run, and every scratch that fetches weights, starts and ends."""
+        walk = _Walk(self)
+        for index, instruction in enumerate(program):
+            walk.follow(index, instruction)
+        return tuple(walk.found)
+
+    def latency(self, program: Sequence[Instruction]) -> int:
+        """Picoseconds until everything has ended."""
+        return max((t.end for t in self.times(program)), default=0)
+
+
+class _Walk:
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.found = clock, list[Timed]()
+        self.dma = self.computing = 0  # when each queue is free
+        self.given_back = _Ranges()
+        self.range: dict[str, tuple[int, int]] = {}
+        self.there: dict[str, int] = {}  # when a tensor's value is in its range, or the range is its own
+        self.used: dict[str, int] = {}  # when the last run or copy that touches the range ends
+        self.copied: dict[str, int] = {}  # when the copy in DRAM is whole
+        self.scratch: dict[str, tuple[int, int, int]] = {}  # range, and when it is ready
+        self.over: dict[str, str] = {}
+
+    def follow(self, index: int, instruction: Instruction) -> None:
+        match instruction:
+            case Load(name, address):
+                self.occupy(name, address)
+                start = max(self.dma, self.there[name], self.copied.get(name, 0))
+                self.dma = self.there[name] = self.used[name] = start + self.clock.crossing[name]
+                self.found.append(Timed(index, start, self.dma))
+            case Alloc(name, address, over, _):
+                self.occupy(name, address)
+                if over is not None:
+                    self.over[name] = over
+            case Scratch(name, address):
+                size = self.clock.chip.round_up(self.clock.units[name].workspace)
+                ready = self.given_back.latest(address, address + size)
+                if self.clock.kept[name]:
+                    start = max(self.dma, ready)
+                    self.dma = ready = start + self.clock.transfer(self.clock.kept[name])
+                    self.found.append(Timed(index, start, ready))
+                self.scratch[name] = (address, address + size, ready)
+            case Run(name, streaming):
+                self.run(index, name, dict(streaming))
+            case Store(name):
+                start = max(self.dma, self.there[name])
+                self.dma = self.copied[name] = start + self.clock.crossing[name]
+                self.used[name] = max(self.used[name], self.dma)
+                self.found.append(Timed(index, start, self.dma))
+            case Free(name):
+                self.given_back.set(*self.range.pop(name), self.used[name])
+
+    def occupy(self, name: str, address: int) -> None:
+        end = address + self.clock.chip.round_up(self.clock.bytes[name])
+        self.range[name] = address, end
+        self.there[name] = self.used[name] = self.given_back.latest(address, end)
+
+    def run(self, index: int, name: str, streaming: Mapping[str, int]) -> None:
+        clock, start = self.clock, self.computing
+        inputs = [t for t in clock.reads[name] if t not in streaming]
+        outputs = [t for t in clock.writes[name] if t not in streaming]
+        start = max(start, *(self.there[t] for t in (*inputs, *outputs)), 0)
+        start = max(start, *(self.copied.get(t, 0) for t in streaming), 0)
+        if name in self.scratch:
+            start = max(start, self.scratch[name][2])
+        overwritten = [self.over.pop(t) for t in outputs if t in self.over]
+        # A copy of a tensor must be whole before its bytes are written on.
+        start = max(start, *(self.used[t] for t in overwritten), 0)
+        length, fetched = clock.compute[name], None
+        crossing = clock.streamed[name] + sum(streaming.values())
+        if crossing:
+            start = max(start, self.dma)
+            self.dma = fetched = start + clock.transfer(crossing)
+            length = max(length, fetched - start)
+        end = self.computing = start + length
+        for t in inputs:
+            self.used[t] = max(self.used[t], end)
+        for t in outputs:
+            self.there[t] = self.used[t] = end
+        for t in streaming:
+            if t in clock.writes[name]:
+                self.copied[t] = end
+        for t in overwritten:
+            self.given_back.set(*self.range.pop(t), end)
+        if name in self.scratch:
+            low, high, _ = self.scratch.pop(name)
+            self.given_back.set(low, high, end)
+        self.found.append(Timed(index, start, end, fetched))
+
+
+class _Ranges:
+    """For every byte, when its last owner gave it back: disjoint stretches, ascending."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.times: list[int] = []
+
+    def latest(self, start: int, end: int) -> int:
+        """When the last byte of [start, end) was given back."""
+        first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
+        return max(self.times[first:last], default=0) if start < end else 0
+
+    def set(self, start: int, end: int, time: int) -> None:
+        """All bytes of [start, end) are given back at `time`."""
+        if start >= end:
+            return
+        first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
+        rows = [(start, end, time)]
+        if first < last:
+            if self.starts[first] < start:
+                rows.insert(0, (self.starts[first], start, self.times[first]))
+            if end < self.ends[last - 1]:
+                rows.append((end, self.ends[last - 1], self.times[last - 1]))
+        for column, values in zip((self.starts, self.ends, self.times), zip(*rows, strict=True), strict=True):
+            column[first:last] = values
