@@ -74,7 +74,7 @@ def main() -> None:
     instances: dict[str, tuple[Sequence[Buffer], int]] = {}
     for path in sorted(options.folder.glob("*.csv")):
         name, capacity, _ = path.name.split(".")
-        instances[name] = read_buffers(path), int(capacity)
+        instances[name] = read_buffers(path).buffers, int(capacity)
     if not instances:
         parser.error(f"no NAME.CAPACITY.csv in {options.folder}")
 
@@ -112,10 +112,10 @@ def main() -> None:
 def overflow(buffers: Sequence[Buffer], capacity: int) -> int:
     """The extent of the best of the quick heuristics."""
     from onchip import _core
+    from onchip.packing.buffers import columns
     from onchip.packing.pack import core_rules
 
-    columns = [b.lower for b in buffers], [b.upper for b in buffers], [b.size for b in buffers]
-    return _core.pack_greedy(*columns, capacity, core_rules(ALL_RULES))[1]
+    return _core.pack_greedy(*columns(buffers), capacity, core_rules(ALL_RULES))[1]
 
 
 if __name__ == "__main__":

@@ -65,12 +65,22 @@ class PackRules:
     def __init__(self) -> None: ...
 
 def pack_greedy(
-    lower: list[int], upper: list[int], size: list[int], enough: int, rules: PackRules
+    lower: list[int],
+    upper: list[int],
+    size: list[int],
+    alignment: list[int],
+    offset: list[int],
+    gaps: list[list[tuple[int, int]]],
+    enough: int,
+    rules: PackRules,
 ) -> tuple[list[int], int]: ...
 def pack_by_blame(
     lower: list[int],
     upper: list[int],
     size: list[int],
+    alignment: list[int],
+    offset: list[int],
+    gaps: list[list[tuple[int, int]]],
     capacity: int,
     rules: PackRules,
     seed: int,
@@ -82,6 +92,9 @@ def pack_search(
     lower: list[int],
     upper: list[int],
     size: list[int],
+    alignment: list[int],
+    offset: list[int],
+    gaps: list[list[tuple[int, int]]],
     capacity: int,
     rules: PackRules,
     seed: int,

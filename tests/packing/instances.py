@@ -6,7 +6,7 @@ import random
 
 from hypothesis import strategies as st
 
-from onchip.packing import Buffer
+from onchip.packing import Buffer, max_load
 
 
 def exhaustive(buffers: list[Buffer], capacity: int) -> bool:
@@ -17,10 +17,9 @@ def exhaustive(buffers: list[Buffer], capacity: int) -> bool:
         if i == len(order):
             return True
         b = order[i]
-        for at in range(capacity - b.size + 1):
-            if all(
-                b.upper <= c.lower or c.upper <= b.lower or at + b.size <= other or other + c.size <= at
-                for c, other in placed
+        for at in range(0, capacity - b.size + 1, b.alignment):
+            if b.offset in (None, at) and all(
+                apart(b, c) or at + b.size <= other or other + c.size <= at for c, other in placed
             ):
                 placed.append((b, at))
                 if rest_fits(i + 1):
@@ -30,6 +29,30 @@ def exhaustive(buffers: list[Buffer], capacity: int) -> bool:
 
     order = sorted(buffers, key=lambda b: -b.size)
     return rest_fits(0)
+
+
+def apart(b: Buffer, c: Buffer) -> bool:
+    """Whether the two never live at the same time."""
+    return all(e <= start or end <= s for s, e in b.live for start, end in c.live)
+
+
+def featured(seed: int, *, most: int = 7, capacity: int = 12) -> tuple[list[Buffer], int]:
+    """Small buffers, some aligned, some fixed, some with gaps, and a capacity near their load."""
+    rnd = random.Random(seed)
+    wanted = [rnd.random() < 0.5 for _ in range(3)]
+    buffers = []
+    for _ in range(rnd.randint(2, most)):
+        lower = rnd.randint(0, 6)
+        upper = lower + rnd.randint(1, 6)
+        size = rnd.randint(1, 5)
+        alignment = rnd.choice([1, 1, 2, 3, 4]) if wanted[0] else 1
+        offset = rnd.randrange(0, capacity, alignment) if wanted[1] and rnd.random() < 0.25 else None
+        gaps = []
+        if wanted[2] and upper - lower > 2 and rnd.random() < 0.6:
+            cuts = sorted(rnd.sample(range(lower, upper + 1), 4 if upper - lower > 4 else 2))
+            gaps = [(b, e) for b, e in zip(cuts[::2], cuts[1::2], strict=True) if (b, e) != (lower, upper)]
+        buffers.append(Buffer(lower, upper, size, alignment, offset, tuple(gaps)))
+    return buffers, min(capacity, max_load(buffers) + rnd.choice([0, 0, 0, 0, 1, 2]))
 
 
 @st.composite

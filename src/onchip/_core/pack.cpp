@@ -1,5 +1,6 @@
 // Python's view of the packing search: plain lists in and out, the GIL released while it runs.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -23,15 +24,31 @@ namespace onchip {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
+using Gaps = std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>;
 using Clock = std::chrono::steady_clock;
 
-std::vector<pack::Buffer> buffers_of(const Ints& lower, const Ints& upper, const Ints& size) {
-    if (lower.size() != upper.size() || lower.size() != size.size()) throw nb::value_error("unequal lengths");
+// Gaps are (first, last) times at which a buffer is not live, ascending and disjoint.
+std::vector<pack::Buffer> buffers_of(const Ints& lower, const Ints& upper, const Ints& size,
+                                     const Ints& alignment, const Ints& offset, const Gaps& gaps) {
+    for (std::size_t n : {upper.size(), size.size(), alignment.size(), offset.size(), gaps.size()}) {
+        if (n != lower.size()) throw nb::value_error("unequal lengths");
+    }
     constexpr std::int64_t most = std::int64_t{1} << 50;  // sums of two never overflow
     std::vector<pack::Buffer> result;
     for (std::size_t i = 0; i < size.size(); ++i) {
-        if (lower[i] >= upper[i] || size[i] < 1 || size[i] > most) throw nb::value_error("not a buffer");
-        result.push_back({lower[i], upper[i], size[i]});
+        pack::Buffer b{{}, size[i], alignment[i], offset[i]};
+        std::int64_t from = lower[i];
+        for (const auto& [begin, end] : gaps[i]) {
+            if (begin < from || end <= begin || end > upper[i]) throw nb::value_error("not a gap");
+            if (begin > from) b.live.emplace_back(from, begin);
+            from = end;
+        }
+        if (upper[i] > from) b.live.emplace_back(from, upper[i]);
+        if (b.live.empty() || b.size < 1 || b.size > most || b.alignment < 1 || b.alignment > most ||
+            b.offset < -1 || b.offset > most || (b.offset >= 0 && b.offset % b.alignment != 0)) {
+            throw nb::value_error("not a buffer");
+        }
+        result.push_back(std::move(b));
     }
     return result;
 }
@@ -43,8 +60,8 @@ Ints in_bytes(const pack::Instance& instance, const Ints& offsets) {
 }
 
 std::tuple<Ints, std::int64_t> greedy(const Ints& lower, const Ints& upper, const Ints& size,
-                                      std::int64_t enough, const pack::Rules& rules) {
-    const auto buffers = buffers_of(lower, upper, size);
+                                      const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t enough, const pack::Rules& rules) {
+    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
     nb::gil_scoped_release release;
     const pack::Instance instance(buffers, enough, rules);
     const pack::Greedy found = pack::pack_greedily(instance, instance.capacity);
@@ -85,9 +102,9 @@ class Watch {
 };
 
 std::tuple<Ints, std::int64_t> blame(const Ints& lower, const Ints& upper, const Ints& size,
-                                     std::int64_t capacity, const pack::Rules& rules, std::uint64_t seed,
+                                     const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t capacity, const pack::Rules& rules, std::uint64_t seed,
                                      int tries, std::optional<double> seconds, nb::object progress) {
-    const auto buffers = buffers_of(lower, upper, size);
+    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
     Watch watch(seconds, std::move(progress));
     std::tuple<Ints, std::int64_t> result;
     {
@@ -101,11 +118,11 @@ std::tuple<Ints, std::int64_t> blame(const Ints& lower, const Ints& upper, const
 }
 
 std::tuple<std::string, Ints, std::int64_t> search(const Ints& lower, const Ints& upper, const Ints& size,
-                                                   std::int64_t capacity, const pack::Rules& rules,
+                                                   const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t capacity, const pack::Rules& rules,
                                                    std::uint64_t seed, std::optional<double> seconds,
                                                    std::optional<std::int64_t> node_limit,
                                                    nb::object progress) {
-    const auto buffers = buffers_of(lower, upper, size);
+    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
     Watch watch(seconds, std::move(progress));
     pack::Outcome outcome;
     Ints offsets;
@@ -139,12 +156,12 @@ void bind_pack(nb::module_& m) {
         .def_rw("backjump", &pack::Rules::backjump)
         .def_rw("restarts", &pack::Rules::restarts)
         .def_rw("last_conflict", &pack::Rules::last_conflict);
-    m.def("pack_greedy", &greedy, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("enough"),
+    m.def("pack_greedy", &greedy, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("enough"),
           nb::arg("rules"));
-    m.def("pack_by_blame", &blame, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("capacity"),
+    m.def("pack_by_blame", &blame, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("capacity"),
           nb::arg("rules"), nb::arg("seed"), nb::arg("tries"), nb::arg("seconds").none(),
           nb::arg("progress").none());
-    m.def("pack_search", &search, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("capacity"),
+    m.def("pack_search", &search, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("capacity"),
           nb::arg("rules"), nb::arg("seed"), nb::arg("seconds").none(), nb::arg("node_limit").none(),
           nb::arg("progress").none());
 }

@@ -14,27 +14,33 @@ using Score = std::tuple<double, double>;
 // Place buffers one by one at the lowest gap (or the tightest) between those already placed.
 Greedy place_in_order(const Instance& in, const std::vector<int>& order, bool tightest) {
     Greedy result;
-    result.offsets.assign(order.size(), -1);
+    result.offsets = in.fixed;
     result.extent = 0;
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     for (int b : order) {
+        if (in.fixed[b] >= 0) {
+            result.extent = std::max(result.extent, in.fixed[b] + in.size[b]);
+            continue;
+        }
         taken.clear();
         for (int other : in.neighbours[b]) {
             const std::int64_t at = result.offsets[other];
-            if (at >= 0) taken.emplace_back(at, at + in.size[other]);
+            if (at >= 0) taken.emplace_back(at, at + in.height[other]);
         }
         std::sort(taken.begin(), taken.end());
+        const std::int64_t grid = in.alignment[b];
+        auto aligned = [grid](std::int64_t at) { return (at + grid - 1) / grid * grid; };
         std::int64_t top = 0, best = -1, best_gap = INT64_MAX;
         for (const auto& [begin, end] : taken) {
-            const std::int64_t gap = begin - top;
-            if (gap >= in.size[b] && gap < best_gap) {
-                best = top;
+            const std::int64_t at = aligned(top), gap = begin - at;
+            if (gap >= in.height[b] && gap < best_gap) {
+                best = at;
                 best_gap = gap;
                 if (!tightest) break;
             }
             top = std::max(top, end);
         }
-        result.offsets[b] = best >= 0 ? best : top;
+        result.offsets[b] = best >= 0 ? best : aligned(top);
         result.extent = std::max(result.extent, result.offsets[b] + in.size[b]);
     }
     return result;

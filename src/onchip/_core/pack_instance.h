@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace onchip::pack {
@@ -27,8 +28,10 @@ struct Rules {
 using Monitor = std::function<bool(std::int64_t done)>;
 
 struct Buffer {
-    std::int64_t lower, upper;  // live in [lower, upper)
-    std::int64_t size;          // > 0
+    std::vector<std::pair<std::int64_t, std::int64_t>> live;  // half-open, ascending, disjoint, not empty
+    std::int64_t size;                                        // > 0
+    std::int64_t alignment = 1;                               // its offset is a multiple of this
+    std::int64_t offset = -1;                                 // where it must be; -1: anywhere
 };
 
 // Rows of varying length in one array.
@@ -50,23 +53,60 @@ class Rows {
     std::vector<std::size_t> start_{0};
 };
 
-// Buffers are renumbered by first section. A section is a kept time slot: a maximal set of buffers that are
-// live together. Two buffers are neighbours when they share a section.
+// Consecutive sections [begin, end).
+struct Stretch {
+    int begin, end;
+    friend auto operator<=>(const Stretch&, const Stretch&) = default;
+};
+
+// Buffers are renumbered by first section. A section is a kept time slot: a set of buffers that are live
+// together, none of which contains its neighbour's. Two buffers are neighbours when they share a section.
+//
+// `height` is the size rounded up as far as the alignments around the buffer leave what is above it unused
+// anyway. Neighbours are kept apart by heights; only at the capacity does the size count, through `most`.
 struct Instance {
     Instance(std::span<const Buffer> buffers, std::int64_t capacity, const Rules& rules);
 
     int buffers = 0, sections = 0;
+    bool possible = true;                 // false: a buffer fits nowhere, or two fixed ones overlap
+    bool plain = true;                    // no alignment and no fixed buffer: every offset is possible
+    bool has_gaps = false, has_fixed = false;
     std::int64_t unit = 1;                // bytes in one unit of size and offset
     std::int64_t capacity = 0;            // in units, rounded down
     std::vector<std::int64_t> size;       // in units
-    std::vector<std::int64_t> width;      // length of the live range in the caller's time
-    std::vector<int> first, last;         // sections [first, last)
+    std::vector<std::int64_t> height;     // in units
+    std::vector<std::int64_t> alignment;  // in units
+    std::vector<std::int64_t> fixed;      // offset in units, or -1
+    std::vector<std::int64_t> most;       // the highest possible offset, in units
+    std::vector<std::int64_t> top;        // per section: what no member's offset + height can be above
+    std::vector<std::int64_t> width;      // time that the buffer is live, in the caller's time
+    std::vector<int> first, last;         // all its sections are in [first, last)
+    std::vector<int> kind;                // equal for buffers that can be exchanged
     std::vector<int> original;            // the caller's index
     std::vector<int> first_of_section;    // buffers [first_of_section[s], first_of_section[s + 1]) start at s
     std::vector<std::int64_t> load;       // per section: total size live, saturating at capacity + 1
+    Rows<Stretch> live;                   // per buffer: its sections
     Rows<int> neighbours;                 // per buffer
     Rows<int> members;                    // per section
-    Rows<int> ends, starts;               // per cut c between sections c and c + 1: what ends / starts there
+    Rows<int> ends, starts;               // per cut c between sections c and c + 1: live only before / after it
+
+    bool gapped(int b) const { return live[b].size() > 1; }
+    bool lives(int b, int section) const;
+    // The lowest offset of at least `lo` that is aligned and clear of fixed neighbours.
+    std::int64_t lift(int b, std::int64_t lo) const { return plain ? lo : lift_around(b, lo); }
+
+  private:
+    struct Zone {
+        std::int64_t below, above;  // no offset strictly between
+    };
+    std::int64_t lift_around(int b, std::int64_t lo) const;
+    std::int64_t sink_around(int b, std::int64_t lo) const;
+    void choose_unit(std::span<const Buffer> given, bool divide);
+    void find_neighbours();
+    void find_heights();
+    void find_kinds();
+    void find_limits();
+    Rows<Zone> zones_;  // per buffer: what its fixed neighbours forbid, ascending, disjoint
 };
 
 }  // namespace onchip::pack

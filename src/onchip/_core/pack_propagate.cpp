@@ -8,12 +8,13 @@ namespace onchip::pack {
 
 void Search::undo(const Mark& to) {
     forget_touched();
+    beyond_ = -1;
     for (; changed_.size() > to.changed; changed_.pop_back()) {
         sections_[changed_.back().section] = changed_.back().before;
     }
     for (; placed_.size() > to.placed; placed_.pop_back()) {
         const int b = placed_.back().buffer;
-        is_placed_[b] = 0;
+        where_[b] = Where::open;
         why_[b] = placed_.back().why;
         for (int cut = in_.first[b]; cut + 1 < in_.last[b]; ++cut) ++crossing_[cut];
     }
@@ -26,10 +27,12 @@ void Search::undo(const Mark& to) {
 }
 
 void Search::touch(int b) {
-    for (int s = in_.first[b]; s < in_.last[b]; ++s) {
-        if (dirty_[s]) continue;
-        dirty_[s] = 1;
-        dirty_list_.push_back(s);
+    for (const Stretch& part : in_.live[b]) {
+        for (int s = part.begin; s < part.end; ++s) {
+            if (dirty_[s]) continue;
+            dirty_[s] = 1;
+            dirty_list_.push_back(s);
+        }
     }
 }
 
@@ -40,9 +43,11 @@ void Search::forget_touched() {
     cut_list_.clear();
 }
 
-void Search::raise(int b, std::int64_t lo, const Reasons& why) {
+// Every raise goes on to the next offset that is aligned and clear of fixed neighbours.
+void Search::raise(int b, std::int64_t at_least, const Reasons& why) {
     raised_.push_back({b, lo_[b], why_[b]});
-    lo_[b] = lo;
+    lo_[b] = in_.lift(b, at_least);
+    if (lo_[b] > in_.most[b]) beyond_ = b;
     why_[b] = why;
     touch(b);
 }
@@ -51,13 +56,13 @@ void Search::raise(int b, std::int64_t lo, const Reasons& why) {
 // lo[b]), so all of them lie above.
 void Search::place(int b, const Reasons& why) {
     placed_.push_back({b, why_[b]});
-    is_placed_[b] = 1;
+    where_[b] = Where::placed;
     why_[b] = why;
     for (int cut = in_.first[b]; cut + 1 < in_.last[b]; ++cut) --crossing_[cut];
     touch(b);
-    const std::int64_t top = lo_[b] + in_.size[b];
+    const std::int64_t top = lo_[b] + in_.height[b];
     for (int other : in_.neighbours[b]) {
-        if (is_placed_[other] || lo_[other] >= top) continue;
+        if (!unplaced(other) || lo_[other] >= top) continue;
         Reasons reasons = why_[other];
         reasons.merge(why);
         raise(other, top, reasons);
@@ -65,7 +70,7 @@ void Search::place(int b, const Reasons& why) {
 }
 
 // A gap: no candidate of the section sits at its floor. In a packing that is pushed down, a buffer above its
-// lower bound rests on a neighbour that is still unplaced (a placed one ends at or below that bound).
+// lower bound rests on a neighbour that is still unplaced (a placed one ends at or below that bound) or fixed.
 bool Search::forbid_floor(int section, int level, Reasons& conflict) {
     const std::vector<int> lifted = candidates(section);
     const std::int64_t floor = sections_[section].floor;
@@ -78,10 +83,13 @@ bool Search::forbid_floor(int section, int level, Reasons& conflict) {
             if (rules_.canonical_skip) {
                 for (int other : in_.neighbours[c]) {
                     why.merge(why_[other]);
-                    if (unplaced(other)) next = std::min(next, lo_[other] + in_.size[other]);
+                    if (where_[other] == Where::placed) continue;
+                    const std::int64_t top = lo_[other] + in_.height[other];
+                    if (unplaced(other) || top > lo_[c]) next = std::min(next, top);
                 }
             }
-            if (next > in_.capacity - in_.size[c]) {
+            if (next != never) next = in_.lift(c, next);
+            if (next > in_.most[c]) {
                 conflict = why;
                 last_conflict_ = section;
                 return false;
@@ -97,6 +105,11 @@ bool Search::forbid_floor(int section, int level, Reasons& conflict) {
 
 bool Search::propagate(Reasons& conflict) {
     for (;;) {
+        if (beyond_ >= 0) {
+            conflict = why_[beyond_];
+            last_conflict_ = in_.first[beyond_];
+            return false;
+        }
         for (std::size_t i = 0; i < dirty_list_.size(); ++i) {
             const int s = dirty_list_[i];
             if (!settle(s, conflict)) {
@@ -130,32 +143,55 @@ bool Search::settle(int section, Reasons& conflict) {
     const auto row = sorted_[section];
     for (std::size_t i = 0; i < row.size(); ++i) {
         Entry entry = row[i];
-        entry.lo = is_placed_[entry.buffer] ? never : lo_[entry.buffer];
+        entry.lo = where_[entry.buffer] == Where::placed ? never : lo_[entry.buffer];
         std::size_t at = i;
         for (; at > 0 && row[at - 1].lo > entry.lo; --at) row[at] = row[at - 1];
         row[at] = entry;
     }
+    std::size_t begin = 0;  // what is fixed below the floor is in nobody's way
+    if (in_.has_fixed) {
+        while (begin < row.size() && where_[row[begin].buffer] == Where::fixed) ++begin;
+    }
     Section now;
-    now.floor = row.empty() ? never : row[0].lo;
+    now.floor = begin == row.size() ? never : row[begin].lo;
     std::int64_t top = 0;
-    for (std::size_t live = 0; live < row.size() && row[live].lo != never; ++live) {
-        const std::int64_t size = in_.size[row[live].buffer];
+    for (std::size_t live = begin; now.floor != never && live < row.size() && row[live].lo != never; ++live) {
+        const std::int64_t size = in_.height[row[live].buffer];
         now.total += size;
         now.candidates += row[live].lo == now.floor;
         top = rules_.section_bound ? std::max(top, row[live].lo) + size : now.floor + now.total;
-        if (top <= in_.capacity) continue;
+        if (top <= in_.top[section]) continue;
         // The shortest tail of the order that overflows by itself is the explanation.
         conflict = Reasons{};
         std::int64_t tail = 0;
-        for (std::size_t i = live + 1; i-- > 0;) {
-            tail += in_.size[row[i].buffer];
+        for (std::size_t i = live + 1; i-- > begin;) {
+            tail += in_.height[row[i].buffer];
             conflict.merge(why_[row[i].buffer]);
-            if (rules_.section_bound && row[i].lo + tail > in_.capacity) break;
+            if (rules_.section_bound && row[i].lo + tail > in_.top[section]) break;
         }
         return false;
     }
     changed_.push_back({section, sections_[section]});
     sections_[section] = now;
+    return true;
+}
+
+bool Search::fixed_above(int section, std::int64_t floor) const {
+    return std::ranges::any_of(in_.members[section], [&](int b) {
+        return where_[b] == Where::fixed && lo_[b] + in_.height[b] > floor;
+    });
+}
+
+// Whether each candidate of the section is the lowest wherever it is live: nothing can come to lie below it.
+bool Search::at_bottom(int section) const {
+    for (int b : in_.members[section]) {
+        if (!in_.gapped(b) || !unplaced(b) || lo_[b] != sections_[section].floor) continue;
+        for (const Stretch& part : in_.live[b]) {
+            for (int s = part.begin; s < part.end; ++s) {
+                if (sections_[s].floor < lo_[b]) return false;
+            }
+        }
+    }
     return true;
 }
 
@@ -168,10 +204,14 @@ void Search::explain_section(int section, Reasons& conflict) const {
 // The boundary rule. In two adjacent sections without room for a gap, the unplaced fill [floor, capacity)
 // exactly. What crosses the cut fills the same addresses on both sides, so what ends there (E) and what starts
 // there (S) fill the same addresses above the higher floor. The stretch that begins at the lower floor without
-// a crossing buffer is tiled by a part of E and, above the higher floor, by a part of S.
+// a crossing buffer is tiled by a part of E and, above the higher floor, by a part of S. Not applied where
+// something fixed lies above a floor, or where the sections end at different heights.
 bool Search::balance(int cut, Reasons& conflict) {
     const Section &left = sections_[cut], &right = sections_[cut + 1];
     if (crossing_[cut] == 0 || waste(cut) != 0 || waste(cut + 1) != 0) return true;
+    if (in_.top[cut] != in_.top[cut + 1]) return true;
+    const std::int64_t floor = std::min(left.floor, right.floor);
+    if (in_.has_fixed && (fixed_above(cut, floor) || fixed_above(cut + 1, floor))) return true;
     constexpr int most = 6;
     std::array<int, most> lower_side{}, upper_side{};
     int lower_count = 0, upper_count = 0;
@@ -181,13 +221,12 @@ bool Search::balance(int cut, Reasons& conflict) {
         auto& side = is_lower ? lower_side : upper_side;
         int& count = is_lower ? lower_count : upper_count;
         for (int b : is_left ? in_.ends[cut] : in_.starts[cut]) {
-            if (is_placed_[b]) continue;
+            if (!unplaced(b)) continue;
             if (count == most) return true;
             side[count++] = b;
         }
     }
     if (lower_count == 0) return true;  // equal floors, nothing ends and nothing starts
-    const std::int64_t floor = std::min(left.floor, right.floor);
     const std::int64_t step = std::max(left.floor, right.floor) - floor;
 
     Reasons why;
@@ -195,7 +234,7 @@ bool Search::balance(int cut, Reasons& conflict) {
     explain_section(cut + 1, why);
     std::int64_t least_crossing = never;
     for (int b : in_.members[cut]) {
-        if (unplaced(b) && in_.last[b] > cut + 1) least_crossing = std::min(least_crossing, lo_[b]);
+        if (unplaced(b) && in_.lives(b, cut + 1)) least_crossing = std::min(least_crossing, lo_[b]);
     }
 
     if (least_crossing > floor) {
@@ -203,7 +242,7 @@ bool Search::balance(int cut, Reasons& conflict) {
             out.assign(1, 0);
             for (int i = 0; i < count; ++i) {
                 for (std::size_t k = 0, size = out.size(); k < size; ++k) {
-                    out.push_back(out[k] + in_.size[side[i]]);
+                    out.push_back(out[k] + in_.height[side[i]]);
                 }
             }
             std::sort(out.begin(), out.end());
@@ -225,7 +264,7 @@ bool Search::balance(int cut, Reasons& conflict) {
             return false;
         }
         for (int b : in_.members[cut]) {
-            if (unplaced(b) && in_.last[b] > cut + 1 && lo_[b] < floor + bridge) raise(b, floor + bridge, why);
+            if (unplaced(b) && in_.lives(b, cut + 1) && lo_[b] < floor + bridge) raise(b, floor + bridge, why);
         }
     }
     if (step == 0) {  // E and S fill the same addresses: neither begins below the other

@@ -55,7 +55,7 @@ Search::Search(const Instance& instance, const Rules& rules, std::uint64_t seed,
     const auto n = static_cast<std::size_t>(in_.buffers), m = static_cast<std::size_t>(in_.sections);
     lo_.assign(n, 0);
     why_.assign(n, {});
-    is_placed_.assign(n, 0);
+    where_.assign(n, Where::open);
     priority_.assign(n, 0);
     sections_.assign(m, {});
     dirty_.assign(m, 0);
@@ -67,11 +67,18 @@ Search::Search(const Instance& instance, const Rules& rules, std::uint64_t seed,
         sorted_.push(row);
     }
     for (int b = 0; b < in_.buffers; ++b) {
+        lo_[b] = in_.lift(b, std::max<std::int64_t>(in_.fixed[b], 0));
+        if (in_.fixed[b] >= 0) {
+            // Where it is never changes and every raise heeds it: it joins no stretches of time.
+            where_[b] = Where::fixed;
+            continue;
+        }
         for (int cut = in_.first[b]; cut + 1 < in_.last[b]; ++cut) ++crossing_[cut];
     }
 }
 
 Outcome Search::run(std::int64_t node_limit) {
+    if (!in_.possible) return Outcome::infeasible;
     for (int b = 0; b < in_.buffers; ++b) touch(b);
     Reasons conflict;
     if (!propagate(conflict)) return Outcome::infeasible;
@@ -127,7 +134,7 @@ bool Search::stop() {
 Key Search::state(int begin, int end) const {
     Key key;
     for (int b = in_.first_of_section[begin]; b < in_.first_of_section[end]; ++b) {
-        if (is_placed_[b]) continue;
+        if (!unplaced(b)) continue;
         const std::uint64_t h = mix(static_cast<std::uint64_t>(lo_[b]) + mix(static_cast<std::uint64_t>(b)));
         key.a ^= h;
         // Mixed the other way round, so that what collides in one word does not collide in the other.
@@ -158,7 +165,8 @@ std::vector<Search::Part> Search::parts(int begin, int end) const {
 }
 
 // Fail first, then heaviest first, among the sections of every run of equal floor whose neighbours are strictly higher: its
-// candidates lie inside the run, so nothing can still come to lie below them.
+// candidates lie inside the run, so nothing can still come to lie below them. One with a gap also lies elsewhere:
+// there it has to be the lowest, too. The runs of the least floor of all always qualify.
 Search::Choice Search::choose(int begin, int end) const {
     Choice best;
     for (int s = begin; s < end;) {
@@ -176,6 +184,7 @@ Search::Choice Search::choose(int begin, int end) const {
 void Search::choose_in_run(int begin, int end, Choice& best) const {
     auto distance = [&](int s) { return rules_.last_conflict ? std::abs(s - last_conflict_) : s; };
     for (int s = begin; s < end; ++s) {
+        if (in_.has_gaps && !at_bottom(s)) continue;
         const Choice here{s, sections_[s].candidates + (waste(s) > 0), sections_[s].total};
         if (best.section < 0 || std::tuple(here.options, -here.total, distance(s)) <
                                     std::tuple(best.options, -best.total, distance(best.section))) {
@@ -249,9 +258,8 @@ bool Search::branch(int begin, int end, int level, const Choice& choice, Reasons
     for (std::size_t i = 0; i < tries.size(); ++i) {
         const int c = tries[i];
         if (c >= 0 && rules_.symmetry) {
-            const auto twin = std::find_if(tries.begin(), tries.begin() + static_cast<std::ptrdiff_t>(i), [&](int t) {
-                return in_.size[t] == in_.size[c] && in_.first[t] == in_.first[c] && in_.last[t] == in_.last[c];
-            });
+            const auto twin = std::find_if(tries.begin(), tries.begin() + static_cast<std::ptrdiff_t>(i),
+                                           [&](int t) { return in_.kind[t] == in_.kind[c]; });
             if (twin != tries.begin() + static_cast<std::ptrdiff_t>(i)) {
                 all.merge(why_[c]);
                 all.merge(why_[*twin]);

@@ -59,8 +59,9 @@ class Search {
     std::int64_t nodes() const { return nodes_; }
 
   private:
+    enum class Where : char { open, placed, fixed };
     struct Section {
-        std::int64_t total = 0;       // of the unplaced members
+        std::int64_t total = 0;       // of the unplaced members and the fixed ones above the floor
         std::int64_t floor = never;   // least lo of the unplaced members
         int candidates = 0;           // unplaced members at the floor
     };
@@ -112,15 +113,17 @@ class Search {
     void undo(const Mark& to);
     void place(int b, const Reasons& why);
     bool forbid_floor(int section, int level, Reasons& conflict);
-    void raise(int b, std::int64_t lo, const Reasons& why);
+    void raise(int b, std::int64_t at_least, const Reasons& why);
     void touch(int b);
     void forget_touched();
     bool propagate(Reasons& conflict);
     bool settle(int section, Reasons& conflict);
     bool balance(int cut, Reasons& conflict);
     void explain_section(int section, Reasons& conflict) const;
-    std::int64_t waste(int s) const { return in_.capacity - sections_[s].floor - sections_[s].total; }
-    bool unplaced(int b) const { return !is_placed_[b]; }
+    bool at_bottom(int section) const;
+    bool fixed_above(int section, std::int64_t floor) const;
+    std::int64_t waste(int s) const { return in_.top[s] - sections_[s].floor - sections_[s].total; }
+    bool unplaced(int b) const { return where_[b] == Where::open; }
 
     const Instance& in_;
     Rules rules_;
@@ -132,7 +135,7 @@ class Search {
 
     std::vector<std::int64_t> lo_;       // lower bound of the offset; the offset once placed
     std::vector<Reasons> why_;           // what lo rests on; once placed, what the placement rests on
-    std::vector<char> is_placed_;
+    std::vector<Where> where_;
     std::vector<Section> sections_;
     std::vector<int> crossing_;          // per cut: unplaced buffers across it
     std::vector<double> priority_;
@@ -140,6 +143,7 @@ class Search {
     std::vector<Raised> raised_;         // the undo trail, one stack per kind of change
     std::vector<Placed> placed_;
     std::vector<Changed> changed_;
+    int beyond_ = -1;                    // a buffer whose lo is above its highest possible offset
     std::vector<char> dirty_;
     std::vector<int> dirty_list_;
     std::vector<char> cut_dirty_;

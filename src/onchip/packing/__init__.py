@@ -14,8 +14,8 @@ from onchip.packing.buffers import (
     Status,
     fault,
     max_load,
-    read_buffers,
 )
+from onchip.packing.csv_file import BufferFile, read_buffers, write_buffers
 from onchip.packing.extent import Extent, minimise
 from onchip.packing.irreducible import irreducible
 from onchip.packing.pack import ENGINES, pack
@@ -24,6 +24,7 @@ __all__ = [
     "ALL_RULES",
     "ENGINES",
     "Buffer",
+    "BufferFile",
     "Engine",
     "Extent",
     "Packing",
@@ -35,4 +36,5 @@ __all__ = [
     "minimise",
     "pack",
     "read_buffers",
+    "write_buffers",
 ]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from math import gcd, lcm
 from typing import Literal
 
-from onchip.errors import InputError
-from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["ALL_RULES", "Buffer", "Engine", "Packing", "Rules", "Status", "fault", "max_load", "read_buffers"]
+__all__ = [
+    "ALL_RULES",
+    "Buffer",
+    "Engine",
+    "Packing",
+    "Rules",
+    "Status",
+    "aligned",
+    "columns",
+    "fault",
+    "max_load",
+]
 
 MAX_TIME = 1 << 60
 Engine = Literal["bound", "greedy", "search", "repair", "cp-sat"]
@@ -23,11 +30,18 @@ Status = Literal["packed", "infeasible", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`size` bytes, live in the half-open time interval [lower, upper)."""
+    """`size` bytes, live in the half-open time interval [lower, upper) except in its gaps.
+
+    Its offset is a multiple of `alignment` bytes, and `offset` itself unless that is None. `gaps` are
+    half-open time intervals within the live range, ascending and disjoint, in which others may use its bytes.
+    """
 
     lower: int
     upper: int
     size: int
+    alignment: int = 1
+    offset: int | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.lower >= self.upper:
@@ -36,6 +50,28 @@ class Buffer:
             raise ValueError(f"a time beyond {MAX_TIME:,}")
         if not 1 <= self.size <= MAX_BYTES:
             raise ValueError(f"a size that is not from 1 to {MAX_BYTES:,} bytes: {self.size:,}")
+        if not 1 <= self.alignment <= MAX_BYTES:
+            raise ValueError(f"an alignment that is not from 1 to {MAX_BYTES:,} bytes: {self.alignment:,}")
+        if self.offset is not None and not 0 <= self.offset <= MAX_BYTES:
+            raise ValueError(f"an offset that is not from 0 to {MAX_BYTES:,} bytes: {self.offset:,}")
+        if self.offset is not None and self.offset % self.alignment:
+            raise ValueError(f"an offset, {self.offset:,}, that is no multiple of {self.alignment:,}")
+        end = self.lower
+        for begin, after in self.gaps:
+            if not end <= begin < after <= self.upper:
+                raise ValueError(
+                    f"a gap that is empty, out of order or outside the live range: [{begin}, {after})"
+                )
+            end = after
+        if not self.live:
+            raise ValueError("gaps that leave no live range")
+
+    @property
+    def live(self) -> tuple[tuple[int, int], ...]:
+        """The half-open intervals in which it is live, ascending and disjoint."""
+        begins = [self.lower, *(after for _, after in self.gaps)]
+        ends = [*(begin for begin, _ in self.gaps), self.upper]
+        return tuple((b, e) for b, e in zip(begins, ends, strict=True) if b < e)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +123,21 @@ class Packing:
     engine: Engine
 
 
+def aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
+    """The buffers with sizes rounded up to `alignment` and offsets at multiples of it.
+
+    Raises `ValueError` for a fixed offset that is no multiple of it.
+    """
+    if alignment < 1:
+        raise ValueError("alignment must be at least 1")
+    if alignment == 1:
+        return list(buffers)
+    return [
+        replace(b, size=-(-b.size // alignment) * alignment, alignment=lcm(b.alignment, alignment))
+        for b in buffers
+    ]
+
+
 def fault(
     buffers: Sequence[Buffer], offsets: Sequence[int], capacity: int, *, alignment: int = 1
 ) -> str | None:
@@ -96,10 +147,12 @@ def fault(
     for i, (buffer, at) in enumerate(zip(buffers, offsets, strict=True)):
         if at < 0 or at + buffer.size > capacity:
             return f"buffer {i} leaves [0, {capacity})"
-        if at % alignment:
-            return f"buffer {i} is not aligned to {alignment}"
-    ends = [(b.upper, 0, i) for i, b in enumerate(buffers)]
-    starts = [(b.lower, 1, i) for i, b in enumerate(buffers)]
+        if at % alignment or at % buffer.alignment:
+            return f"buffer {i} is not aligned to {lcm(alignment, buffer.alignment)}"
+        if buffer.offset not in (None, at):
+            return f"buffer {i} is at {at}, not at {buffer.offset}"
+    ends = [(upper, 0, i) for i, b in enumerate(buffers) for _, upper in b.live]
+    starts = [(lower, 1, i) for i, b in enumerate(buffers) for lower, _ in b.live]
     live: list[tuple[int, int]] = []  # (offset, buffer), disjoint, ascending
     for _, is_start, i in sorted(ends + starts):
         at = bisect(live, (offsets[i], i))
@@ -114,33 +167,42 @@ def fault(
 
 
 def max_load(buffers: Sequence[Buffer], *, alignment: int = 1) -> int:
-    """The most bytes live at once, sizes rounded up to `alignment`: no packing has a lower extent."""
-    changes: dict[int, int] = {}
-    for b in buffers:
-        size = -(-b.size // alignment) * alignment
-        changes[b.lower] = changes.get(b.lower, 0) + size
-        changes[b.upper] = changes.get(b.upper, 0) - size
-    load = most = 0
+    """A capacity in bytes below which nothing packs: the most bytes live at once, and where fixed ones end.
+
+    Sizes count rounded up to `alignment`; where everything live together is aligned to some g, sizes count
+    rounded up to g, except for the one that can lie on top.
+    """
+    buffers = aligned(buffers, alignment)
+    changes: dict[int, list[tuple[int, int]]] = {}
+    for i, b in enumerate(buffers):
+        for lower, upper in b.live:
+            changes.setdefault(lower, []).append((1, i))
+            changes.setdefault(upper, []).append((0, i))
+    # An offset of 0 is a multiple of everything.
+    grids = [b.alignment if b.offset is None else b.offset for b in buffers]
+    padded = any(grid != 1 for grid in grids)
+    most = max((b.offset + b.size for b in buffers if b.offset is not None), default=0)
+    load, live = 0, set[int]()
     for time in sorted(changes):
-        load += changes[time]
+        for is_start, i in sorted(changes[time]):
+            load += buffers[i].size if is_start else -buffers[i].size
+            (live.add if is_start else live.remove)(i)
         most = max(most, load)
+        if padded and (grid := gcd(*(grids[i] for i in live))) > 1:
+            pads = [-buffers[i].size % grid for i in live]
+            most = max(most, load + sum(pads) - max(pads))
     return most
 
 
-def read_buffers(path: Path) -> tuple[Buffer, ...]:
-    """The buffers in a minimalloc CSV file (`id,lower,upper,size`, half-open), in file order.
-
-    Raises `InputError` naming the file and line for a missing column or a value that makes no buffer.
-    """
-    text = read_bytes(path, error=InputError).decode("utf-8", errors="replace")
-    rows = csv.DictReader(io.StringIO(text))
-    missing = {"lower", "upper", "size"} - set(rows.fieldnames or ())
-    if missing:
-        raise InputError(f"has no column {', '.join(sorted(missing))}", where=str(path))
-    result = []
-    for row in rows:
-        try:
-            result.append(Buffer(int(row["lower"]), int(row["upper"]), int(row["size"])))
-        except (TypeError, ValueError) as problem:
-            raise InputError(str(problem), where=str(path), item=f"line {rows.line_num}") from None
-    return tuple(result)
+def columns(
+    buffers: Sequence[Buffer],
+) -> tuple[list[int], list[int], list[int], list[int], list[int], list[list[tuple[int, int]]]]:
+    """The buffers as the compiled core takes them."""
+    return (
+        [b.lower for b in buffers],
+        [b.upper for b in buffers],
+        [b.size for b in buffers],
+        [b.alignment for b in buffers],
+        [-1 if b.offset is None else b.offset for b in buffers],
+        [list(b.gaps) for b in buffers],
+    )

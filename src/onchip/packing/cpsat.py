@@ -21,17 +21,24 @@ def pack_with_cpsat(
     """Offsets, a proof that there are none, or `unknown` at the time limit (seconds)."""
     from ortools.sat.python import cp_model
 
-    if any(b.size > capacity for b in buffers):
+    if any((b.offset or 0) + b.size > capacity for b in buffers):
         return "infeasible", ()
     model = cp_model.CpModel()
-    offsets, times, addresses = [], [], []
+    offsets, times, addresses, sizes = [], [], [], []
     for i, b in enumerate(buffers):
-        at = model.new_int_var(0, capacity - b.size, f"at{i}")
+        if b.offset is not None:
+            at: cp_model.LinearExprT = b.offset
+        elif b.alignment == 1:
+            at = model.new_int_var(0, capacity - b.size, f"at{i}")
+        else:
+            at = b.alignment * model.new_int_var(0, (capacity - b.size) // b.alignment, f"at{i}")
         offsets.append(at)
-        addresses.append(model.new_fixed_size_interval_var(at, b.size, f"address{i}"))
-        times.append(model.new_fixed_size_interval_var(b.lower, b.upper - b.lower, f"time{i}"))
+        for lower, upper in b.live:
+            addresses.append(model.new_fixed_size_interval_var(at, b.size, f"address{i}"))
+            times.append(model.new_fixed_size_interval_var(lower, upper - lower, f"time{i}"))
+            sizes.append(b.size)
     model.add_no_overlap_2d(times, addresses)
-    model.add_cumulative(times, [b.size for b in buffers], capacity)
+    model.add_cumulative(times, sizes, capacity)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers or min(8, os.cpu_count() or 1)
     solver.parameters.random_seed = seed

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from onchip import _core
-from onchip.packing.buffers import ALL_RULES, Buffer, Rules, max_load
+from onchip.packing.buffers import ALL_RULES, Buffer, Rules, aligned, columns, fault, max_load
 from onchip.packing.pack import Progress, core_rules, pack
 
 __all__ = ["Extent", "minimise"]
@@ -41,14 +42,18 @@ def minimise(
 
     The maximum load is tried first, because most instances pack there; then the gap to the best heuristic is
     halved, each half by the complete search. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
+    Raises `ValueError` when fixed buffers overlap, so that no capacity is enough.
     """
     start = time.monotonic()
     if not buffers:
         return Extent(0, 0, (), 0.0)
-    units = [Buffer(b.lower, b.upper, -(-b.size // alignment)) for b in buffers]
-    columns = [b.lower for b in units], [b.upper for b in units], [b.size for b in units]
-    lower = max_load(units)
-    offsets, best = _core.pack_greedy(*columns, lower, core_rules(rules))
+    given = aligned(buffers, alignment)
+    fixed = [b for b in given if b.offset is not None]
+    if wrong := fault(fixed, [b.offset or 0 for b in fixed], max_load(fixed)):
+        raise ValueError(f"among the fixed {wrong}")
+    step = grain(given)
+    lower = max_load(given)
+    offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
     undecided = lower  # capacities from `lower` to below this one were given up
     try:
         target = lower
@@ -57,20 +62,24 @@ def minimise(
             if left is not None and left <= 0:
                 break
             share = None if left is None else left / 3
-            found = pack(units, target, time_limit=share, rules=rules, seed=seed, progress=progress)
+            found = pack(given, target, time_limit=share, rules=rules, seed=seed, progress=progress)
             if found.status == "packed":
                 offsets = list(found.offsets)
-                best = max(at + b.size for at, b in zip(offsets, units, strict=True))
+                best = max(at + b.size for at, b in zip(offsets, given, strict=True))
             else:
                 if found.status == "infeasible":
-                    lower = max(lower, target + 1)
-                undecided = target + 1
+                    lower = max(lower, (target // step + 1) * step)
+                undecided = (target // step + 1) * step
             target = (undecided + best) // 2
     except KeyboardInterrupt:
         pass
-    return Extent(
-        best * alignment,
-        lower * alignment,
-        tuple(at * alignment for at in offsets),
-        time.monotonic() - start,
-    )
+    return Extent(best, lower, tuple(offsets), time.monotonic() - start)
+
+
+def grain(buffers: Sequence[Buffer]) -> int:
+    """Bytes that divide the least extent: the gcd of sizes, fixed offsets and larger alignments."""
+    unit, before = gcd(*(b.size for b in buffers), *(b.offset or 0 for b in buffers)), 0
+    while before != unit:
+        before = unit
+        unit = gcd(unit, *(b.alignment for b in buffers if unit % b.alignment))
+    return unit

@@ -7,7 +7,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 
 from onchip import _core
-from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Packing, Rules, Status, fault, max_load
+from onchip.packing.buffers import (
+    ALL_RULES,
+    Buffer,
+    Engine,
+    Packing,
+    Rules,
+    Status,
+    aligned,
+    columns,
+    fault,
+    max_load,
+)
 
 __all__ = ["ENGINES", "Progress", "core_rules", "pack"]
 
@@ -50,18 +61,17 @@ def pack(
 ) -> Packing:
     """Offsets in [0, capacity) for buffers with fixed live ranges, or a proof that there are none.
 
-    Every offset is a multiple of `alignment` bytes and every size counts rounded up to it. `time_limit` is in
+    Every offset is a multiple of `alignment` bytes, every size counts rounded up to it, and each buffer's own
+    alignment, fixed offset and gaps hold. `time_limit` is in
     seconds, `node_limit` in nodes of the complete search; `progress` is called with the nodes or repairs so
     far about ten times a second. `engines` are those allowed. `KeyboardInterrupt` passes through. The offsets
-    have been validated independently of the engine that found them.
+    have been validated independently of the engine that found them. Raises `ValueError` for a fixed offset
+    that is no multiple of `alignment`.
     """
-    if alignment < 1:
-        raise ValueError("alignment must be at least 1")
-    # Rounded sizes and offsets are multiples of the alignment: counting in units of it loses nothing.
-    units = [Buffer(b.lower, b.upper, -(-b.size // alignment)) for b in buffers]
-    run = _Run(units, capacity // alignment, time_limit, node_limit, rules, seed, progress)
+    given = aligned(buffers, alignment)
+    run = _Run(given, capacity // alignment * alignment, time_limit, node_limit, rules, seed, progress)
     status, found, engine = run.decide(engines)
-    offsets = tuple(at * alignment for at in found)
+    offsets = tuple(found)
     if status == "packed":
         wrong = fault(buffers, offsets, capacity, alignment=alignment)
         if wrong is not None:
@@ -70,7 +80,7 @@ def pack(
 
 
 class _Run:
-    """One call of `pack`, everything in units of the alignment."""
+    """One call of `pack`: what it was given, and its clock."""
 
     def __init__(
         self,
@@ -83,7 +93,7 @@ class _Run:
         progress: Progress | None,
     ) -> None:
         self.buffers, self.room = buffers, room
-        self.columns = [b.lower for b in buffers], [b.upper for b in buffers], [b.size for b in buffers]
+        self.columns = columns(buffers)
         self.time_limit, self.node_limit = time_limit, node_limit
         self.rules, self.seed, self.progress = core_rules(rules), seed, progress
         self.nodes = 0
@@ -98,7 +108,8 @@ class _Run:
 
     def decide(self, engines: Collection[Engine]) -> tuple[Status, Sequence[int], Engine]:
         """The first answer of the engines in turn, or `unknown` of the last one asked."""
-        if max_load(self.buffers) > self.room:
+        fixed = [b for b in self.buffers if b.offset is not None]
+        if max_load(self.buffers) > self.room or fault(fixed, [b.offset or 0 for b in fixed], self.room):
             return "infeasible", (), "bound"
         last: Engine = "bound"
         for engine, attempt in self._stages(engines):
