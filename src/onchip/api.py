@@ -121,7 +121,7 @@ class Plan(PlanProgram):
 
 
 def load(model: str | Path, **options: Any) -> Source:
-    """Read a network: `zoo:NAME`, an `.onnx` file, or a network as `.json`.
+    """Read a network: `zoo:NAME`, an `.onnx` or `.tflite` file, or a network as `.json`.
 
     `options` are the fields of `ReadOptions` (granularity, dtype, dims, ...). The result has the `network`
     that planners see. Raises `ModelError` naming the file, the node and the reason.

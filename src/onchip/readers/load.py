@@ -17,7 +17,7 @@ _ZOO = re.compile(r"zoo:(?P<name>[^@]*)(?:@(?P<height>[0-9]{1,5})x(?P<width>[0-9
 
 
 def load(model: str | Path, options: ReadOptions | None = None) -> Source:
-    """Read a model: an `.onnx` file, an `onchip.network/1` file (`.json`), `zoo:NAME` or `zoo:NAME@HxW`.
+    """Read a model: an `.onnx`, `.tflite` or `onchip.network/1` (`.json`) file, `zoo:NAME` or `zoo:NAME@HxW`.
 
     Raises `ModelError` naming the file and the node, tensor or key that cannot be read, `UsageError` for a
     MODEL or an option that makes no sense.
@@ -51,7 +51,12 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
             folder=path.parent,
             dtype=options.dtype or "file",
         )
-    raise UsageError("is no model: expected a path ending in .onnx or .json, or zoo:NAME", item=text)
+    if suffix == ".tflite":
+        from onchip.readers.tflite_reader import read_tflite
+
+        content = read_bytes(path, error=ModelError)
+        return read_tflite(content, options, name=path.stem, where=text, dtype=options.dtype or "file")
+    raise UsageError("is no model: expected a path ending in .onnx, .tflite or .json, or zoo:NAME", item=text)
 
 
 def _zoo(text: str, options: ReadOptions) -> Source:

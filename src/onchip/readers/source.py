@@ -11,7 +11,9 @@ from onchip.network import Network
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Executable", "ReadOptions", "Source"]
+    from onchip.readers.tflite_graph import TfliteGraph
+
+__all__ = ["Executable", "ReadOptions", "Source", "TfliteExecutable"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,33 @@ class Executable:
 
 
 @dataclass(frozen=True)
+class TfliteExecutable:
+    """The original nodes behind a `Network` read from a `.tflite` file; tensors go by their index in it.
+
+    The nodes of operator `i`, with its input tensors as inputs and its output tensors as outputs, are a model
+    of their own. Nodes that no output depends on are left out.
+    """
+
+    graph: TfliteGraph
+    """The file, with its bytes."""
+
+    nodes: tuple[tuple[int, ...], ...]
+    """For each operator id, indices of the file's operators, ascending: reshapes it reads through too."""
+
+    dtype: tuple[int, ...]
+    """For each tensor id, the ONNX element type."""
+
+    shape: tuple[tuple[int, ...], ...]
+    """For each tensor id, its shape."""
+
+    value: tuple[int, ...]
+    """For each tensor id, its index in the file."""
+
+
+@dataclass(frozen=True)
 class Source:
     """A network and, where there is something to execute, its original nodes."""
 
     network: Network
-    executable: Executable | None
+    executable: Executable | TfliteExecutable | None
     options: ReadOptions = ReadOptions()

@@ -9,7 +9,7 @@ from pathlib import Path
 from onchip.errors import InputError, UsageError
 from onchip.network import Network
 from onchip.plan import Plan
-from onchip.readers.source import Executable, ReadOptions, Source
+from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
 
 __all__ = ["source_of"]
 
@@ -30,6 +30,8 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
             raise UsageError("the planned model is not there; say where it is with --model", where=named)
         source = load(source or named, read_options(plan))
     where = source.network.source or source.network.name
+    if isinstance(source.executable, TfliteExecutable):
+        raise UsageError("a .tflite model cannot be executed yet", where=where)
     if source.executable is None:
         raise UsageError("describes sizes only: there is nothing to execute", where=where)
     changed = plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256

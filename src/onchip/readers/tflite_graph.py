@@ -1,0 +1,310 @@
+"""The bytes of a `.tflite` file as plain tables: tensors, nodes, inputs, outputs, and nothing of flatbuffers.
+
+A flatbuffer is offsets all the way down, and a damaged one points anywhere. Whatever is taken out of the file
+is taken out here, with every count compared with the size of the file first, so that no other module meets a
+wrong offset.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onchip.errors import MissingExtra, ModelError
+from onchip.network import MAX_OPERATORS, MAX_TENSORS
+from onchip.readers.elements import NAMES, value_bytes
+
+__all__ = ["Node", "TensorRow", "TfliteGraph", "parse", "schema"]
+
+MAX_RANK = 16
+MAX_OPERANDS = 4096
+
+_ELEMENT = {
+    "FLOAT32": 1, "FLOAT16": 10, "INT32": 6, "UINT8": 2, "INT64": 7, "STRING": 8, "BOOL": 9, "INT16": 5,
+    "COMPLEX64": 14, "INT8": 3, "FLOAT64": 11, "COMPLEX128": 15, "UINT64": 13, "UINT32": 12, "UINT16": 4,
+    "INT4": 22, "BFLOAT16": 16,
+}  # fmt: skip
+"""ONNX element type of a TFLite one: the readers speak of elements in ONNX's numbers."""
+
+_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "CONV_2D": (
+        "Conv2DOptions",
+        ("Padding", "StrideH", "StrideW", "DilationHFactor", "DilationWFactor"),
+    ),
+    "DEPTHWISE_CONV_2D": (
+        "DepthwiseConv2DOptions",
+        ("Padding", "StrideH", "StrideW", "DilationHFactor", "DilationWFactor"),
+    ),
+    **dict.fromkeys(
+        ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
+        ("Pool2DOptions", ("Padding", "StrideH", "StrideW", "FilterHeight", "FilterWidth")),
+    ),
+    "STRIDED_SLICE": (
+        "StridedSliceOptions",
+        ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask", "Offset"),
+    ),
+    "UNPACK": ("UnpackOptions", ("Axis", "Num")),
+    "CONCATENATION": ("ConcatenationOptions", ("Axis", "FusedActivationFunction")),
+}
+"""The options that the reader looks at: the table's name and its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRow:
+    """One tensor of the file. `element` is an ONNX element type, 0 for what is no tensor (a resource, ...).
+
+    `data` is the range of the file that holds a constant; None for what is computed or fed. `stated` is the
+    type's name in the file.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    element: int
+    stated: str
+    data: tuple[int, int] | None
+    variable: bool
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator of the file; operands are tensor indices, -1 for one that is left away."""
+
+    index: int
+    type: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """How messages and networks name it: the type, and the position in the file."""
+        return f"{self.type}.{self.index}"
+
+
+@dataclass(frozen=True)
+class TfliteGraph:
+    """The first subgraph of a model, and the file it came from."""
+
+    where: str
+    content: bytes
+    tensors: tuple[TensorRow, ...]
+    nodes: tuple[Node, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def refuse(self, reason: str, item: str | None = None) -> ModelError:
+        """The error that names file and item."""
+        return ModelError(reason, where=self.where, item=item)
+
+    def numbers(self, tensor: int) -> list[int] | None:
+        """The values of a small constant of integers; None when it is none."""
+        row = self.tensors[tensor]
+        kind = {6: "<i4", 7: "<i8"}.get(row.element)
+        if row.data is None or kind is None or row.elements > MAX_RANK * 2:
+            return None
+        start, end = row.data
+        return [int(v) for v in np.frombuffer(self.content[start:end], kind)]
+
+
+def schema() -> Any:
+    """The generated accessors of the file format, or `MissingExtra`."""
+    try:
+        import tflite
+    except ImportError:
+        raise MissingExtra("tflite", "tflite") from None
+    return tflite
+
+
+def parse(content: bytes, *, where: str) -> TfliteGraph:
+    """The graph in the bytes of a `.tflite` file.
+
+    Raises `ModelError` in one line for what is no such file, is damaged, has several subgraphs or control
+    flow, or names tensors that are not there; `MissingExtra` without the package that knows the format.
+    """
+    tflite = schema()
+    if len(content) < 8 or content[4:8] != b"TFL3":
+        raise ModelError("is no TensorFlow Lite model (it lacks the mark TFL3)", where=where)
+    with _damage(where):
+        model = tflite.Model.GetRootAs(content, 0)
+        count = _count(model.SubgraphsLength(), MAX_OPERATORS, "subgraphs", content, 4)
+        codes = _operator_types(tflite, model, content, where)
+        if count == 0:
+            raise ModelError("has no subgraph", where=where)
+        graph = model.Subgraphs(0)
+        nodes = _nodes(tflite, graph, codes, content, where)
+        if count > 1:
+            raise ModelError(f"has {count} subgraphs; a model with one can be read", where=where)
+        return TfliteGraph(
+            where,
+            content,
+            _tensors(tflite, model, graph, content, where),
+            nodes,
+            _operands(graph, "Inputs", content),
+            _operands(graph, "Outputs", content),
+        )
+
+
+# -- taking things out of the file ---------------------------------------------------------------------------
+
+
+class _Damaged(Exception):
+    pass
+
+
+@contextmanager
+def _damage(where: str) -> Iterator[None]:
+    """Whatever a wrong offset leads to, as one line."""
+    try:
+        yield
+    except _Damaged as problem:
+        raise ModelError(f"is damaged: {problem}", where=where) from None
+    except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, AssertionError):
+        raise ModelError("is damaged: an offset leads out of the file", where=where) from None
+
+
+def _count(count: int, most: int, what: str, content: bytes, width: int) -> int:
+    """A vector's length, if a file of this size can hold it."""
+    if count * width > len(content):
+        raise _Damaged(f"it claims {count:,} {what} in {len(content):,} bytes")
+    if count > most:
+        raise _Damaged(f"it has {count:,} {what}, more than {most:,}")
+    return count
+
+
+def _operands(table: Any, what: str, content: bytes) -> tuple[int, ...]:
+    count = _count(getattr(table, f"{what}Length")(), MAX_OPERANDS, "operands of one operator", content, 4)
+    return tuple(int(getattr(table, what)(i)) for i in range(count))
+
+
+def _operator_types(tflite: Any, model: Any, content: bytes, where: str) -> list[str]:
+    known = {code: name for name, code in vars(tflite.BuiltinOperator).items() if not name.startswith("_")}
+    types = []
+    for i in range(_count(model.OperatorCodesLength(), MAX_OPERATORS, "operator codes", content, 4)):
+        code = model.OperatorCodes(i)
+        # Old files have the code in a byte, and 127 there says: look at the wider field.
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        name = known.get(number)
+        if name is None:
+            raise ModelError(f"is not known (operator code {number})", where=where, item=f"operator code {i}")
+        if name == "CUSTOM":
+            name = f"CUSTOM:{_text(code.CustomCode())}"
+        types.append(name)
+    return types
+
+
+def _nodes(tflite: Any, graph: Any, codes: list[str], content: bytes, where: str) -> tuple[Node, ...]:
+    nodes = []
+    for i in range(_count(graph.OperatorsLength(), MAX_OPERATORS, "operators", content, 4)):
+        operator = graph.Operators(i)
+        index = operator.OpcodeIndex()
+        if not 0 <= index < len(codes):
+            raise ModelError(f"has operator code {index} of {len(codes)}", where=where, item=f"operator {i}")
+        kind = codes[index]
+        if kind in _NOT_READ:
+            raise ModelError(
+                f"is {_NOT_READ[kind]}, which cannot be planned", where=where, item=f"{kind}.{i}"
+            )
+        inputs, outputs = (_operands(operator, what, content) for what in ("Inputs", "Outputs"))
+        nodes.append(Node(i, kind, inputs, outputs, _options(tflite, operator, kind)))
+    return tuple(nodes)
+
+
+_NOT_READ = {
+    **dict.fromkeys(("IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_WHILE"), "control flow"),
+    "STABLEHLO_COMPOSITE": "a composite with a subgraph of its own",
+    "DELEGATE": "a delegate's",
+    **dict.fromkeys(
+        ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT",
+         "HASHTABLE_SIZE", "HASHTABLE_LOOKUP"),
+        "state kept between inferences",
+    ),
+}  # fmt: skip
+
+
+def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int]:
+    """The fields that `_OPTIONS` asks for; none when the operator carries another kind of options."""
+    if kind not in _OPTIONS:
+        return {}
+    name, fields = _OPTIONS[kind]
+    table = operator.BuiltinOptions()
+    if table is None or operator.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, name):
+        return {}
+    options = getattr(tflite, name)()
+    options.Init(table.Bytes, table.Pos)
+    return {key: int(getattr(options, key)()) for key in fields}
+
+
+def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) -> tuple[TensorRow, ...]:
+    stated = {code: name for name, code in vars(tflite.TensorType).items() if not name.startswith("_")}
+    buffers = _count(model.BuffersLength(), MAX_TENSORS * 2, "buffers", content, 4)
+    taken: dict[str, int] = {}
+    rows = []
+    for i in range(_count(graph.TensorsLength(), MAX_TENSORS, "tensors", content, 4)):
+        tensor = graph.Tensors(i)
+        name = _unique(_text(tensor.Name()) or f"tensor{i}", taken)
+        rank = _count(tensor.ShapeLength(), MAX_RANK, "dimensions of one tensor", content, 4)
+        shape = tuple(int(tensor.Shape(d)) for d in range(rank))
+        kind = stated.get(tensor.Type(), f"type {tensor.Type()}")
+        if not 0 <= tensor.Buffer() < max(buffers, 1):
+            raise ModelError(
+                f"lies in buffer {tensor.Buffer()} of {buffers}", where=where, item=f"tensor {name}"
+            )
+        data = _data(model.Buffers(tensor.Buffer()), content) if buffers else None
+        row = TensorRow(i, name, shape, _ELEMENT.get(kind, 0), kind, data, bool(tensor.IsVariable()))
+        if data is not None and tensor.Sparsity() is None:
+            _check_size(row, data[1] - data[0], where)
+        rows.append(row)
+    return tuple(rows)
+
+
+def _data(buffer: Any, content: bytes) -> tuple[int, int] | None:
+    """The range of the file that a buffer fills."""
+    length, beyond = buffer.DataLength(), buffer.Offset()
+    if length:
+        _count(length, len(content), "bytes in one buffer", content, 1)
+        start = buffer._tab.Vector(buffer._tab.Offset(4))
+    elif beyond > 1:  # behind the flatbuffer, in files of more than 2 GB; 1 and 0 say that there is none
+        start, length = beyond, buffer.Size()
+    else:
+        return None
+    if not 0 <= start <= start + length <= len(content):
+        raise _Damaged("a buffer lies outside the file")
+    return int(start), int(start + length)
+
+
+def _check_size(row: TensorRow, length: int, where: str) -> None:
+    """A constant that is larger or smaller than its shape would be read past its end."""
+    if row.element in (0, 8) or min(row.shape, default=1) < 0:
+        return
+    needed = value_bytes(row.element, row.shape, "file")
+    if length != needed and not (row.element == 22 and length == row.elements):
+        raise ModelError(
+            f"holds {length:,} bytes; its shape {list(row.shape)} of {NAMES[row.element]} needs {needed:,}",
+            where=where,
+            item=f"tensor {row.name}",
+        )
+
+
+def _text(raw: bytes | None) -> str:
+    return "" if raw is None else bytes(raw).decode("utf-8", "replace")
+
+
+def _unique(name: str, taken: dict[str, int]) -> str:
+    """The name, numbered if another tensor has it."""
+    candidate = name
+    while candidate in taken:
+        taken[name] += 1
+        candidate = f"{name}_{taken[name]}"
+    taken[candidate] = 1
+    return candidate
