@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -24,6 +25,7 @@ def assert_legal(rectangles: list[Rectangle], budget: int, placed: Placement, al
         assert r.movable or not moves
     for p in placed.pieces:
         assert p.address % alignment == 0
+        assert rectangles[p.rectangle].offset in (None, p.address)
         assert 0 <= p.address <= budget - rectangles[p.rectangle].size
     for p, q in combinations(placed.pieces, 2):
         a, b = rectangles[p.rectangle].size, rectangles[q.rectangle].size
@@ -100,6 +102,42 @@ def test_relocation_agrees_with_cpsat(seed: int) -> None:
     assert_legal(rectangles, budget, model)
     assert placed.relocation_bytes == placed.lower_bound
     assert placed.relocation_bytes == model.relocation_bytes == model.lower_bound
+
+
+def with_places(rectangles: list[Rectangle], budget: int, seed: int) -> list[Rectangle]:
+    """Up to three of them fixed, apart from each other."""
+    rnd = random.Random(seed)
+    result = list(rectangles)
+    for i in rnd.sample(range(len(rectangles)), min(3, len(rectangles))):
+        r = rectangles[i]
+        at = rnd.choice([0, budget - r.size, rnd.randint(0, budget - r.size)])
+        others = [o for o in result if o.offset is not None and o.start < r.end and r.start < o.end]
+        if all(at + r.size <= o.offset or o.offset + o.size <= at for o in others if o.offset is not None):
+            result[i] = replace(r, offset=at)
+    return result
+
+
+@pytest.mark.parametrize("seed", [*SMALL, *range(0, 90, 6)])
+def test_fixed_rectangles_stay_where_they_must(seed: int) -> None:
+    buffers, budget = tight_instance(seed)
+    rectangles = with_places(rectangles_of(buffers, seed), budget, seed)
+    placed = place(rectangles, budget)
+    try:
+        model = place_exact(rectangles, budget)
+    except ValueError:
+        assert placed.status == "unknown"
+        return
+    assert_legal(rectangles, budget, model)
+    assert model.status == placed.status
+    assert_legal(rectangles, budget, placed)
+    assert placed.relocation_bytes == placed.lower_bound == model.relocation_bytes
+
+
+def test_a_place_beyond_the_budget_or_off_the_alignment_is_refused() -> None:
+    with pytest.raises(ValueError, match="beyond"):
+        place([Rectangle(0, 0, 2, 6, offset=6)], 11)
+    with pytest.raises(ValueError, match="multiple"):
+        place([Rectangle(0, 0, 2, 6, offset=6)], 16, alignment=4)
 
 
 def test_a_step_that_does_not_fit_is_refused() -> None:

@@ -65,10 +65,12 @@ def place(
     `PATIENCE` when None), or where packing itself is undecided, the answer is what a sweep over time finds
     (`onchip.placement.sweep`), less the moves that the packer can do without.
 
-    Raises `ValueError` when one step alone needs more than `budget`: no addresses exist then.
+    Raises `ValueError` when one step alone needs more than `budget`, or a rectangle is fixed beyond it or
+    where nothing is aligned: no addresses exist then.
     """
-    if max_load([Buffer(r.start, r.end, r.size) for r in rectangles], alignment=alignment) > budget:
-        raise ValueError("the rectangles of one step are larger than the budget")
+    whole = [Buffer(r.start, r.end, r.size, offset=r.offset) for r in rectangles]
+    if max_load(whole, alignment=alignment) > budget:
+        raise ValueError("the rectangles of one step are larger than the budget, or one is fixed beyond it")
     task = _Task(rectangles, budget, alignment, time_limit, relocate, seed, progress)
     # Whatever happens next, this is an answer: nothing dearer need be looked at.
     best = task.swept(0.0) if relocate else None
@@ -143,7 +145,12 @@ class _Task:
         return share * max(0.0, self._limit - self.seconds())
 
     def buffers(self, pieces: Iterable[Piece]) -> list[Buffer]:
-        return [Buffer(p.start, p.end, self.rectangles[p.rectangle].size) for p in pieces]
+        return [
+            Buffer(
+                p.start, p.end, self.rectangles[p.rectangle].size, offset=self.rectangles[p.rectangle].offset
+            )
+            for p in pieces
+        ]
 
     def attempt(self, moves: Moves) -> tuple[str, tuple[Piece, ...]]:
         """Pack the rectangles as `moves` cuts them."""

@@ -44,13 +44,16 @@ def place_exact(
     cost = []
     for i, r in enumerate(rectangles):
         size = -(-r.size // alignment)
-        if size > room:
+        if (r.offset or 0) // alignment + size > room:
             raise ValueError("a rectangle is larger than the budget")
+        if (r.offset or 0) % alignment:
+            raise ValueError("a rectangle is fixed where nothing is aligned")
+        least, most = (0, room - size) if r.offset is None else (r.offset // alignment, r.offset // alignment)
         if not r.gaps:
-            address[i, r.start] = model.new_int_var(0, room - size, "")
+            address[i, r.start] = model.new_int_var(least, most, "")
             box(r.start, r.end, address[i, r.start], size, 1)
         for use in sorted({use for gap in r.gaps for use in gap}):
-            address[i, use] = model.new_int_var(0, room - size, "")
+            address[i, use] = model.new_int_var(least, most, "")
             box(use, use + 1, address[i, use], size, 1)
         for after, before in r.gaps:
             move = moved[Relocation(i, after, before)] = model.new_bool_var("")

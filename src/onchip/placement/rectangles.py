@@ -16,7 +16,8 @@ class Rectangle:
     `item` is the caller's own id; rectangles with the same `item` are one tensor. An operator's scratch is
     not `movable`. `uses` are the steps that need it, `start` and `end - 1` among them; without any, every
     step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
-    reload and no write. `cost` is what one transfer moves, `size` unless given.
+    reload and no write. `cost` is what one transfer moves, `size` unless given. `offset` is the address that
+    every piece of it must have, or None.
     """
 
     item: int
@@ -27,6 +28,7 @@ class Rectangle:
     copied: bool = False
     movable: bool = True
     cost: int | None = None
+    offset: int | None = None
 
     @property
     def transfer(self) -> int:

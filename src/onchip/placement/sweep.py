@@ -50,7 +50,8 @@ def sweep(
     """Pieces with addresses within `budget` bytes, and the relocations that cut them.
 
     Every step's rectangles must fit within the budget. `time_limit` (seconds) ends the search for something
-    cheaper; the first, quick pass is always finished. None only when what may not move is in the way.
+    cheaper; the first, quick pass is always finished. None only when something is in the way that may not
+    move or is fixed to an address.
     """
     deadline = time.monotonic() + time_limit
     search = _Sweep(rectangles, budget, alignment, Random(seed))
@@ -88,6 +89,9 @@ class _Sweep:
         self.begins: dict[int, list[int]] = {}
         for r, rectangle in enumerate(rectangles):
             self.begins.setdefault(rectangle.start, []).append(r)
+        self.fixed = [
+            (r.offset, r.offset + self.size[i], i) for i, r in enumerate(rectangles) if r.offset is not None
+        ]
         self.steps = sorted({use for uses in self.uses for use in uses})
 
     def run(
@@ -130,7 +134,7 @@ class _Sweep:
     def _children(self, state: _State, step: int) -> Iterator[_State]:
         live = tuple(x for x in state.live if self.rectangles[x[2]].end > step)
         back = [r for r, until in state.away if until == step]
-        todo = sorted([*self.begins.get(step, ()), *back], key=lambda r: (-self.size[r], r))
+        todo = sorted([*self.begins.get(step, ()), *back], key=self._rank)
         away = frozenset(x for x in state.away if x[1] != step)
         start = _State(state.cost, live, away, state.written, state)
         count = 0
@@ -148,16 +152,15 @@ class _Sweep:
             yield state
             return
         r, rest = todo[0], todo[1:]
-        free = self._free(state.live, self.size[r])
-        if free:
+        if free := self._free(state.live, r):
             self.rng.shuffle(free)
             for at in free[:PLACES]:
                 yield from self._filled(self._put(state, r, at), rest, step)
             return
-        for _, at, victims in self._clearings(state, self.size[r], step)[:CLEARINGS]:
+        for _, at, victims in self._clearings(state, r)[:CLEARINGS]:
             cleared = self._evicted(state, victims, step)
             again = [v for v in victims if self._gap(v, step).before == step]
-            left = sorted([*rest, *again], key=lambda q: (-self.size[q], q))
+            left = sorted([*rest, *again], key=self._rank)
             yield from self._filled(self._put(cleared, r, at), left, step)
 
     def _laid_out_anew(self, state: _State, todo: list[int], step: int) -> Iterator[_State]:
@@ -165,36 +168,64 @@ class _Sweep:
         victims = [r for _, _, r in state.live if self.rectangles[r].movable]
         state = self._evicted(state, victims, step)
         again = [r for r in victims if self._gap(r, step).before == step]
-        for r in sorted([*todo, *again], key=lambda r: (-self.size[r], r)):
-            free = self._free(state.live, self.size[r])
+        for r in sorted([*todo, *again], key=self._rank):
+            free = self._free(state.live, r)
             if not free:
                 return
             state = self._put(state, r, min(free))
         yield state
 
-    def _free(self, live: Live, size: int) -> list[int]:
-        """Addresses at either end of every free range that is long enough."""
+    def _rank(self, r: int) -> tuple[bool, int, int]:
+        """Where rectangle `r` stands in a step's order: what has its place comes first, then the largest."""
+        return self.rectangles[r].offset is None, -self.size[r], r
+
+    def _reserved(self, r: int) -> list[tuple[int, int, int]]:
+        """Ranges of what is fixed and lives, sooner or later, with rectangle `r`."""
+        start, end = self.rectangles[r].start, self.rectangles[r].end
+        others = ((x, self.rectangles[x[2]]) for x in self.fixed if x[2] != r)
+        return [x for x, other in others if other.start < end and start < other.end]
+
+    def _free(self, live: Live, r: int) -> list[int]:
+        """Addresses for rectangle `r` at either end of every free range that is long enough.
+
+        Where something fixed will be is free only if there is no other place, and `r` can be moved then.
+        """
+        size, fixed = self.size[r], self.rectangles[r].offset
+        if fixed is not None:
+            return [] if any(at < fixed + size and fixed < after for at, after, _ in live) else [fixed]
+        reserved = self._reserved(r) if self.fixed else []
+        found = self._between((*live, *reserved), size)
+        if not found and reserved and self.rectangles[r].movable:
+            found = self._between(live, size)
+        return found
+
+    def _between(self, taken: Sequence[tuple[int, int, int]], size: int) -> list[int]:
         found, end = [], 0
-        for at, after, _ in (*live, (self.budget, self.budget, -1)):
+        for at, after, _ in (*sorted(taken), (self.budget, self.budget, -1)):
             if at - end >= size:
                 found.append(end)
                 if at - end > size:
                     found.append(at - size)
-            end = after
+            end = max(end, after)
         return found
 
-    def _clearings(self, state: _State, size: int, step: int) -> list[tuple[int, int, tuple[int, ...]]]:
-        """(cost, address, evicted) of every range that can be cleared for `size` bytes, cheapest first."""
-        fixed = {r for r, _ in state.placed}
-        starts = {0, self.budget - size}
-        for at, after, _ in state.live:
-            starts |= {after, at - size}
+    def _clearings(self, state: _State, r: int) -> list[tuple[int, int, tuple[int, ...]]]:
+        """(cost, address, evicted) of every range that can be cleared for rectangle `r`, cheapest first."""
+        size, place = self.size[r], self.rectangles[r].offset
+        settled = {r for r, _ in state.placed}
+        reserved = [] if self.rectangles[r].movable or not self.fixed else self._reserved(r)
+        starts = {0, self.budget - size} if place is None else {place}
+        if place is None:
+            for at, after, _ in (*state.live, *reserved):
+                starts |= {after, at - size}
         result = []
         for at in starts:
             if not 0 <= at <= self.budget - size:
                 continue
+            if any(low < at + size and at < high for low, high, _ in reserved):
+                continue
             victims = tuple(r for low, high, r in state.live if low < at + size and at < high)
-            if all(r not in fixed and self.rectangles[r].movable for r in victims):
+            if all(r not in settled and self.rectangles[r].movable for r in victims):
                 result.append((sum(self._price(r, state.written) for r in victims), at, victims))
         # Of equally dear ranges any: another pass then tries another.
         return [x for *_, x in sorted((cost, self.rng.random(), (cost, at, v)) for cost, at, v in result)]
