@@ -180,6 +180,35 @@ def random_network(
     return Network.build("random", tensors, operators, outputs, views=view_rows)
 
 
+def random_chain(rng: Random, most_parts: int = 3, max_operators: int = 4) -> Network:
+    """Random networks in a row: each reads a tensor of the one before, now and then others made earlier.
+
+    Its joints are often operators that every order passes alone, with tensors riding past them.
+    """
+    tensors: list[tuple[str, int, TensorKind]] = []
+    operators: list[OperatorSpec] = []
+    joint, riders = "", [""]
+    for part in range(rng.randint(2, most_parts)):
+        piece = random_network(rng, max_operators, views=False)
+        name = {t.id: f"p{part}.{t.name}" for t in piece.tensors}
+        for t in piece.tensors:
+            if t.kind == "input" and joint:  # an input of a later part is the joint, or made earlier
+                name[t.id] = rng.choice((joint, joint, joint, rng.choice(riders)))
+            else:
+                tensors.append((name[t.id], t.bytes, t.kind))
+        for v in piece.order:
+            op = piece.operators[v]
+            reads = [name[t] for t in op.inputs] or ([joint] if joint else [])
+            writes = [name[t] for t in op.outputs]
+            operators.append(OperatorSpec(f"p{part}.{op.name}", "Any", reads, writes, 0, op.workspace))
+        joint = f"joint{part}"
+        unread = [name[t] for op in piece.operators for t in op.outputs if not piece.readers[t]]
+        tensors.append((joint, rng.randint(1, 10), "activation"))
+        operators.append(OperatorSpec(joint, "Join", unread, [joint]))
+        riders = [n for n, _, _ in tensors]
+    return Network.build("chain", tensors, operators, [joint])
+
+
 def random_budget(rng: Random, network: Network, alignment: int = 1) -> int:
     """A feasible budget: often MR exactly, where everything is tight, else up to a little above a peak."""
     low, high = minimum_requirement(network, alignment), careful_peak(network, alignment)

@@ -4,11 +4,14 @@ from typing import Literal, TypedDict
 
 # -- onchip.placement.search ---------------------------------------------------------------------------------
 
+Steps = list[tuple[int, list[int]]]
+
 class SearchResult(TypedDict):
-    steps: list[tuple[int, list[int]]]
+    arrivals: list[tuple[int, list[int], list[int], int, Steps]]
+    steps: Steps
     value: int
     bound: int
-    end: Literal["complete", "time", "memory", "stopped"]
+    end: Literal["complete", "time", "memory", "stopped", "width"]
     expanded: int
     stored: int
     memory: int
@@ -29,6 +32,9 @@ def minimum_traffic(
     memory: int,
     seed: int,
     stop: Callable[[int, int, int], bool] | None,
+    lives_on: Sequence[int],
+    starts: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+    beam_width: int,
 ) -> SearchResult: ...
 def minimum_peak(
     *,
@@ -46,6 +52,9 @@ def minimum_peak(
     memory: int,
     seed: int,
     stop: Callable[[int, int, int], bool] | None,
+    lives_on: Sequence[int],
+    starts: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+    beam_width: int,
 ) -> SearchResult: ...
 
 # -- onchip.packing ------------------------------------------------------------------------------------------

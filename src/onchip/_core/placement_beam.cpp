@@ -39,7 +39,7 @@ bool better(const Node& a, const Node& b) {
 
 }  // namespace
 
-void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
+void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
           std::uint64_t seed, Incumbent& best) {
     std::mt19937_64 random(seed);
     SafeMoves safe(p, rules, false);
@@ -70,7 +70,12 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
         ++held;
         if (nodes.size() > 8 * width + 64) prune(nodes);
     };
-    offer(start(p), {no_trace, {no_op, {}}, {}});
+    // The traces of the starts come first, so that a path's first trace is the number of its start.
+    for (const State& s : starts) {
+        traces.push_back({no_trace, {no_op, {}}, {}});
+        level[s.depth].push_back({s, static_cast<std::uint32_t>(traces.size() - 1), 0});
+        ++held;
+    }
     for (std::size_t depth = 0; depth < p.operators(); ++depth) {
         prune(level[depth]);
         for (Node& node : level[depth]) {
@@ -113,6 +118,8 @@ void beam(const Problem& p, const Rules& rules, std::size_t width, Clock& clock,
     std::vector<std::uint32_t> path;
     for (std::uint32_t t = last[0].trace; t != no_trace; t = traces[t].parent) path.push_back(t);
     best.steps.clear();
+    best.start = path.back();
+    best.last = last[0].state;
     for (std::size_t i = path.size(); i-- > 0;) {
         const Trace& t = traces[path[i]];
         if (t.step.op != no_op) best.steps.push_back(t.step);

@@ -11,6 +11,7 @@ void Problem::complete() {
     if (outputs.size() != n || workspace.size() != n || cost.size() != m || graph_input.size() != m ||
         graph_output.size() != m || (!order.empty() && order.size() != n))
         throw std::invalid_argument("placement problem: lengths differ");
+    lives_on.resize(m);
 
     constexpr Id none = static_cast<Id>(-1);
     std::vector<Id> producer(m, none);

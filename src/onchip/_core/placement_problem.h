@@ -11,6 +11,13 @@ namespace onchip::placement {
 using Bytes = std::int64_t;
 using Id = std::uint32_t;
 
+// Between two stages of a larger problem: of the tensors that are live there, those resident and those with a
+// copy in DRAM, and what has been paid so far. At the start of a stage the live tensors are its graph inputs.
+struct Boundary {
+    std::vector<Id> resident, copied;
+    Bytes paid = 0;
+};
+
 // Operators and tensors with dense ids. A tensor has two sizes: what it occupies, and what moving it costs.
 struct Problem {
     std::vector<Bytes> size;       // per tensor: bytes of scratchpad, rounded up to the alignment
@@ -19,6 +26,8 @@ struct Problem {
     std::vector<std::vector<Id>> inputs, outputs;  // per operator: distinct tensors
     std::vector<bool> graph_input, graph_output;   // per tensor
     std::vector<Id> order;         // all operators, when the order is fixed; empty when it is free
+    std::vector<bool> lives_on;    // per tensor: read after this problem ends, so never dead (a stage of a larger one)
+    std::vector<Boundary> starts;  // of a stage: where it may begin; empty: at the graph inputs
     Bytes budget = 0;
 
     // Derived by complete().
@@ -54,11 +63,12 @@ struct Progress {
 struct Limits {
     double seconds = -1;                    // wall clock; negative means none
     std::size_t memory = std::size_t{2} << 30;  // bytes of stored states
+    std::size_t beam_width = 0;             // other than 0: no search to the end, only a beam
     std::uint64_t seed = 0;                 // 0: plain order among equals; else a random one
     std::function<bool(const Progress&)> stop;  // polled a few times a second; true ends the search
 };
 
-enum class End { complete, time, memory, stopped };
+enum class End { complete, time, memory, stopped, width };  // width: the beam asked for has been searched
 
 // One operator, and what is evicted just before it.
 struct Step {
@@ -66,7 +76,15 @@ struct Step {
     std::vector<Id> evict;
 };
 
+// How a stage can end: from start number `start`, by these steps.
+struct Arrival {
+    Boundary at;
+    std::size_t start = 0;
+    std::vector<Step> steps;
+};
+
 struct Outcome {
+    std::vector<Arrival> arrivals;  // of a stage: every end that is worth going on from (complete), or those found
     std::vector<Step> steps;  // a whole schedule, or empty when none was found before a limit
     Bytes value = -1;         // traffic, or peak, of these steps
     Bytes bound = 0;          // proved lower bound; equals value when end == complete

@@ -5,11 +5,53 @@ namespace onchip::placement {
 State start(const Problem& p) {
     State s(p);
     for (Id t = 0; t < p.tensors(); ++t)
-        if (p.graph_input[t] && !p.readers[t].empty()) {
+        if (p.graph_input[t] && (!p.readers[t].empty() || p.lives_on[t])) {
             add(s.live(), t);
             add(s.copied(), t);  // not resident: its first load is compulsory, so prepaid
         }
     return s;
+}
+
+State start(const Problem& p, const Boundary& from) {
+    State s = start(p);
+    for (Id t = 0; t < p.tensors(); ++t)
+        if (test(s.live(), t)) drop(s.copied(), t);
+    for (Id t : from.copied) add(s.copied(), t);
+    for (Id t : from.resident) {
+        add(s.resident(), t);
+        s.used += p.size[t];
+    }
+    s.paid = from.paid;
+    return s;
+}
+
+Boundary boundary(const Problem& p, const State& s) {
+    Boundary b;
+    for (Id t = 0; t < p.tensors(); ++t) {
+        if (test(s.resident(), t)) b.resident.push_back(t);
+        if (test(s.copied(), t)) b.copied.push_back(t);
+    }
+    b.paid = s.paid;
+    return b;
+}
+
+Bytes worth(const Problem& p, const State& s) {
+    Bytes total = s.paid;
+    each(s.resident(), s.tensor_words(), [&](Id t) { total += evict_cost(p, s, t); });
+    return total;
+}
+
+bool dominates(const Problem& p, const State& a, const State& b) {
+    Bytes total = a.paid;
+    for (std::size_t w = 0; w < a.tensor_words() && total <= b.paid; ++w) {
+        const Word evicted = a.resident()[w] & ~b.resident()[w];
+        const auto charge = [&](Id t) { total += p.cost[t]; };
+        const Id base = static_cast<Id>(w * 64);
+        each_bit(evicted, base, charge);
+        each_bit(evicted & ~a.copied()[w], base, charge);
+        each_bit(b.copied()[w] & ~(a.copied()[w] | evicted), base, charge);
+    }
+    return total <= b.paid;
 }
 
 bool is_ready(const Problem& p, const State& s, Id v) {
@@ -56,7 +98,8 @@ void run(const Problem& p, State& s, Id v) {
     ++s.depth;
     s.hash ^= p.hash[v];
     for (Id t : p.inputs[v]) {
-        const bool dies = std::ranges::all_of(p.readers[t], [&](Id r) { return test(s.done(), r); });
+        const bool dies =
+            !p.lives_on[t] && std::ranges::all_of(p.readers[t], [&](Id r) { return test(s.done(), r); });
         if (test(s.resident(), t)) {
             if (!dies) continue;
             s.used -= p.size[t];
@@ -70,7 +113,7 @@ void run(const Problem& p, State& s, Id v) {
         drop(s.copied(), t);
     }
     for (Id t : p.outputs[v]) {
-        if (p.readers[t].empty()) continue;  // dead as soon as v ends; an output has been written by then
+        if (p.readers[t].empty() && !p.lives_on[t]) continue;  // dead as soon as v ends; an output has been written by then
         add(s.live(), t);
         add(s.resident(), t);
         if (p.graph_output[t]) add(s.copied(), t);

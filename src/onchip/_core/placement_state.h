@@ -45,6 +45,14 @@ class State {
 };
 
 State start(const Problem& p);
+State start(const Problem& p, const Boundary& from);
+Boundary boundary(const Problem& p, const State& s);
+
+// What s would have paid with everything evicted: no state of the same D that has paid as much is of any use (R1).
+Bytes worth(const Problem& p, const State& s);
+
+// R1 for states of the same D: does a make b needless?
+bool dominates(const Problem& p, const State& a, const State& b);
 
 // Operators whose producers have run. With a fixed order there is at most one.
 void ready_operators(const Problem& p, const State& s, std::vector<Id>& ready);

@@ -25,22 +25,35 @@ bool later(const Open& a, const Open& b) {
 
 class TrafficSearch {
   public:
-    TrafficSearch(const Problem& p, const Rules& rules, const Limits& limits)
-        : p_(p), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false),
+    TrafficSearch(const Problem& p, std::vector<State> starts, const Rules& rules, const Limits& limits)
+        : p_(p), starts_(std::move(starts)), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false),
           table_(p, rules.dominance), random_(limits.seed), here_(p) {}
 
     Outcome solve();
+    Outcome look_ahead_only(std::size_t width);
 
   private:
     template <class Visit, class Stop>
     void successors(const State& s, Visit visit, Stop stop);
     void expand(Ref ref);
+    // An end reached, and how it was.
+    struct Goal {
+        State last;
+        std::size_t start;
+        std::vector<Step> steps;
+    };
+
+    void look_ahead(std::size_t width);
     void found(Ref parent, const State& last);
-    std::vector<Step> path(Ref from, const State& last);
+    bool wanted(const State& last) const;
+    void add_goal(Goal goal);
+    Goal path(Ref from, const State& last);
+    Outcome answer(std::optional<End> end);
     void push(const State& s, Ref r);
     std::size_t bytes() const { return table_.bytes() + open_.capacity() * sizeof(Open); }
 
     const Problem& p_;
+    const std::vector<State> starts_;
     const Rules& rules_;
     const Limits& limits_;
     Clock clock_;
@@ -49,7 +62,9 @@ class TrafficSearch {
     std::vector<Open> open_;
     std::mt19937_64 random_;
     Progress progress_;
-    Incumbent best_;
+    std::vector<Goal> goals_;     // none makes another needless
+    Bytes enough_ = no_limit;     // a state that has paid as much leads to no end that is worth having (R6)
+    Incumbent ahead_;             // of the beams
     std::vector<Id> ready_;
     State here_, next_;
 };
@@ -62,7 +77,7 @@ void TrafficSearch::successors(const State& s, Visit visit, Stop stop) {
     std::vector<Id> ready = ready_;
     if (limits_.seed != 0) std::ranges::shuffle(ready, random_);
     for (Id v : ready) {
-        const Bytes dear = rules_.incumbent && best_.paid >= 0 ? best_.paid - s.paid : no_limit;
+        const Bytes dear = rules_.incumbent && enough_ != no_limit ? enough_ - s.paid : no_limit;
         const auto child = [&](const std::vector<Id>& set) {
             next_ = s;
             for (Id t : set) evict(p_, next_, t);
@@ -101,17 +116,27 @@ void TrafficSearch::push(const State& s, Ref r) {
     std::ranges::push_heap(open_, later);
 }
 
-void TrafficSearch::found(Ref parent, const State& last) {
-    if (best_.beats(last.paid)) return;
-    const Bytes paid = last.paid;
-    best_.steps = path(parent, State(last));
-    best_.paid = progress_.best = paid;
+bool TrafficSearch::wanted(const State& last) const {
+    return std::ranges::none_of(goals_, [&](const Goal& g) { return dominates(p_, g.last, last); });
 }
 
-// The steps from the start to `last`, which follows the stored state `from`. Moves are not stored: every state
+void TrafficSearch::add_goal(Goal goal) {
+    if (!wanted(goal.last)) return;
+    std::erase_if(goals_, [&](const Goal& g) { return dominates(p_, goal.last, g.last); });
+    enough_ = std::min(enough_, worth(p_, goal.last));
+    goals_.push_back(std::move(goal));
+    const auto paid = [](const Goal& g) { return g.last.paid; };
+    progress_.best = std::ranges::min(goals_, {}, paid).last.paid;
+}
+
+void TrafficSearch::found(Ref parent, const State& last) {
+    if (wanted(last)) add_goal(path(parent, State(last)));
+}
+
+// The steps from a start to `last`, which follows the stored state `from`. Moves are not stored: every state
 // on the way is closed or expanded again until it gives the next one.
-std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
-    const Bytes best = std::exchange(best_.paid, -1);  // nothing may be pruned on this walk
+TrafficSearch::Goal TrafficSearch::path(Ref from, const State& last) {
+    const Bytes enough = std::exchange(enough_, no_limit);  // nothing may be pruned on this walk
     std::vector<std::vector<Step>> pieces;
     State here(p_), next = last;
     for (Ref r = from; r != no_ref; r = table_.parent(r)) {
@@ -132,35 +157,43 @@ std::vector<Step> TrafficSearch::path(Ref from, const State& last) {
         }
         next = here;
     }
-    best_.paid = best;
-    std::vector<Step> steps;
-    for (std::size_t i = pieces.size(); i-- > 0;) steps.insert(steps.end(), pieces[i].begin(), pieces[i].end());
-    return steps;
+    enough_ = enough;
+    Goal goal{last, 0, {}};
+    goal.start = static_cast<std::size_t>(std::ranges::find(starts_, next) - starts_.begin());
+    for (std::size_t i = pieces.size(); i-- > 0;)
+        goal.steps.insert(goal.steps.end(), pieces[i].begin(), pieces[i].end());
+    return goal;
+}
+
+void TrafficSearch::look_ahead(std::size_t width) {
+    const Bytes before = ahead_.paid;
+    beam(p_, starts_, rules_, width, clock_, progress_, limits_.seed, ahead_);
+    if (ahead_.paid == before) return;
+    // Without R6 the search stands on its own feet; the beam's schedule then only serves when a limit is hit.
+    if (rules_.incumbent) add_goal({ahead_.last, ahead_.start, ahead_.steps});
+}
+
+Outcome TrafficSearch::look_ahead_only(std::size_t width) {
+    for (std::size_t w = 1; w < width && ahead_.paid != 0; w *= 8) look_ahead(w);
+    if (ahead_.paid != 0) look_ahead(width);
+    const auto end = clock_.check(progress_, 0, true);
+    return answer(end.value_or(End::width));
 }
 
 Outcome TrafficSearch::solve() {
-    Outcome outcome;
-    const auto look_ahead = [&](std::size_t width) {
-        beam(p_, rules_, width, clock_, progress_, limits_.seed, best_);
-        progress_.best = best_.paid;
-    };
     look_ahead(1);
-    if (best_.paid > 0) look_ahead(8);
-    // Without R6 the search stands on its own feet; the beam's schedule then only serves when a limit is hit.
-    Incumbent fallback;
-    if (!rules_.incumbent) std::swap(best_, fallback);
+    if (enough_ > 0) look_ahead(8);
 
-    if (best_.paid != 0) {
-        const State first = start(p_);
-        push(first, table_.insert(first, no_ref));
-    }
+    if (enough_ != 0)
+        for (const State& first : starts_)
+            if (const Ref r = table_.insert(first, no_ref); r != no_ref) push(first, r);
     std::optional<End> end;
     std::size_t width = 8;
     std::uint64_t next_beam_at = 20'000;
     while (!open_.empty()) {
         const Open top = open_.front();
         progress_.bound = std::max(progress_.bound, top.bound);
-        if (best_.beats(top.bound)) break;
+        if (enough_ <= top.bound) break;
         std::ranges::pop_heap(open_, later);
         open_.pop_back();
         if (table_.killed(top.state)) continue;
@@ -173,11 +206,19 @@ Outcome TrafficSearch::solve() {
             next_beam_at *= 20;
         }
     }
+    return answer(end);
+}
+
+Outcome TrafficSearch::answer(std::optional<End> end) {
+    Outcome outcome;
     outcome.end = end.value_or(End::complete);
-    if (best_.paid < 0 || (end && fallback.beats(best_.paid - 1))) best_ = std::move(fallback);
-    outcome.steps = best_.steps;
-    outcome.value = best_.paid;
-    outcome.bound = outcome.end == End::complete ? best_.paid : std::min(progress_.bound, best_.paid);
+    if (goals_.empty() || end) add_goal({ahead_.last, ahead_.start, ahead_.steps});
+    for (Goal& g : goals_) outcome.arrivals.push_back({boundary(p_, g.last), g.start, std::move(g.steps)});
+    const Arrival& best =
+        std::ranges::min(outcome.arrivals, {}, [](const Arrival& a) { return a.at.paid; });
+    outcome.steps = best.steps;
+    outcome.value = best.at.paid;
+    outcome.bound = outcome.end == End::complete ? outcome.value : std::min(progress_.bound, outcome.value);
     outcome.expanded = progress_.states;
     outcome.stored = table_.stored();
     outcome.memory = bytes();
@@ -187,7 +228,11 @@ Outcome TrafficSearch::solve() {
 }  // namespace
 
 Outcome minimum_traffic(const Problem& p, const Rules& rules, const Limits& limits) {
-    return TrafficSearch(p, rules, limits).solve();
+    std::vector<State> starts;
+    for (const Boundary& b : p.starts) starts.push_back(start(p, b));
+    if (starts.empty()) starts.push_back(start(p));
+    TrafficSearch search(p, std::move(starts), rules, limits);
+    return limits.beam_width == 0 ? search.solve() : search.look_ahead_only(limits.beam_width);
 }
 
 }  // namespace onchip::placement

@@ -2,6 +2,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -23,8 +24,19 @@ const char* name_of(End end) {
         case End::time: return "time";
         case End::memory: return "memory";
         case End::stopped: return "stopped";
+        case End::width: return "width";
     }
     return "";
+}
+
+using Ids = std::vector<Id>;
+using Boundaries = std::vector<std::tuple<Bytes, Ids, Ids>>;  // paid, resident, copied
+using Steps = std::vector<std::pair<Id, Ids>>;
+
+Steps plain(std::vector<Step>& steps) {
+    Steps result;
+    for (Step& s : steps) result.emplace_back(s.op, std::move(s.evict));
+    return result;
 }
 
 using Search = Outcome (*)(const Problem&, const Rules&, const Limits&);
@@ -33,7 +45,8 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
                std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
                const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs, std::vector<Id> order,
                Bytes budget, const std::vector<bool>& rules, std::optional<double> seconds, std::size_t memory,
-               std::uint64_t seed, nb::object stop) {
+               std::uint64_t seed, nb::object stop, const std::vector<Id>& lives_on, const Boundaries& starts,
+               std::size_t beam_width) {
     Problem p;
     p.graph_input.resize(size.size());
     p.graph_output.resize(size.size());
@@ -41,6 +54,9 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
     for (Id t : graph_outputs) p.graph_output.at(t) = true;
     p.size = std::move(size), p.cost = std::move(cost), p.workspace = std::move(workspace);
     p.inputs = std::move(inputs), p.outputs = std::move(outputs), p.order = std::move(order);
+    p.lives_on.resize(p.size.size());
+    for (Id t : lives_on) p.lives_on.at(t) = true;
+    for (const auto& [paid, resident, copied] : starts) p.starts.push_back({resident, copied, paid});
     p.budget = budget;
     p.complete();
 
@@ -54,6 +70,7 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
     limits.seconds = seconds.value_or(-1);
     limits.memory = memory;
     limits.seed = seed;
+    limits.beam_width = beam_width;
     // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
     std::optional<nb::python_error> failed;
     limits.stop = [&](const Progress& now) {
@@ -73,10 +90,12 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
     }
     if (failed) throw std::move(*failed);
 
-    std::vector<std::pair<Id, std::vector<Id>>> steps;
-    for (Step& s : outcome.steps) steps.emplace_back(s.op, std::move(s.evict));
+    std::vector<std::tuple<Bytes, Ids, Ids, std::size_t, Steps>> arrivals;
+    for (Arrival& a : outcome.arrivals)
+        arrivals.emplace_back(a.at.paid, std::move(a.at.resident), std::move(a.at.copied), a.start, plain(a.steps));
     nb::dict result;
-    result["steps"] = nb::cast(steps);
+    result["arrivals"] = nb::cast(arrivals);
+    result["steps"] = nb::cast(plain(outcome.steps));
     result["value"] = outcome.value;
     result["bound"] = outcome.bound;
     result["end"] = name_of(outcome.end);
@@ -96,15 +115,16 @@ void bind_search(nb::module_& m) {
                      std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
                      const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs,
                      std::vector<Id> order, Bytes budget, const std::vector<bool>& rules,
-                     std::optional<double> seconds, std::size_t memory, std::uint64_t seed, nb::object stop) {
+                     std::optional<double> seconds, std::size_t memory, std::uint64_t seed, nb::object stop,
+                     const std::vector<Id>& lives_on, const Boundaries& starts, std::size_t beam_width) {
                 return solve(search, std::move(size), std::move(cost), std::move(workspace), std::move(inputs),
                              std::move(outputs), graph_inputs, graph_outputs, std::move(order), budget, rules,
-                             seconds, memory, seed, std::move(stop));
+                             seconds, memory, seed, std::move(stop), lives_on, starts, beam_width);
             },
             nb::kw_only(), nb::arg("size"), nb::arg("cost"), nb::arg("workspace"), nb::arg("inputs"),
             nb::arg("outputs"), nb::arg("graph_inputs"), nb::arg("graph_outputs"), nb::arg("order"),
             nb::arg("budget"), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("seed"),
-            nb::arg("stop").none());
+            nb::arg("stop").none(), nb::arg("lives_on"), nb::arg("starts"), nb::arg("beam_width"));
     };
     define("minimum_traffic", minimum_traffic);
     define("minimum_peak", minimum_peak);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from onchip.placement import combined
@@ -14,7 +14,7 @@ from onchip.placement.schedule import Schedule, reloads_of, traffic_of
 from onchip.placement.search import Found, Limits, minimum_traffic
 from onchip.placement.strategy import Answer
 
-__all__ = ["one_at_a_time", "place_schedule", "with_addresses"]
+__all__ = ["OtherSchedules", "one_at_a_time", "place_schedule", "with_addresses"]
 
 SCHEDULES_TRIED = 12
 """Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
@@ -27,8 +27,27 @@ PACKING_SECONDS, PACKING_EACH, RELOCATING_EACH = 30.0, 10.0, 10.0
 schedule is often easier to pack."""
 
 
-def with_addresses(problem: Problem, budget: int, alignment: int, found: Found, limits: Limits) -> Answer:
-    """The cheapest placed schedule found for a search's result, with the proved lower bound of any."""
+OtherSchedules = Callable[[Problem, int, Limits], Found]
+"""Finds a schedule for a problem and a budget; another seed in the limits may give another one as cheap."""
+
+
+def _searched(problem: Problem, budget: int, limits: Limits) -> Found:
+    return minimum_traffic(problem, budget, limits=limits)
+
+
+def with_addresses(
+    problem: Problem,
+    budget: int,
+    alignment: int,
+    found: Found,
+    limits: Limits,
+    *,
+    other_schedules: OtherSchedules | None = _searched,
+) -> Answer:
+    """The cheapest placed schedule found for a search's result, with the proved lower bound of any.
+
+    When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
+    """
     began = time.perf_counter()
 
     def left() -> Limits:
@@ -40,7 +59,7 @@ def with_addresses(problem: Problem, budget: int, alignment: int, found: Found, 
     # Half of the time is for packing, so that there is as much for moving what does not pack.
     packing = share(limits, 0.5, PACKING_SECONDS)
     tried: list[Schedule] = []
-    for schedule in _schedules(problem, budget, found, packing):
+    for schedule in _schedules(problem, budget, found, packing, other_schedules):
         rest = packing.after(time.perf_counter() - began)
         packed = place_schedule(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
         if packed is not None:
@@ -60,7 +79,7 @@ def with_addresses(problem: Problem, budget: int, alignment: int, found: Found, 
             best = moved
         if best.traffic == found.bound or _cancelled(limits):
             break
-    if len(problem.inputs) > combined.MOST_OPERATORS:
+    if other_schedules is None or len(problem.inputs) > combined.MOST_OPERATORS:
         return replace(best, bound=found.bound)
     exact, bound = combined.solve(
         problem,
@@ -76,20 +95,22 @@ def with_addresses(problem: Problem, budget: int, alignment: int, found: Found, 
     return replace(best, bound=bound)
 
 
-def _schedules(problem: Problem, budget: int, found: Found, limits: Limits) -> Iterator[Schedule]:
+def _schedules(
+    problem: Problem, budget: int, found: Found, limits: Limits, others: OtherSchedules | None
+) -> Iterator[Schedule]:
     """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
     began = time.perf_counter()
     yield Schedule.of(problem, found.steps)
-    if found.end == "stopped":
+    if found.end == "stopped" or others is None:
         return
     same_order = problem.in_order(found.order)
     for attempt in range(1, SCHEDULES_TRIED):
         seed = limits.seed + attempt
         again = limits.after(time.perf_counter() - began)
         if attempt % 3 and problem.order is None and found.seconds < 2.0:
-            other = minimum_traffic(problem, budget, limits=replace(again, seed=seed))
+            other = others(problem, budget, replace(again, seed=seed))
         else:
-            other = minimum_traffic(same_order, budget, limits=replace(again, seed=seed))
+            other = others(same_order, budget, replace(again, seed=seed))
         if other.value == found.value:
             yield Schedule.of(problem, other.steps)
 

@@ -1,14 +1,30 @@
-"""Strategy `exact`: the complete search over orders and evictions, then addresses for what it found."""
+"""Strategy `exact`: the complete search over orders and evictions, then addresses for what it found.
+
+Large networks are divided at their exact cuts first (`onchip.placement.dnc`), which loses nothing.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from onchip.placement.addressed import with_addresses
-from onchip.placement.search import minimum_traffic
+from onchip.placement.cuts import exact_cuts, topological
+from onchip.placement.dnc import divide
+from onchip.placement.problem import Problem
+from onchip.placement.search import Found, Limits, minimum_traffic
 from onchip.placement.strategy import Answer, Task
 
-__all__ = ["solve"]
+__all__ = ["search", "solve"]
+
+WHOLE = 400
+"""Operators up to which a network is searched as one piece, because that takes a moment."""
+
+MOMENT = 0.5
+"""Seconds of a moment: a network that takes longer and has exact cuts is divided after all."""
+
+EVERYTHING = 1 << 62
+"""Operators of the largest piece that is searched to the end: any."""
 
 
 def solve(task: Task) -> Answer:
@@ -16,5 +32,27 @@ def solve(task: Task) -> Answer:
     limits = task.limits
     # Finding out that time is up must leave some of it for the addresses.
     share = limits if limits.seconds is None else replace(limits, seconds=limits.seconds * 0.7)
-    found = minimum_traffic(task.problem, task.budget, limits=share)
-    return with_addresses(task.problem, task.budget, task.alignment, found, limits.after(found.seconds))
+    found = search(task.problem, task.budget, share)
+    return with_addresses(
+        task.problem,
+        task.budget,
+        task.alignment,
+        found,
+        limits.after(found.seconds),
+        other_schedules=search,
+    )
+
+
+def search(problem: Problem, budget: int, limits: Limits) -> Found:
+    """The least traffic without regard to addresses, whole or in pieces, whichever is quicker."""
+    operators = len(problem.inputs)
+    if operators <= WHOLE:
+        if len(exact_cuts(problem, topological(problem))) == 1:
+            return minimum_traffic(problem, budget, limits=limits)
+        found = minimum_traffic(problem, budget, limits=limits.at_most(MOMENT))
+        if found.end in ("complete", "stopped") or limits.after(found.seconds).seconds == 0.0:
+            return found
+        began = time.perf_counter()
+        divided = divide(problem, budget, limits.after(found.seconds), searched=EVERYTHING).found
+        return replace(divided, seconds=found.seconds + time.perf_counter() - began)
+    return divide(problem, budget, limits, searched=EVERYTHING).found

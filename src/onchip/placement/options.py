@@ -27,8 +27,12 @@ class PlacementOptions:
     memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
     """Bytes of search states; when they are full, the plan is the best so far, with its gap."""
 
-    strategy: Literal["exact"] = "exact"
-    """`exact`: complete search, then addresses."""
+    strategy: Literal["exact", "dnc", "beam", "greedy"] = "exact"
+    """`exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly.
+    `beam`: a beam search. `greedy`: one pass, no search. All state a proved lower bound."""
+
+    beam_width: int = 100
+    """States that strategy `beam` keeps of each length."""
 
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
@@ -45,6 +49,8 @@ class PlacementOptions:
             raise UsageError(
                 f"{self.memory_limit!r} is no number of bytes from 1 to 1 TiB", item="memory_limit"
             )
+        if type(self.beam_width) is not int or not 1 <= self.beam_width <= 1_000_000:
+            raise UsageError(f"{self.beam_width!r} is no whole number from 1 to 1,000,000", item="beam_width")
         if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
             raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
 

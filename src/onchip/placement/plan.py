@@ -47,7 +47,7 @@ def plan(
         problem = problem.in_order(peak.order)
         limits = limits.after(peak.seconds)
 
-    answer = strategy(options.strategy)(Task(network, problem, budget, chip.alignment_bytes, limits))
+    answer = strategy(options.strategy)(Task(network, problem, budget, chip.alignment_bytes, limits, options))
     return certify(
         network,
         chip,

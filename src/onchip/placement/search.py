@@ -7,7 +7,7 @@ docs/placement-proofs.md proves every rule that the searches prune by.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Literal
 
@@ -15,10 +15,23 @@ from onchip import _core
 from onchip.network import bits
 from onchip.placement.problem import Problem
 
-__all__ = ["End", "Found", "Limits", "Progress", "Rules", "Step", "minimum_peak", "minimum_traffic"]
+__all__ = [
+    "Arrival",
+    "Boundary",
+    "End",
+    "Found",
+    "Limits",
+    "Progress",
+    "Rules",
+    "Step",
+    "minimum_of_stage",
+    "minimum_peak",
+    "minimum_traffic",
+]
 
-End = Literal["complete", "time", "memory", "stopped"]
-"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
+End = Literal["complete", "time", "memory", "stopped", "width"]
+"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it, or only a
+beam was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,8 @@ class Limits:
     progress: Callable[[Progress], None] | None = None
     cancelled: Callable[[], bool] | None = None
     seed: int = 0
+    beam_width: int = 0
+    """Other than 0: no complete search, only a beam of that width."""
 
     def after(self, seconds: float) -> Limits:
         """The same limits with this much of the time used up."""
@@ -88,6 +103,25 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Boundary:
+    """A state between two stages of a larger problem: `paid` bytes of traffic so far (reloads of what is out
+    included), and of the tensors that are live there those `resident` and those with a `copied` in DRAM."""
+
+    paid: int
+    resident: frozenset[int]
+    copied: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One way through a stage: from its start number `start` by `steps` to `at`."""
+
+    at: Boundary
+    start: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a search found.
 
@@ -103,6 +137,7 @@ class Found:
     stored: int
     memory: int
     seconds: float
+    arrivals: tuple[Arrival, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -128,6 +163,24 @@ def minimum_traffic(
     return _run(_core.minimum_traffic, problem, budget, rules, limits)
 
 
+def minimum_of_stage(
+    stage: Problem,
+    budget: int,
+    lives_on: Sequence[int],
+    starts: Sequence[Boundary],
+    rules: Rules = ALL_RULES,
+    limits: Limits = NO_LIMITS,
+) -> Found:
+    """The same search through one stage of a larger problem, from any of `starts`.
+
+    The stage's graph inputs are the tensors that are live when it begins, `lives_on` those read after it.
+    `arrivals` are, when the search ran to its end, all the ways to end that are worth going on from: any
+    other is no cheaper than one of these, brought to the same residents and copies (R1). `bound` is what no
+    arrival can go below.
+    """
+    return _run(_core.minimum_traffic, stage, budget, rules, limits, lives_on, starts)
+
+
 def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS) -> Found:
     """The order with the lowest peak when nothing is ever evicted (COSMA eq. 13-15); `value` is that peak.
 
@@ -137,7 +190,13 @@ def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO
 
 
 def _run(
-    search: Callable[..., _core.SearchResult], problem: Problem, budget: int, rules: Rules, limits: Limits
+    search: Callable[..., _core.SearchResult],
+    problem: Problem,
+    budget: int,
+    rules: Rules,
+    limits: Limits,
+    lives_on: Sequence[int] = (),
+    starts: Sequence[Boundary] = (),
 ) -> Found:
     began = time.perf_counter()
 
@@ -161,9 +220,12 @@ def _run(
         memory=limits.memory,
         seed=limits.seed,
         stop=stop,
+        lives_on=lives_on,
+        starts=[(at.paid, sorted(at.resident), sorted(at.copied)) for at in starts],
+        beam_width=limits.beam_width,
     )
     return Found(
-        steps=tuple(Step(operator, tuple(evict)) for operator, evict in result["steps"]),
+        steps=_steps(result["steps"]),
         value=result["value"],
         bound=result["bound"],
         end=result["end"],
@@ -171,4 +233,12 @@ def _run(
         stored=result["stored"],
         memory=result["memory"],
         seconds=time.perf_counter() - began,
+        arrivals=tuple(
+            Arrival(Boundary(paid, frozenset(resident), frozenset(copied)), start, _steps(steps))
+            for paid, resident, copied, start, steps in result["arrivals"]
+        ),
     )
+
+
+def _steps(found: _core.Steps) -> tuple[Step, ...]:
+    return tuple(Step(operator, tuple(evict)) for operator, evict in found)

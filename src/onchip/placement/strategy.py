@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from onchip.network import Network
+from onchip.placement.options import DEFAULTS, PlacementOptions
 from onchip.placement.problem import Problem
 from onchip.placement.program import Placed
 from onchip.placement.search import Limits
@@ -27,6 +28,7 @@ class Task:
     budget: int
     alignment: int
     limits: Limits
+    options: PlacementOptions = DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,12 @@ class Answer:
 
 Strategy = Callable[[Task], Answer]
 
-_WHERE = {"exact": "onchip.placement.exact"}
+_WHERE = {
+    "beam": "onchip.placement.beam",
+    "dnc": "onchip.placement.dnc",
+    "exact": "onchip.placement.exact",
+    "greedy": "onchip.placement.greedy",
+}
 """Module of each strategy; its function is `solve(task) -> Answer`. Imported when it is asked for."""
 
 
