@@ -27,12 +27,20 @@ class PlacementOptions:
     memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
     """Bytes of search states; when they are full, the plan is the best so far, with its gap."""
 
-    strategy: Literal["exact", "dnc", "beam", "greedy"] = "exact"
+    strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = "exact"
     """`exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly.
-    `beam`: a beam search. `greedy`: one pass, no search. All state a proved lower bound."""
+    `beam`: a beam search. `greedy`: one pass, no search. `ilp`: COSMA's integer program, for small networks.
+    All state a proved lower bound."""
 
     beam_width: int = 100
     """States that strategy `beam` keeps of each length."""
+
+    solver: Literal["cp-sat", "highs", "scip"] = "cp-sat"
+    """What solves the program of strategy `ilp`; the other strategies need none."""
+
+    inputs: Literal["sensible", "literal"] = "sensible"
+    """`sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is
+    charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`)."""
 
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
@@ -42,6 +50,8 @@ class PlacementOptions:
             value, allowed = getattr(self, key), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
                 raise UsageError(f"{value!r} is not one of {', '.join(map(str, allowed))}", item=key)
+        if self.inputs == "literal" and self.strategy not in ("exact", "ilp"):
+            raise UsageError(f"literal is for strategies exact and ilp, not {self.strategy}", item="inputs")
         limit = self.time_limit
         if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < float("inf")):
             raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")

@@ -56,6 +56,7 @@ _WHERE = {
     "dnc": "onchip.placement.dnc",
     "exact": "onchip.placement.exact",
     "greedy": "onchip.placement.greedy",
+    "ilp": "onchip.placement.ilp",
 }
 """Module of each strategy; its function is `solve(task) -> Answer`. Imported when it is asked for."""
 

@@ -23,6 +23,7 @@ __all__ = [
     "status_words",
     "step_label",
     "step_range",
+    "strategy_sentences",
     "title",
     "zero_traffic_sentence",
 ]
@@ -255,3 +256,26 @@ def peak_sentence(timeline: Timeline) -> str:
     count = sum(1 for s in timeline.steps if s.operators)
     at = f"step {step.index + 1:,} of {count:,}, {visible(step.name)}" if step.operators else step_label(step)
     return f"{exact(timeline.peak_bytes)} are live at {at}{f' ({visible(step.type)})' if step.type else ''}."
+
+
+def strategy_sentences(plan: Plan) -> tuple[str, ...]:
+    """What the strategy says of itself: the size of its ILP, and the paper's literal count of the traffic."""
+
+    def number(key: str) -> int | None:
+        value = plan.options.get(key)
+        return value if type(value) is int else None
+
+    found = []
+    sizes = [
+        number(f"ilp_{what}{pruned}") for pruned in ("", "_unpruned") for what in ("variables", "constraints")
+    ]
+    if sizes[0] is not None and sizes[1] is not None:
+        line = f"ILP: {sizes[0]:,} variables, {sizes[1]:,} constraints"
+        if sizes[2] is not None and sizes[3] is not None:
+            line += f" (without lifetime pruning {sizes[2]:,} and {sizes[3]:,})"
+        found.append(f"{line}, solved by {visible(str(plan.options.get('solver')))}.")
+    literal, least = number("literal_traffic_bytes"), number("literal_bound_bytes")
+    if literal is not None and least is not None:
+        proved = "the least there is" if literal == least else f"at least {exact(least)}"
+        found.append(f"With the first spill of an input charged: {exact(literal)} of traffic, {proved}.")
+    return tuple(found)

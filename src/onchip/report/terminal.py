@@ -49,6 +49,8 @@ class Summary:
             yield Padding(body, (0, 0, 0, 2))
         yield Text()
         yield Text(findings.zero_traffic_sentence(self.plan, self.timeline))
+        for sentence in findings.strategy_sentences(self.plan):
+            yield Text(sentence)
 
     @property
     def traffic(self) -> int:
