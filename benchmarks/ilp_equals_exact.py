@@ -1,0 +1,91 @@
+"""The paper's ILP beside the exact search, network by network: the table in docs/placement-ilp.md.
+
+    python benchmarks/ilp_equals_exact.py FOLDER [--only NAME ...] [--at MR MH] [--weights streamed resident]
+        [--solver cp-sat] [--workers 2] [--time-limit SECONDS]
+
+FOLDER holds `onchip.network/1` files. For each network, at MR and MH, with weights streamed and resident:
+variables and constraints after and before lifetime pruning, seconds to build and solve, the ILP's optimum,
+the exact search's, and whether they agree. Prints a Markdown table; the exit code is 1 if a proved optimum
+differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+from onchip.network_json import read_network
+from onchip.placement import Limits, Problem, minimum_peak
+from onchip.placement import minimum_traffic as exact_traffic
+from onchip.placement.ilp import minimum_traffic
+from onchip.placement.ilp.size import unpruned
+from onchip.placement.ilp.solvers import cp_sat
+
+NETWORKS = (
+    "resnet50",
+    "vit_b_16",
+    "r2plus1d_18",
+    "deeplabv3_resnet50",
+    "s3d",
+    "fcn_resnet50",
+    "lraspp_mobilenet_v3_large",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="+", default=NETWORKS, metavar="NAME")
+    parser.add_argument("--granularity", default="fused", choices=("fused", "op"))
+    parser.add_argument("--at", nargs="+", default=("MR", "MH"), choices=("MR", "MH", "MP"))
+    parser.add_argument("--weights", nargs="+", default=("streamed", "resident"))
+    parser.add_argument("--order", default="free", choices=("free", "given"))
+    parser.add_argument("--solver", default="cp-sat", choices=("cp-sat", "highs", "scip"))
+    parser.add_argument("--workers", type=int, default=2, help="threads of CP-SAT")
+    parser.add_argument("--time-limit", type=float, default=120.0)
+    args = parser.parse_args()
+    cp_sat.WORKERS = args.workers
+    threads = f"{args.workers} threads" if args.solver == "cp-sat" else "1 thread"
+    print(f"<!-- {args.solver}, {threads}, order {args.order}, {args.granularity}; ", end="")
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()} -->")
+    print("| network | weights | at | variables | constraints | unpruned | seconds | ILP | exact | equal |")
+    print("|---|---|---|--:|--:|--:|--:|--:|--:|---|")
+    wrong = 0
+    for name in args.only:
+        network = read_network(args.folder / f"{name}.{args.granularity}.json")
+        for weights in args.weights:
+            seen = network if weights == "streamed" else network.with_resident_weights()
+            problem = Problem.of(seen)
+            mr, mp = problem.minimum_budget, minimum_peak(problem).value
+            if args.order == "given":
+                problem = problem.in_order(network.order)
+            for at in args.at:
+                budget = {"MR": mr, "MH": (mr + mp) // 2, "MP": mp}[at]
+                began = time.perf_counter()
+                found = minimum_traffic(problem, budget, solver=args.solver, limits=Limits(args.time_limit))
+                seconds = time.perf_counter() - began
+                exact = exact_traffic(problem, budget)
+                whole = unpruned(found.lifetimes)
+                if found.value is not None and found.value == found.bound:
+                    equal = "yes" if found.value == exact.value else "NO"
+                    ilp = f"{found.value:,}"
+                else:
+                    equal = "not finished"
+                    best = "none" if found.value is None else f"{found.value:,}"
+                    ilp = f"best {best}, bound {found.bound:,}"
+                wrong += equal == "NO"
+                print(
+                    f"| {name} | {weights} | {at} | {found.model.variables:,} | {found.model.constraints:,} "
+                    f"| {whole.variables:,} / {whole.constraints:,} | {seconds:.1f} | {ilp} "
+                    f"| {exact.value:,} | {equal} |",
+                    flush=True,
+                )
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
