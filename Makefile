@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
+# Without build isolation a second build compiles only what changed.
 # The editable install knows its modules by name: it is made anew when one comes or goes.
 LIST   := build/modules.txt
 _      := $(shell mkdir -p build; find src/onchip -name '*.py' | sort > $(LIST).new; \
@@ -21,7 +22,8 @@ $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(LIST)
 	@sh scripts/preflight.sh "$(PYTHON)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[run,dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check scikit-build-core nanobind cmake ninja
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation -e '.[run,dev]'
 	@touch $@
 
 demo: setup ## plan, check, run and show NASNet-A (886 operators)
