@@ -19,17 +19,22 @@ from onchip.packing.csv_file import BufferFile, read_buffers, write_buffers
 from onchip.packing.extent import Extent, minimise
 from onchip.packing.irreducible import irreducible
 from onchip.packing.pack import ENGINES, pack
+from onchip.packing.verdict import Conflict, PackOptions, Verdict, decide
 
 __all__ = [
     "ALL_RULES",
     "ENGINES",
     "Buffer",
     "BufferFile",
+    "Conflict",
     "Engine",
     "Extent",
+    "PackOptions",
     "Packing",
     "Rules",
     "Status",
+    "Verdict",
+    "decide",
     "fault",
     "irreducible",
     "max_load",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from onchip import _core
-from onchip.packing.buffers import ALL_RULES, Buffer, Rules, aligned, columns, fault, max_load
+from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules, aligned, columns, fault, max_load
 from onchip.packing.pack import Progress, core_rules, pack
 
 __all__ = ["Extent", "minimise"]
@@ -16,12 +16,18 @@ __all__ = ["Extent", "minimise"]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The lowest packing found: `bytes` it reaches up to, no packing below `lower_bound`, and its offsets."""
+    """The lowest packing found: `bytes` it reaches up to, no packing below `lower_bound`, and its offsets.
+
+    `engine` found it, after `nodes` of the search in all. `interrupted`: Ctrl-C ended the looking.
+    """
 
     bytes: int
     lower_bound: int
     offsets: tuple[int, ...]
     seconds: float
+    engine: Engine = "bound"
+    nodes: int = 0
+    interrupted: bool = False
 
     @property
     def optimal(self) -> bool:
@@ -54,6 +60,8 @@ def minimise(
     step = grain(given)
     lower = max_load(given)
     offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
+    engine: Engine = "greedy"
+    nodes, interrupted = 0, False
     undecided = lower  # capacities from `lower` to below this one were given up
     try:
         target = lower
@@ -63,7 +71,9 @@ def minimise(
                 break
             share = None if left is None else left / 3
             found = pack(given, target, time_limit=share, rules=rules, seed=seed, progress=progress)
+            nodes += found.nodes
             if found.status == "packed":
+                engine = found.engine
                 offsets = list(found.offsets)
                 best = max(at + b.size for at, b in zip(offsets, given, strict=True))
             else:
@@ -72,8 +82,8 @@ def minimise(
                 undecided = (target // step + 1) * step
             target = (undecided + best) // 2
     except KeyboardInterrupt:
-        pass
-    return Extent(best, lower, tuple(offsets), time.monotonic() - start)
+        interrupted = True
+    return Extent(best, lower, tuple(offsets), time.monotonic() - start, engine, nodes, interrupted)
 
 
 def grain(buffers: Sequence[Buffer]) -> int:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules
 from onchip.packing.pack import pack
 
-__all__ = ["irreducible"]
+__all__ = ["irreducible", "shrink"]
 
-PROOFS: tuple[Engine, ...] = ("search",)
-"""Only a proof drops a buffer, so no other engine need be asked."""
+ENGINES: tuple[Engine, ...] = ("greedy", "search")
+"""Only a proof drops a buffer; a packing, found quickly, keeps one."""
 
 
 def irreducible(
@@ -28,14 +28,30 @@ def irreducible(
     A subset that is not proved infeasible within `node_limit` nodes counts as fitting, so the result is
     always infeasible if `buffers` are, and minimal as far as those limits and `time_limit` (seconds) reach.
     """
+    return shrink(
+        buffers, capacity, alignment=alignment, time_limit=time_limit, node_limit=node_limit, rules=rules
+    )[0]
+
+
+def shrink(
+    buffers: Sequence[Buffer],
+    capacity: int,
+    *,
+    alignment: int = 1,
+    time_limit: float | None = None,
+    node_limit: int = 20_000,
+    rules: Rules = ALL_RULES,
+) -> tuple[tuple[int, ...], bool]:
+    """`irreducible`, and whether it is proved that any one fewer fits."""
     deadline = None if time_limit is None else time.monotonic() + time_limit
     kept = list(range(len(buffers)))
+    minimal = len(kept) == 1
     chunk = len(kept) // 2
-    while chunk and kept:
-        at = 0
+    while chunk:
+        at, minimal = 0, True
         while at < len(kept):
             if deadline is not None and time.monotonic() >= deadline:
-                return tuple(kept)
+                return tuple(kept), False
             rest = kept[:at] + kept[at + chunk :]
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             answer = pack(
@@ -45,11 +61,13 @@ def irreducible(
                 time_limit=left,
                 node_limit=node_limit,
                 rules=rules,
-                engines=PROOFS,
+                engines=ENGINES,
             )
             if answer.status == "infeasible":
                 kept = rest
             else:
                 at += chunk
+                # What fits without a buffer still fits when others have gone as well.
+                minimal = minimal and answer.status == "packed" and chunk == 1
         chunk //= 2
-    return tuple(kept)
+    return tuple(kept), minimal

@@ -1,0 +1,145 @@
+"""Exact tilings, where the load equals the capacity at every step: how many does the packing search solve?
+
+    python benchmarks/packing_tilings.py [--sizes 100,200,350,500,1000] [--each 2] [--side 1000] [--seconds S]
+
+Three kinds of tilings, `--each` of every kind and size: *guillotine* (a rectangle halved at random again and
+again), *pinwheel* (some rectangles cut into five that no straight line separates) and *jittered* (bands of
+equal height, each cut in time near the points of a grid, within the rectangles of a coarse guillotine). The
+smaller the side of the rectangle that is cut, the more sums of sizes coincide, and the harder it gets. Prints
+the table of docs/packing.md. Seconds are of the clock, one thread; CP-SAT with one worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import random
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+from onchip.packing import ALL_RULES, Buffer, Rules, pack
+from onchip.packing.cpsat import pack_with_cpsat
+
+Tile = tuple[int, int, int, int]
+"""First step, step after the last, first byte, byte after the last."""
+
+
+def guillotine(n: int, rnd: random.Random, side: int) -> list[Tile]:
+    tiles = [(0, side, 0, side)]
+    while len(tiles) < n:
+        tile = _large(tiles, rnd)
+        t0, t1, a0, a1 = tile
+        along_time = rnd.random() < (t1 - t0) / (t1 - t0 + a1 - a0)
+        if (t1 - t0 if along_time else a1 - a0) < 2:
+            tiles.append(tile)
+        elif along_time:
+            cut = rnd.randint(t0 + 1, t1 - 1)
+            tiles += [(t0, cut, a0, a1), (cut, t1, a0, a1)]
+        else:
+            cut = rnd.randint(a0 + 1, a1 - 1)
+            tiles += [(t0, t1, a0, cut), (t0, t1, cut, a1)]
+    return tiles
+
+
+def pinwheel(n: int, rnd: random.Random, side: int) -> list[Tile]:
+    """Five tiles around a centre, turning left or right, as long as four more are wanted; then halves."""
+    tiles = [(0, side, 0, side)]
+    while len(tiles) + 4 <= n:
+        tile = _large(tiles, rnd)
+        t0, t1, a0, a1 = tile
+        if min(t1 - t0, a1 - a0) < 4:
+            tiles.append(tile)
+            if all(min(x[1] - x[0], x[3] - x[2]) < 4 for x in tiles):
+                break
+            continue
+        t, u = sorted(rnd.sample(range(t0 + 1, t1), 2))
+        a, b = sorted(rnd.sample(range(a0 + 1, a1), 2))
+        if rnd.random() < 0.5:
+            tiles += [(t0, t, a0, b), (t0, u, b, a1), (u, t1, a, a1), (t, t1, a0, a), (t, u, a, b)]
+        else:
+            tiles += [(t0, u, a0, a), (u, t1, a0, b), (t, t1, b, a1), (t0, t, a, a1), (t, u, a, b)]
+    return tiles
+
+
+def jittered(n: int, rnd: random.Random, side: int) -> list[Tile]:
+    coarse = guillotine(max(1, n // 25), rnd, side)
+    tiles: list[Tile] = []
+    for i, (t0, t1, a0, a1) in enumerate(coarse):
+        left = (n - len(tiles)) // (len(coarse) - i)
+        bands = max(1, min(a1 - a0, round(left**0.5)))
+        heights = sorted(rnd.sample(range(a0 + 1, a1), bands - 1))
+        for k, (low, high) in enumerate(zip([a0, *heights], [*heights, a1], strict=True)):
+            parts = max(1, min(t1 - t0, left // bands + (k < left % bands)))
+            step = (t1 - t0) / parts
+            cuts = sorted(
+                {t0 + round((j + rnd.uniform(-0.4, 0.4)) * step) for j in range(1, parts)} - {t0, t1}
+            )
+            tiles += [(b, e, low, high) for b, e in zip([t0, *cuts], [*cuts, t1], strict=True)]
+    return tiles
+
+
+def _large(tiles: list[Tile], rnd: random.Random, side: int) -> Tile:
+    weights = [(t1 - t0) * (a1 - a0) * rnd.uniform(0.2, 1) for t0, t1, a0, a1 in tiles]
+    return tiles.pop(weights.index(max(weights)))
+
+
+KINDS: dict[str, Callable[[int, random.Random, int], list[Tile]]] = {
+    "guillotine": guillotine,
+    "pinwheel": pinwheel,
+    "jittered": jittered,
+}
+
+
+def tiling(kind: str, n: int, seed: int, side: int) -> list[Buffer]:
+    """About `n` buffers that fill `side` bytes at every step, in random order."""
+    rnd = random.Random(f"{kind} {n} {seed}")
+    tiles = KINDS[kind](n, rnd, side)
+    rnd.shuffle(tiles)
+    return [Buffer(t0, t1, a1 - a0) for t0, t1, a0, a1 in tiles]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sizes", default="100,200,350,500,1000")
+    parser.add_argument("--each", type=int, default=2)
+    parser.add_argument("--side", type=int, default=1000, help="bytes and steps of the rectangle")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--cpsat", action="store_true", help="CP-SAT as well")
+    parser.add_argument("--ablation", action="store_true", help="each rule switched off in turn")
+    options = parser.parse_args()
+    print(f"machine: {platform.machine()}, {platform.python_implementation()} {platform.python_version()}")
+    engines: dict[str, Callable[[list[Buffer]], str]] = {
+        "search": lambda b: _search(b, options.side, options.seconds)
+    }
+    if options.cpsat:
+        engines["CP-SAT"] = lambda b: pack_with_cpsat(b, options.side, time_limit=options.seconds, workers=1)[
+            0
+        ]
+    if options.ablation:
+        for rule in (f.name for f in fields(Rules)):
+            rules = replace(ALL_RULES, **{rule: False})
+            engines[f"without {rule}"] = lambda b, rules=rules: _search(
+                b, options.side, options.seconds, rules
+            )
+    print("\n| buffers | " + " | ".join(f"{kind} by {engine}" for engine in engines for kind in KINDS) + " |")
+    print("|---|" + "---|" * (len(engines) * len(KINDS)))
+    for n in map(int, options.sizes.split(",")):
+        cells = []
+        for solve in engines.values():
+            for kind in KINDS:
+                solved, seconds = 0, []
+                for seed in range(options.each):
+                    begin = time.monotonic()
+                    solved += solve(tiling(kind, n, seed, options.side)) == "packed"
+                    seconds.append(time.monotonic() - begin)
+                cells.append(f"{solved}/{options.each} ({', '.join(f'{s:.1f}' for s in seconds)} s)")
+        print(f"| {n} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _search(buffers: list[Buffer], side: int, seconds: float, rules: Rules = ALL_RULES) -> str:
+    return pack(buffers, side, rules=rules, engines=("search",), time_limit=seconds).status
+
+
+if __name__ == "__main__":
+    main()
