@@ -91,7 +91,7 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["net.pb", "net", "https://x/y.onnx.gz", ""])
 def test_what_is_no_model(model: str) -> None:
-    with pytest.raises(UsageError, match=r"expected a path ending in \.onnx or \.json, or zoo:NAME"):
+    with pytest.raises(UsageError, match=r"expected a path ending in .*, or zoo:NAME"):
         load(model)
 
 

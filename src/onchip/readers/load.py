@@ -9,6 +9,7 @@ from pathlib import Path
 from onchip.errors import ModelError, UsageError
 from onchip.files import read_bytes
 from onchip.network_json import read_network
+from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions, Source
 
 __all__ = ["load"]
@@ -17,7 +18,8 @@ _ZOO = re.compile(r"zoo:(?P<name>[^@]*)(?:@(?P<height>[0-9]{1,5})x(?P<width>[0-9
 
 
 def load(model: str | Path, options: ReadOptions | None = None) -> Source:
-    """Read a model: an `.onnx`, `.tflite` or `onchip.network/1` (`.json`) file, `zoo:NAME` or `zoo:NAME@HxW`.
+    """Read a model: an `.onnx`, `.pt2`, `.tflite` or `onchip.network/1` (`.json`) file, `module:function` that
+    returns a torch module and its example inputs, `zoo:NAME` or `zoo:NAME@HxW`.
 
     Raises `ModelError` naming the file and the node, tensor or key that cannot be read, `UsageError` for a
     MODEL or an option that makes no sense.
@@ -28,6 +30,8 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.granularity!r} is neither fused nor op", item="granularity")
     if options.dtype not in (None, "file", "int8", "int16"):
         raise UsageError(f"{options.dtype!r} is not file, int8 or int16", item="dtype")
+    if options.attention not in ("whole", "parts"):
+        raise UsageError(f"{options.attention!r} is neither whole nor parts", item="attention")
     if not isinstance(options.dims, str):
         raise UsageError(f"{options.dims!r} is no text like batch=1,height=224", item="dims")
     return replace(_read(model, text, options), options=options)
@@ -36,10 +40,18 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
 def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
     if isinstance(model, str) and text.startswith("zoo:"):
         return _zoo(text, options)
+    if isinstance(model, str) and is_reference(text):
+        from onchip.readers.torch_reader import read_function
+
+        return read_function(text, options)
     path = Path(model)
     suffix = path.suffix.lower()
     if suffix == ".json":
         return Source(read_network(path), None)
+    if suffix == ".pt2":
+        from onchip.readers.torch_reader import read_pt2
+
+        return read_pt2(path, options, where=text)
     if suffix == ".onnx":
         from onchip.readers.onnx_reader import read_onnx
 
@@ -56,7 +68,8 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
 
         content = read_bytes(path, error=ModelError)
         return read_tflite(content, options, name=path.stem, where=text, dtype=options.dtype or "file")
-    raise UsageError("is no model: expected a path ending in .onnx, .tflite or .json, or zoo:NAME", item=text)
+    forms = "a path ending in .onnx, .pt2, .tflite or .json, module:function, or zoo:NAME"
+    raise UsageError(f"is no model: expected {forms}", item=text)
 
 
 def _zoo(text: str, options: ReadOptions) -> Source:

@@ -10,6 +10,7 @@ from typing import Literal
 from onchip._validate import MAX_MACS
 from onchip.errors import UsageError
 from onchip.network import Network, OperatorSpec, TensorKind
+from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.macs import macs_of
@@ -43,6 +44,8 @@ def read_onnx(
             "inputs of a concat as views of its output are not supported yet", item="concat_views"
         )
     digest = hashlib.sha256(content).hexdigest()
+    if options.attention == "parts":
+        content = with_attention_parts(content, where=where)
     graph = parse(content, where=where, folder=folder)
     del content
     constants = infer(graph, parse_dims(options.dims), resize)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from onchip.network import Network
 
@@ -29,6 +30,9 @@ class ReadOptions:
 
     dims: str = ""
     """Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`."""
+
+    attention: Literal["whole", "parts"] = "whole"
+    """`whole`: an attention is one operator; `parts`: its products, mask and softmax are operators."""
 
     concat_views: bool = False
     """Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet)."""
@@ -62,6 +66,9 @@ class Executable:
 
     value: tuple[str, ...]
     """For each tensor id, the ONNX value name whose bytes it holds."""
+
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    """Arrays for initializers that have no data in `model`, where the reader knows them."""
 
 
 @dataclass(frozen=True)

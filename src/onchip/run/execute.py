@@ -88,7 +88,7 @@ def _run(
 ) -> RunReport:
     network, slots = plan.network, make_slots(plan.network, executable)
     say("filling weights")
-    weights = seeded_weights(executable.model, seed, executable.folder)
+    weights = seeded_weights(executable.model, seed, executable.folder, executable.weights)
     whole = _Whole(network, slots, executable, Subgraphs(executable.model, weights.values))
     inputs = whole.seeded_inputs(input_seed)
     say("running the whole network in unoptimised onnxruntime")

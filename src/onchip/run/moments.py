@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Moments", "Spread", "follow"]
 
 _RECTIFIERS = frozenset(
-    {"Relu", "LeakyRelu", "Elu", "Celu", "Selu", "Gelu", "HardSwish", "Mish", "PRelu", "Clip"}
+    {"Relu", "LeakyRelu", "Elu", "Celu", "Selu", "Gelu", "HardSwish", "Mish", "PRelu", "Clip", "Swish"}
 )
 _NORMS = frozenset({"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"})
 _LAYOUT = frozenset({"Transpose", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Flatten", "Cast", "Expand"})

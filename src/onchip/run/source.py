@@ -9,6 +9,7 @@ from pathlib import Path
 from onchip.errors import InputError, UsageError
 from onchip.network import Network
 from onchip.plan import Plan
+from onchip.readers.reference import imported, is_reference
 from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
 
 __all__ = ["source_of"]
@@ -26,7 +27,12 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
         from onchip.readers import load
 
         named = str(source or plan.network.source)
-        if source is None and not named.startswith("zoo:") and not Path(named).exists():
+        if source is None and is_reference(named):
+            if not imported(named):
+                raise UsageError(
+                    "importing it runs code, and a plan is only data: name it with --model", where=named
+                )
+        elif source is None and not named.startswith("zoo:") and not Path(named).exists():
             raise UsageError("the planned model is not there; say where it is with --model", where=named)
         source = load(source or named, read_options(plan))
     where = source.network.source or source.network.name

@@ -52,8 +52,13 @@ class Weights:
     replaced: tuple[str, ...]
 
 
-def seeded_weights(model: onnx.ModelProto, seed: int, folder: Path | None = None) -> Weights:
-    """The model's initializers, those without data filled from `seed`.
+def seeded_weights(
+    model: onnx.ModelProto,
+    seed: int,
+    folder: Path | None = None,
+    given: Mapping[str, Array] | None = None,
+) -> Weights:
+    """The model's initializers: those without data are taken from `given`, else filled from `seed`.
 
     Each value depends on the seed, its name and the graph, never on the order of filling. Batch-norm
     variances lie in [0.5, 1.5], scales around 1, biases and means near 0; matrices and kernels keep the
@@ -68,7 +73,9 @@ def seeded_weights(model: onnx.ModelProto, seed: int, folder: Path | None = None
     values: dict[str, Array] = {}
     empty: dict[str, tuple[tuple[int, ...], int]] = {}
     for tensor in graph.initializer:
-        if has_data(tensor):
+        if given and tensor.name in given:
+            values[tensor.name] = given[tensor.name]
+        elif has_data(tensor):
             try:
                 array = numpy_helper.to_array(tensor, base_dir="" if folder is None else str(folder))
             except (ValueError, TypeError, OSError, onnx.checker.ValidationError) as problem:

@@ -1,0 +1,401 @@
+"""The walk over an exported program, and what the rules of every family use."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+from onchip.errors import ModelError
+
+if TYPE_CHECKING:
+
+    class Node:
+        """What is used of `torch.fx.Node`, for a type checker that has no torch."""
+
+        name: str
+        op: str
+        target: Any
+        args: Any
+        kwargs: dict[str, Any]
+        meta: dict[str, Any]
+        users: dict[Node, None]
+        all_input_nodes: list[Node]
+
+else:
+    from torch.fx import Node
+
+__all__ = [
+    "ELEMENT",
+    "Exported",
+    "Exporter",
+    "Node",
+    "Rule",
+    "arguments",
+    "export",
+    "kind_of",
+    "rule",
+    "shape",
+]
+
+IR_VERSIONS = {18: 8, 23: 11, 24: 11}
+"""ONNX file format that goes with each operator set used here."""
+
+ELEMENT: dict[torch.dtype, int] = {
+    torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7,
+    torch.bool: 9, torch.float16: 10, torch.float64: 11, torch.bfloat16: 16,
+}  # fmt: skip
+"""ONNX element types."""
+
+LARGEST_CONSTANT = 1 << 26
+"""Bytes of the largest constant that is computed while exporting."""
+
+Rule = Callable[["Exporter", Node], None]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*kinds: str) -> Callable[[Rule], Rule]:
+    """Register a function that translates calls of these ATen operators (without trailing underscores)."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Exported:
+    """`model` holds no data of weights, only that of constants; `weights` are the program's own tensors."""
+
+    model: onnx.ModelProto
+    weights: Mapping[str, torch.Tensor]
+
+
+def kind_of(node: Node) -> str:
+    """The operator's name without overload: `aten.relu_.default` is `relu`."""
+    name = getattr(node.target, "__name__", str(node.target))
+    return str(name).split(".")[0].rstrip("_")
+
+
+def arguments(node: Node) -> dict[str, Any]:
+    """The call's arguments by the names in the operator's schema, defaults included."""
+    given = dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False))
+    defaults = {a.name: a.default_value for a in node.target._schema.arguments if a.has_default_value()}
+    return {**defaults, **given, **node.kwargs}
+
+
+def shape(node: Node) -> list[int]:
+    """The shape at the example's size."""
+    return [size if isinstance(size, int) else size.node.hint for size in node.meta["val"].shape]
+
+
+class Exporter:
+    """Walks one exported program and collects ONNX nodes; `values` maps a torch node to its ONNX value."""
+
+    def __init__(self, program: torch.export.ExportedProgram, where: str, opset: int) -> None:
+        self.graph, self.where, self.opset = program.graph, where, opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self.values: dict[Node, str] = {}
+        self.parts: dict[Node, list[str]] = {}
+        """The outputs of an operator with several."""
+        self.known: dict[Node, torch.Tensor] = {}
+        """What depends on no input and no weight."""
+        self.reshaped: dict[str, tuple[str, list[int]]] = {}
+        signature = program.graph_signature
+        self.weights = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        lifted = signature.inputs_to_lifted_tensor_constants
+        self.tensors = {**program.constants, **program.state_dict}
+        for node in self.graph.nodes:
+            if node.op != "placeholder" or node.name not in {**self.weights, **lifted}:
+                continue
+            tensor = self.tensors.get(lifted.get(node.name) or self.weights[node.name])
+            fixed = node.name in lifted or (tensor is not None and not tensor.dtype.is_floating_point)
+            if fixed and tensor is not None and tensor.device.type == "cpu":
+                self.known[node] = tensor.detach()
+            elif node.name in lifted:
+                self.weights[node.name] = lifted[node.name]
+        self.inputs = [
+            node
+            for node in self.graph.nodes
+            if node.name in signature.user_inputs and isinstance(node.meta.get("val"), torch.Tensor)
+        ]
+        self.taken = set(self.weights.values())
+        self.used_weights: dict[str, None] = {}
+        paths = {
+            entry[0].split("@")[0]
+            for node in self.graph.nodes
+            for entry in node.meta.get("nn_module_stack", {}).values()
+        }
+        paths |= {name.rpartition(".")[0] for name in self.weights.values()}
+        self.inner = {path[:i] for path in paths for i, letter in enumerate(path) if letter == "."}
+        """Paths of modules that have modules inside."""
+        self.skipped: set[Node] = set()
+        self.packed: dict[Node, list[Node]] = {}
+        """Attention calls that need no layout nodes, see `attention.find_packed`."""
+
+    def run(self) -> None:
+        for node in self.inputs:
+            self.values[node] = self.unique(node.name)
+        for node in self.graph.nodes:
+            if node.op == "placeholder" and node.name in self.weights and node not in self.known:
+                self.values[node] = self.weights[node.name]
+            elif node.op == "call_function" and node not in self.skipped:
+                self.translate(node)
+
+    def translate(self, node: Node) -> None:
+        if node.target is operator.getitem:
+            source, index = node.args
+            assert isinstance(source, Node)
+            if source not in self.skipped and node not in self.values:
+                self.values[node] = self.parts[source][index]
+            return
+        if not isinstance(node.target, torch._ops.OpOverload):
+            if isinstance(node.target, torch._ops.HigherOrderOperator):
+                raise self.refuse(node, "control flow and wrapped regions cannot be planned")
+            return  # arithmetic on sizes, see `sizes`
+        if node.target.namespace == "aten" and kind_of(node).startswith(("_assert", "sym_")):
+            return
+        if torch.Tag.nondeterministic_seeded in node.target.tags and not self.is_off(node):
+            raise self.refuse(node, "draws random numbers: put the module in evaluation mode")
+        if self.fold(node):
+            return
+        found = RULES.get(kind_of(node)) if node.target.namespace == "aten" else None
+        if found is None:
+            raise self.refuse(node, "is an operator that cannot be read")
+        found(self, node)
+
+    def is_off(self, node: Node) -> bool:
+        """Whether a dropout does nothing."""
+        given = arguments(node)
+        return not given.get("train", given.get("dropout_p", True))
+
+    def fold(self, node: Node) -> bool:
+        """Compute what depends on constants alone."""
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or any(n not in self.known for n in node.all_input_nodes):
+            return False
+        if math.prod(shape(node)) * value.element_size() > LARGEST_CONSTANT:
+            raise self.refuse(node, f"makes a constant of more than {LARGEST_CONSTANT:,} bytes")
+        args = torch.fx.map_arg(node.args, lambda n: self.known[n])
+        kwargs = dict(torch.fx.map_arg(node.kwargs, lambda n: self.known[n]))
+        if "device" in kwargs:
+            kwargs["device"] = "cpu"
+        with torch.no_grad(), torch.device("cpu"):
+            assert callable(node.target)
+            if node.target._schema.is_mutable:
+                args = tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in args)
+            self.known[node] = node.target(*args, **kwargs)
+        return True
+
+    # ------------------------------------------------------------------ messages and names
+
+    def refuse(self, node: Node, reason: str) -> ModelError:
+        """The error for one call."""
+        name = self.path(node)
+        name = "".join(c if c.isprintable() else "?" for c in name)
+        return ModelError(reason, where=self.where, item=f"node {name} ({node.target})")
+
+    def path(self, node: Node) -> str:
+        """The calling module's dotted path, with the operator's name unless that module is a leaf."""
+        kind = kind_of(node).strip("_")
+        for argument in node.args:
+            if kind == "linear" and isinstance(argument, Node) and argument.name in self.weights:
+                name: str = self.weights[argument.name].removesuffix("weight").rstrip("._")
+                if name:
+                    return name
+        stack = list(node.meta.get("nn_module_stack", {}).values())
+        owner = stack[-1][0].split("@")[0] if stack else ""
+        if owner and owner not in self.inner:
+            return owner
+        return f"{owner}.{kind}" if owner else kind
+
+    def unique(self, name: str) -> str:
+        candidate, count = name, 0
+        while candidate in self.taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        self.taken.add(candidate)
+        return candidate
+
+    # ------------------------------------------------------------------ operands
+
+    def value(self, node: Node) -> str:
+        """The ONNX value of a torch node."""
+        if node in self.known and node not in self.values:
+            name = self.weights.get(node.name) or (
+                node.name if node.op == "placeholder" else f"{self.path(node)}.constant"
+            )
+            self.values[node] = self.tensor(
+                name if node.name in self.weights else self.unique(name), self.known[node]
+            )
+        name = self.values[node]
+        if node.op == "placeholder" and node.name in self.weights and node not in self.known:
+            self.used_weights[name] = None
+        return name
+
+    def operand(self, name: str, given: Any, dtype: torch.dtype) -> str:
+        """A node's value or a number's, in this element type."""
+        if not isinstance(given, Node):
+            return self.tensor(self.unique(name), torch.tensor(given, dtype=dtype))
+        value = self.value(given)
+        if given.meta["val"].dtype != dtype:
+            value = self.emit("Cast", f"{name}.cast", [value], to=ELEMENT[dtype])
+        return value
+
+    def constant(self, name: str, data: float | Sequence[int], dtype: type = np.int64) -> str:
+        name = self.unique(name)
+        self.constants.append(numpy_helper.from_array(np.asarray(data, dtype), name))
+        return name
+
+    def tensor(self, name: str, data: torch.Tensor) -> str:
+        """A constant with data, under exactly this name."""
+        data = data.detach().cpu().contiguous()
+        proto = TensorProto(name=name, dims=list(data.shape), data_type=ELEMENT[data.dtype])
+        proto.raw_data = data.reshape(-1).view(torch.uint8).numpy().tobytes() if data.numel() else b""
+        self.constants.append(proto)
+        return name
+
+    # ------------------------------------------------------------------ emission
+
+    def emit(self, op: str, name: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Append one node with one output; the value is named like the node."""
+        name = self.unique(name)
+        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def emit_many(
+        self, op: str, name: str, inputs: Sequence[str], count: int, **attributes: Any
+    ) -> list[str]:
+        """Append one node with several outputs."""
+        name = self.unique(name)
+        outputs = [self.unique(f"{name}.{i}") for i in range(count)]
+        self.nodes.append(helper.make_node(op, list(inputs), outputs, name=name, **attributes))
+        return outputs
+
+    def split(self, name: str, inputs: Sequence[str], outputs: Sequence[str], axis: int) -> None:
+        """Append a `Split` whose outputs have names already."""
+        name = self.unique(name)
+        self.nodes.append(helper.make_node("Split", list(inputs), list(outputs), name=name, axis=axis))
+
+    def sizes(self, name: str, node: Node) -> str:
+        """The node's shape: a constant, unless height and width are free.
+
+        Then they are those of the nearest value before that has the same, read by `Shape`: this is how
+        definitions say it, where torch writes arithmetic on the input's size instead.
+        """
+        sizes = node.meta["val"].shape
+        if all(isinstance(size, int) for size in sizes):
+            return self.constant(name, shape(node))
+        before = itertools.takewhile(lambda other: other is not node, self.graph.nodes)
+        same = [
+            other
+            for other in before
+            if isinstance(other.meta.get("val"), torch.Tensor)
+            and [str(size) for size in other.meta["val"].shape[2:]] == [str(size) for size in sizes[-2:]]
+        ]
+        like = self.values[same[-1]]
+        free = self.emit("Shape", f"{name}.free", [like], start=2)
+        fixed = self.constant(f"{name}.fixed", shape(node)[:-2])
+        return self.emit("Concat", name, [fixed, free], axis=0)
+
+    def reshape(
+        self, name: str, value: str, before: Sequence[int], after: Sequence[int], target: str = ""
+    ) -> str:
+        """A `Reshape`, straight from the value that a chain of them started with."""
+        root, before = self.reshaped.get(value, (value, list(before)))
+        if list(before) == list(after):
+            return root
+        name = self.unique(name)
+        target = target or self.constant(f"{name}.shape", after)
+        self.nodes.append(helper.make_node("Reshape", [root, target], [name], name=name))
+        self.reshaped[name] = (root, list(before))
+        return name
+
+    def drop_unread(self, outputs: Sequence[str]) -> None:
+        """Reshapes which a later one in the chain has replaced."""
+        read = {value for node in self.nodes for value in node.input} | set(outputs)
+        self.nodes = [node for node in self.nodes if node.op_type != "Reshape" or node.output[0] in read]
+        read = {value for node in self.nodes for value in node.input} | set(outputs)
+        self.constants = [constant for constant in self.constants if constant.name in read]
+
+
+def export(
+    program: torch.export.ExportedProgram, name: str, *, where: str = "", opset: int | None = None
+) -> Exported:
+    """The program as an ONNX model without the weights' data; every shape is as in torch.
+
+    Without `opset`, the first that has every operator needed. Free sizes are those of the example, and what
+    the network works out from them stays a `Shape`. Raises `ModelError` naming the call that has no
+    counterpart.
+    """
+    from onchip.readers.torch_export.attention import find_packed
+
+    to = Exporter(program, where or name, opset or 23)
+    find_packed(to)
+    to.run()
+    if opset is None and any(node.op_type == "Swish" for node in to.nodes):
+        to.opset = 24
+    (results,) = (node.args[0] for node in to.graph.nodes if node.op == "output")
+    mutated = set(program.graph_signature.buffers_to_mutate) | set(
+        program.graph_signature.user_inputs_to_mutate
+    )
+    outputs = [
+        node
+        for node in results
+        if isinstance(node, Node) and node.name not in mutated and isinstance(node.meta["val"], torch.Tensor)
+    ]
+    names: list[str] = []
+    for node in outputs:
+        value = to.value(node)
+        if value in names:  # an output twice: ONNX wants names apart
+            value = to.emit("Identity", f"{value}.again", [value])
+        names.append(value)
+    to.drop_unread(names)
+    weights = {name: tensor for name, tensor in to.tensors.items() if name in to.used_weights}
+    declared = []
+    by_name = {
+        to.weights[n.name]: n for n in to.graph.nodes if n.op == "placeholder" and n.name in to.weights
+    }
+    for weight in to.used_weights:
+        node = by_name[weight]
+        declared.append(TensorProto(name=weight, dims=shape(node), data_type=ELEMENT[node.meta["val"].dtype]))
+
+    def described(node: Node, value: str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(value, ELEMENT[node.meta["val"].dtype], shape(node))
+
+    model = helper.make_model(
+        helper.make_graph(
+            to.nodes,
+            name,
+            [described(node, to.values[node]) for node in to.inputs],
+            [described(node, value) for node, value in zip(outputs, names, strict=True)],
+            [*declared, *to.constants],
+        ),
+        opset_imports=[helper.make_opsetid("", to.opset)],
+        ir_version=IR_VERSIONS[to.opset],
+        producer_name="onchip",
+    )
+    _compare_shapes(to, model)
+    return Exported(model, weights)
+
+
+def _compare_shapes(to: Exporter, model: onnx.ModelProto) -> None:
+    """Refuse to hand over a graph that ONNX understands differently."""
+    found = {}
+    for value in onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info:
+        dims = value.type.tensor_type.shape.dim
+        if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in dims):
+            found[value.name] = [d.dim_value for d in dims]
+    for node, value in to.values.items():
+        if isinstance(node.meta["val"], torch.Tensor) and found.get(value, shape(node)) != shape(node):
+            raise to.refuse(node, f"is {shape(node)} in torch, and {found[value]} as ONNX")

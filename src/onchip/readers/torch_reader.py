@@ -1,0 +1,330 @@
+"""PyTorch to `Network`: `module:function` and `.pt2` files, through `torch.export` and the ONNX reader.
+
+A program becomes a structure-only ONNX model (`torch_export`), which is read like any other ONNX file; so a
+plan made from it is executed like any other, with the program's own weights where it has them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onchip.errors import MissingExtra, ModelError, OnchipError
+from onchip.readers.onnx_graph import one_line
+from onchip.readers.reference import remember, split_reference
+from onchip.readers.source import ReadOptions, Source
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["read_function", "read_module", "read_pt2", "trace"]
+
+_HARMLESS = re.compile(
+    r"[^/]+/(?:data/weights/(?:weight_\d+|[^/]+\.json)|data/constants/(?:tensor_\d+|[^/]+\.json)"
+    r"|models/[^/]+\.json|data/sample_inputs/[^/]+\.pt|archive_format|archive_version|byteorder|\.data/[^/]+"
+    r"|extra/.*)"
+)
+"""What `torch.export.save` writes for programs of plain tensors."""
+
+
+def read_function(text: str, options: ReadOptions) -> Source:
+    """The network in what `module:function` returns: `(torch.nn.Module, example inputs)`.
+
+    The current directory is importable, as for `python -m`. Example inputs are a tuple, one tensor, or a
+    mapping of keyword arguments. Raises `ModelError` in one line for a module that cannot be imported, a
+    function that fails or returns something else, and what `torch.export` refuses.
+    """
+    _torch()
+    module_name, function_name = split_reference(text)
+    function = _import(module_name, function_name, text)
+    remember(text)
+    try:
+        made = function()
+    except OnchipError:
+        raise
+    except Exception as problem:
+        raise ModelError(
+            f"the function fails: {type(problem).__name__}: {one_line(problem)}", where=text
+        ) from None
+    import torch
+
+    if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], torch.nn.Module):
+        kind = type(made).__name__
+        raise ModelError(f"returned {kind}, not (torch.nn.Module, example inputs)", where=text)
+    module, example = made
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    if isinstance(example, Mapping):
+        kwargs = dict(example)
+    elif isinstance(example, tuple | list):
+        args = tuple(example)
+    elif isinstance(example, torch.Tensor):
+        args = (example,)
+    else:
+        kind = type(example).__name__
+        raise ModelError(f"gives {kind} as example inputs, not a tuple, a tensor or a mapping", where=text)
+    return read_module(module, args, kwargs, options, name=function_name, where=text)
+
+
+def read_module(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    options: ReadOptions | None = None,
+    *,
+    name: str,
+    where: str,
+) -> Source:
+    """The network of a module that is at hand; raises `ModelError` naming the call that cannot be read."""
+    return _read(trace(module, args, kwargs, where=where), options or ReadOptions(), name=name, where=where)
+
+
+def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
+    """The network in a file of `torch.export.save`.
+
+    Pickled objects and compiled code are refused and tensors are loaded as nothing but tensors; still, read
+    only files from people you trust, as torch itself asks. Raises `ModelError` for anything else.
+    """
+    _torch()
+    import torch
+
+    _check_archive(path, where)
+    try:
+        with _quiet(), _weights_only():
+            program = torch.export.load(path)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise ModelError(f"torch cannot load it: {one_line(problem)}", where=where) from None
+    if _has_free_sizes(program):
+        if program.example_inputs is None:
+            raise ModelError("has free sizes and no example inputs: export it with fixed sizes", where=where)
+        args, kwargs = program.example_inputs
+        program = trace(program.module(), args, kwargs, where=where)
+    return _read(program, options, name=path.stem, where=where)
+
+
+def trace(
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    where: str,
+    free_sizes: Any = None,
+) -> torch.export.ExportedProgram:
+    """The module in evaluation mode as a program, at the example's sizes; no weight is computed or copied.
+
+    A module with parameters on the `meta` device is traced there; `free_sizes` are torch's `dynamic_shapes`.
+    Raises `ModelError` with torch's reason.
+    """
+    import torch
+
+    kwargs = dict(kwargs or {})
+    with_data = [p.device.type != "meta" for p in module.parameters()]
+    bare = not all(with_data)
+    if bare:
+        module = module.to("meta")
+        args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.to("meta"), (args, kwargs))
+    if not type(module).__module__.startswith("torch.fx"):  # a loaded program's module has no modes
+        module = module.eval()
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # its one fused kernel would hide the layers
+    try:
+        with _quiet(), torch.no_grad(), torch.device("meta" if bare else "cpu"):
+            program = torch.export.export(module, args, kwargs, dynamic_shapes=free_sizes)
+            return program.run_decompositions({}) if _writes_into_views(program) else program
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise ModelError(f"torch.export refuses it: {_reason(problem)}", where=where) from None
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+def _read(program: torch.export.ExportedProgram, options: ReadOptions, *, name: str, where: str) -> Source:
+    from onchip.readers.onnx_reader import read_onnx
+    from onchip.readers.torch_export import export
+
+    with _quiet():
+        exported = export(program, name, where=where)
+    source = read_onnx(
+        exported.model.SerializeToString(deterministic=True),
+        options,
+        name=name,
+        where=where,
+        folder=None,
+        dtype=options.dtype or "file",
+    )
+    assert source.executable is not None
+    weights = {n: array for n, t in exported.weights.items() if (array := _array(t)) is not None}
+    return replace(source, executable=replace(source.executable, weights=weights))
+
+
+def _torch() -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingExtra("torch", "torch") from None
+
+
+def _import(module: str, function: str, where: str) -> Any:
+    """The function; the current directory comes first on the path, as for `python -m`."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module)
+    except OnchipError:
+        raise
+    except Exception as problem:
+        reason = f"{type(problem).__name__}: {one_line(problem)}"
+        raise ModelError(f"cannot import {module}: {reason}", where=where) from None
+    except SystemExit:
+        raise ModelError(f"cannot import {module}: it exits", where=where) from None
+    finally:
+        if os.getcwd() in sys.path:
+            sys.path.remove(os.getcwd())
+    for part in function.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ModelError(f"{module} has no function {function}", where=where)
+    return found
+
+
+def _check_archive(path: Path, where: str) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except FileNotFoundError:
+        raise ModelError("no such file", where=where) from None
+    except (OSError, zipfile.BadZipFile):
+        raise ModelError("is no file of torch.export.save", where=where) from None
+    for name in names:
+        if not _HARMLESS.fullmatch(name):
+            shown = "".join(c if c.isprintable() else "?" for c in name)[:80]
+            raise ModelError(
+                "is no tensor and no program: it is not loaded", where=where, item=f"entry {shown}"
+            )
+
+
+@contextmanager
+def _weights_only() -> Iterator[None]:
+    """Make every `torch.load` refuse to unpickle anything but tensors."""
+    key = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(key)
+    os.environ[key] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[key]
+        else:
+            os.environ[key] = before
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch's warnings and log lines are not for the reader of a plan."""
+    import logging
+
+    logger = logging.getLogger("torch")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _has_free_sizes(program: torch.export.ExportedProgram) -> bool:
+    import torch
+
+    return any(
+        not isinstance(size, int)
+        for node in program.graph.nodes
+        if isinstance(node.meta.get("val"), torch.Tensor)
+        for size in node.meta["val"].shape
+    )
+
+
+def _writes_into_views(program: torch.export.ExportedProgram) -> bool:
+    """Whether some value is changed in place while another name for its bytes is read later.
+
+    Then the graph is made functional first. The plain `x.relu_()` of most networks needs no such thing, and
+    keeps its batch normalisations and dropouts as they are.
+    """
+    import torch
+
+    root: dict[torch.fx.Node, torch.fx.Node] = {}
+    last_read: dict[torch.fx.Node, int] = {}
+    nodes = list(program.graph.nodes)
+    for i, node in enumerate(nodes):
+        for read in node.all_input_nodes:
+            last_read[read] = i
+    members: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    changed: list[tuple[int, torch.fx.Node, torch.fx.Node]] = []
+    for i, node in enumerate(nodes):
+        schema = getattr(node.target, "_schema", None)
+        root[node] = node
+        if schema is None or not node.args or not isinstance(node.args[0], torch.fx.Node):
+            members[node] = [node]
+            continue
+        alias = schema.arguments[0].alias_info if schema.arguments else None
+        if alias is not None or node.target in _MAY_ALIAS():
+            root[node] = root[node.args[0]]
+        members.setdefault(root[node], []).append(node)
+        if (
+            alias is not None
+            and alias.is_write
+            and str(node.target).split(".")[1] not in ("detach_", "dropout_")
+        ):
+            changed.append((i, node, node.args[0]))
+    for i, node, before in changed:
+        if str(node.target).startswith("aten.copy_"):
+            return True
+        for other in members.get(root[node], []):
+            if other not in (node, before) and nodes.index(other) < i and last_read.get(other, -1) > i:
+                return True
+        if last_read.get(before, -1) > i:
+            return True
+    return False
+
+
+def _MAY_ALIAS() -> tuple[Any, ...]:
+    import torch
+
+    aten = torch.ops.aten
+    return (aten.reshape.default, aten.contiguous.default, aten.flatten.using_ints, aten.to.dtype)
+
+
+def _reason(problem: Exception) -> str:
+    """The first line that says something: torch begins some messages with a blank or a heading."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return f"{type(problem).__name__}: {lines[0] if lines else ''}"[:400]
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    """The tensor's own bytes as an array, None where it has none."""
+    import torch
+    from onnx import helper
+
+    tensor = tensor.detach()
+    if tensor.device.type != "cpu" or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return None
+    tensor = tensor.contiguous()
+    if tensor.dtype == torch.bfloat16:
+        array = tensor.view(torch.int16).numpy().view(helper.tensor_dtype_to_np_dtype(16))
+    else:
+        array = tensor.numpy()
+    array = array.view()
+    array.flags.writeable = False
+    return array
