@@ -5,9 +5,11 @@ on torch matters, a plain `torch` brings gigabytes of GPU libraries; torchvision
 model definitions alone, hence without what they depend on):
 
     python3 -m venv out/zoo-venv
-    out/zoo-venv/bin/pip install -r scripts/zoo_requirements.txt
+    out/zoo-venv/bin/pip install -r scripts/zoo_requirements.txt .
     out/zoo-venv/bin/pip install --no-deps torchvision==0.28.0 timm==1.0.31
     out/zoo-venv/bin/python scripts/make_zoo.py            # all, or the names to make
+
+AmoebaNet-D and DARTS are defined in `zoo_models/`.
 
 For each network: build it with weights from a seed, export, run the export in onnxruntime with every graph
 optimisation off and compare with torch, then drop the weights' data and compress. Two runs give the same
@@ -29,7 +31,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-import zoo_export
+from onnx import numpy_helper
+
+from onchip.readers.torch_export import Exported, export
+from onchip.readers.torch_reader import trace
 
 ZOO = Path(__file__).resolve().parents[1] / "src" / "onchip" / "zoo"
 SEED = 0
@@ -84,27 +89,44 @@ def main() -> None:
 
 
 def make(name: str, entry: dict[str, Any]) -> onnx.ModelProto:
-    """The stripped model, after its export was seen to compute what torch computes."""
+    """The structure, after the export with its weights was seen to compute what torch computes."""
     torch.manual_seed(SEED)
     network = BUILDERS[entry["library"]](name).eval()
     seed_statistics(network)
-    example = torch.randn(entry["input"])
-    model = zoo_export.export(network, example, name, entry["opset"], name in WORKS_OUT_SIZES)
-    error, spread = compare(model, network, example)
+    examples = [torch.randn(size) for size in (entry["input"], *entry.get("also", []))]
+    free: tuple[Any, ...] | None = None
+    if name in WORKS_OUT_SIZES:
+        rank = len(entry["input"])
+        free = ({rank - 2: torch.export.Dim.AUTO, rank - 1: torch.export.Dim.AUTO},)
+    program = trace(network, tuple(examples), free_sizes=free, where=name)
+    made = export(program, name, opset=entry["opset"])
+    model = with_weights(made)
+    error, spread = compare(model, network, examples)
     if entry["resizable"]:
         other = torch.randn([*entry["input"][:-2], *OTHER_SIZE])
-        error = max(error, compare(resized(model), network, other)[0])
-    bare = zoo_export.strip(model)
-    weights = sum(int(np.prod(t.dims)) for t in bare.graph.initializer if zoo_export.is_weight(t))
+        error = max(error, compare(resized(model), network, [other])[0])
+    weights = sum(int(np.prod(t.dims)) for t in made.model.graph.initializer if t.name in made.weights)
     print(
-        f"{name}: {len(bare.graph.node)} nodes, {weights:,} weights; onnxruntime and torch differ by"
+        f"{name}: {len(made.model.graph.node)} nodes, {weights:,} weights; onnxruntime and torch differ by"
         f" {error:.1e} of the largest output, which spreads by {spread:.2g}",
         flush=True,
     )
-    return bare
+    return made.model
 
 
-def compare(model: onnx.ModelProto, network: torch.nn.Module, example: torch.Tensor) -> tuple[float, float]:
+def with_weights(made: Exported) -> onnx.ModelProto:
+    """The exported model with its weights' data."""
+    model = onnx.ModelProto()
+    model.CopyFrom(made.model)
+    for tensor in model.graph.initializer:
+        if tensor.name in made.weights:
+            tensor.CopyFrom(numpy_helper.from_array(made.weights[tensor.name].detach().numpy(), tensor.name))
+    return model
+
+
+def compare(
+    model: onnx.ModelProto, network: torch.nn.Module, examples: list[torch.Tensor]
+) -> tuple[float, float]:
     """Largest difference as a share of the largest output, and the standard deviation of the output."""
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -112,9 +134,10 @@ def compare(model: onnx.ModelProto, network: torch.nn.Module, example: torch.Ten
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
     )
-    (computed,) = session.run(None, {session.get_inputs()[0].name: example.numpy()})
+    names = [given.name for given in session.get_inputs()]
+    (computed,) = session.run(None, {n: e.numpy() for n, e in zip(names, examples, strict=True)})
     with torch.no_grad():
-        expected = network(example)
+        expected = network(*examples)
     expected = (expected["out"] if isinstance(expected, dict) else expected).numpy()
     error = float(np.abs(computed - expected).max() / np.abs(expected).max())
     spread = float(expected.std())
@@ -167,7 +190,24 @@ def from_timm(name: str) -> torch.nn.Module:
     return network
 
 
-BUILDERS: dict[str, Callable[[str], torch.nn.Module]] = {"torchvision": from_torchvision, "timm": from_timm}
+def from_torch(name: str) -> torch.nn.Module:
+    assert name == "transformer"
+    return torch.nn.Transformer()
+
+
+def from_papers(name: str) -> torch.nn.Module:
+    from zoo_models.amoebanet import AmoebaNetD
+    from zoo_models.darts import Darts
+
+    return {"amoebanet_d": AmoebaNetD, "darts": Darts}[name]()
+
+
+BUILDERS: dict[str, Callable[[str], torch.nn.Module]] = {
+    "torch": from_torch,
+    "torchvision": from_torchvision,
+    "timm": from_timm,
+    "onchip": from_papers,
+}
 
 
 if __name__ == "__main__":

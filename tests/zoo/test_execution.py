@@ -15,7 +15,15 @@ from onchip.readers import load
 from onchip.run import fill_weights
 
 QUICK = ("mobilenet_v2", "resnet18", "shufflenet_v2_x1_0", "squeezenet1_0")
-SLOW = ("googlenet", "lraspp_mobilenet_v3_large", "mnasnet1_0", "vit_b_16")
+SLOW = (
+    "amoebanet_d",
+    "darts",
+    "googlenet",
+    "lraspp_mobilenet_v3_large",
+    "mnasnet1_0",
+    "transformer",
+    "vit_b_16",
+)
 
 
 def outputs(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, Any]:
@@ -25,9 +33,9 @@ def outputs(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, Any]:
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
     )
-    (given,) = session.get_inputs()
-    values = np.random.default_rng(seed).standard_normal(given.shape).astype(np.float32)
-    (result,) = session.run(None, {given.name: values})
+    rng = np.random.default_rng(seed)
+    values = {i.name: rng.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
+    (result,) = session.run(None, values)
     return np.asarray(result)
 
 

@@ -61,6 +61,9 @@ def of_zoo(name: str) -> Counter[Operator]:
     for node in model.graph.node:
         if {*node.output} <= sizes:
             continue
+        if node.op_type in LAYOUT and node.input[0] in weights:
+            weights |= {value: elements[value] for value in node.output}  # a part of a packed projection
+            continue
         if node.op_type in LAYOUT:
             root.update(dict.fromkeys(node.output, root.get(node.input[0], node.input[0])))
             continue

@@ -24,8 +24,9 @@ class Entry:
     """Where one built-in network comes from.
 
     `source` is the public definition that the file was exported from and `licence` its licence; `input` is
-    the network's input shape, batch and channels first; `opset` the ONNX operator set; `resizable` whether
-    its other shapes follow when the height and width of the input change.
+    the network's input shape, batch and channels first where there are any, `also` those of further inputs;
+    `opset` the ONNX operator set; `resizable` whether its other shapes follow when the height and width of
+    the input change.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Entry:
     input: tuple[int, ...]
     opset: int
     resizable: bool
+    also: tuple[tuple[int, ...], ...] = ()
 
 
 def names() -> tuple[str, ...]:
@@ -71,6 +73,13 @@ def _catalogue() -> dict[str, Entry]:
     text = (resources.files("onchip.zoo") / "catalogue.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)
     return {
-        name: Entry(**{**entries[name], "name": name, "input": tuple(entries[name]["input"])})
+        name: Entry(
+            **{
+                **entries[name],
+                "name": name,
+                "input": tuple(entries[name]["input"]),
+                "also": tuple(tuple(shape) for shape in entries[name].get("also", ())),
+            }
+        )
         for name in sorted(entries)
     }
