@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "stdout", "table", "writable"]
 
-Model = Annotated[str, typer.Argument(help="zoo:NAME, FILE.onnx, FILE.tflite, or a network as FILE.json")]
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="zoo:NAME, FILE.onnx, FILE.tflite, FILE.pt2, MODULE:FUNCTION (torch), or a network as FILE.json"
+    ),
+]
 ChipName = Annotated[str, typer.Option("--chip", help="a built-in chip's name, or the path of a .toml file")]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="a plan file, JSON or text")]
 Json = Annotated[bool, typer.Option("--json", help="print data instead of a table")]

@@ -18,8 +18,8 @@ _ZOO = re.compile(r"zoo:(?P<name>[^@]*)(?:@(?P<height>[0-9]{1,5})x(?P<width>[0-9
 
 
 def load(model: str | Path, options: ReadOptions | None = None) -> Source:
-    """Read a model: an `.onnx`, `.pt2`, `.tflite` or `onchip.network/1` (`.json`) file, `module:function` that
-    returns a torch module and its example inputs, `zoo:NAME` or `zoo:NAME@HxW`.
+    """Read a model: an `.onnx`, `.pt2`, `.tflite` or `onchip.network/1` (`.json`) file, `module:function`
+    that returns a torch module and its example inputs, `zoo:NAME` or `zoo:NAME@HxW`.
 
     Raises `ModelError` naming the file and the node, tensor or key that cannot be read, `UsageError` for a
     MODEL or an option that makes no sense.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from onchip.errors import MissingExtra, ModelError, OnchipError
 from onchip.readers.onnx_graph import one_line
 from onchip.readers.reference import remember, split_reference
-from onchip.readers.source import ReadOptions, Source
+from onchip.readers.source import Executable, ReadOptions, Source
 
 if TYPE_CHECKING:
     import torch
@@ -164,7 +164,7 @@ def _read(program: torch.export.ExportedProgram, options: ReadOptions, *, name: 
         folder=None,
         dtype=options.dtype or "file",
     )
-    assert source.executable is not None
+    assert isinstance(source.executable, Executable)
     weights = {n: array for n, t in exported.weights.items() if (array := _array(t)) is not None}
     return replace(source, executable=replace(source.executable, weights=weights))
 
