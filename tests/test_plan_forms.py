@@ -18,11 +18,14 @@ from onchip.plan import (
     Group,
     Instruction,
     Load,
+    PinnedTensor,
+    PinnedWeights,
     Plan,
     PlanChip,
     Result,
     Run,
     Scratch,
+    State,
     Store,
     Timed,
     from_json,
@@ -91,7 +94,7 @@ scalars = st.one_of(hostile_names, numbers, finite, st.booleans(), st.none())
 plans = st.builds(
     Plan,
     networks_with_geometry(),
-    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6),
+    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6, st.none() | numbers),
     numbers,
     st.lists(instructions, max_size=6).map(tuple),
     st.builds(
@@ -102,6 +105,12 @@ plans = st.builds(
         hostile_names, st.one_of(hostile_names, numbers, finite, st.booleans(), st.none()), max_size=3
     ),
     st.lists(st.builds(Timed, numbers, numbers, numbers, numbers | st.none()), max_size=3).map(tuple),
+    st.lists(
+        st.builds(PinnedTensor, hostile_names, st.none() | numbers)
+        | st.builds(PinnedWeights, hostile_names, numbers),
+        max_size=3,
+    ).map(tuple),
+    st.lists(st.builds(State, hostile_names, hostile_names, numbers), max_size=2).map(tuple),
 )
 
 

@@ -231,7 +231,7 @@ def _context(
     left = CONTEXT_SECONDS
     if placing.time_limit is not None:
         left = min(left, placing.time_limit - planned.result.seconds)
-    if left > 0:
+    if left > 0 and not (placing.pin or placing.state):
         limits = placement.Limits(left, placing.memory_limit, _lines(progress))
         zero = placement.zero_traffic(network, on, placing, limits)
         found["mp_bytes"] = zero.at_least
@@ -273,8 +273,7 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
     """The bytes that MR, MH or MP stand for."""
     from onchip import placement
 
-    if placing.weights == "resident":
-        network = network.with_resident_weights()
+    network = placement.as_planned(network, on, placing)
     if name == "MR":
         return placement.Problem.of(network, on.alignment_bytes).minimum_budget
     limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))

@@ -54,6 +54,7 @@ class Chip:
     scratchpad_bytes_per_second: float | None = None
     mac_picojoules: float | None = None
     scratchpad_picojoules_per_byte: float | None = None
+    weight_scratchpad_bytes: int | None = None
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad: rounded up to the alignment."""
@@ -116,7 +117,11 @@ def parse_chip(content: bytes, where: str) -> Chip:
         raise ChipError("must be letters, digits, '.', '_' and '-'", where=where, item="name")
     if table["element"] not in ELEMENTS:
         raise ChipError(f"must be one of {', '.join(ELEMENTS)}", where=where, item="element")
-    for key, most in (("alignment_bytes", MAX_ALIGNMENT), ("scratchpad_bytes", MAX_BYTES)):
+    for key, most in (
+        ("alignment_bytes", MAX_ALIGNMENT),
+        ("scratchpad_bytes", MAX_BYTES),
+        ("weight_scratchpad_bytes", MAX_BYTES),
+    ):
         value = table.get(key)
         if value is not None and (type(value) is not int or not 1 <= value <= most):
             raise ChipError(f"must be a whole number from 1 to {most:,}", where=where, item=key)

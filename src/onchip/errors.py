@@ -86,14 +86,17 @@ class Infeasible(NegativeAnswer):
     """No plan exists within the budget.
 
     `needs` and `has` are bytes; `operator` is the one that does not fit, `tensors` what it needs at once,
-    as (name, bytes).
+    as (name, bytes). Without an operator it is the network beside the tensors that are to stay on chip.
     """
 
-    def __init__(self, *, needs: int, has: int, operator: str, tensors: tuple[tuple[str, int], ...]) -> None:
+    def __init__(
+        self, *, needs: int, has: int, operator: str = "", tensors: tuple[tuple[str, int], ...]
+    ) -> None:
         self.needs, self.has, self.operator, self.tensors = needs, has, operator, tensors
         because = ", ".join(f"{name} ({size:,} B)" for name, size in tensors)
+        who = f"operator {operator}" if operator else "the network beside what stays on chip"
         super().__init__(
-            f"infeasible: operator {operator} needs {needs:,} bytes, the budget has {has:,}"
+            f"infeasible: {who} needs {needs:,} bytes, the budget has {has:,}"
             f" ({needs - has:,} missing), because of {because}"
         )
 

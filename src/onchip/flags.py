@@ -44,6 +44,8 @@ def expand_options(function: F) -> F:
                 value = given.pop(f.name)
                 if "parse" in f.metadata and isinstance(value, str):
                     value = f.metadata["parse"](value, option="--" + f.name.replace("_", "-"))
+                if isinstance(f.default, tuple):
+                    value = tuple(value or ())
                 values[f.name] = value
             given[name] = kind(**values)
         return function(**given)
@@ -70,8 +72,12 @@ def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
         raise TypeError(f"option {f.name} has no default")
     if "parse" in f.metadata:
         hint = str | None if f.default is None else str
+    if isinstance(f.default, tuple):
+        hint = list[str] | None
     name = "--" + f.name.replace("_", "-")
     names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
     default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
+    if isinstance(f.default, tuple):
+        default = None  # given as often as there are values
     annotation = Annotated[hint, typer.Option(*names, help=text)]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -175,11 +175,17 @@ class Network:
             cls, name, tensors, operators, outputs, views, source, sha256, granularity, element, where
         )
 
-    def with_resident_weights(self) -> Network:
-        """The same network with every operator's weights in its workspace (`--weights resident`)."""
+    def with_resident_weights(self, but: Collection[int] = ()) -> Network:
+        """The same network with every operator's weights in its workspace (`--weights resident`).
+
+        The operators `but` are left as they are: their weights lie elsewhere.
+        """
         return replace(
             self,
-            operators=tuple(replace(op, workspace=op.workspace + op.weight_bytes) for op in self.operators),
+            operators=tuple(
+                op if op.id in but else replace(op, workspace=op.workspace + op.weight_bytes)
+                for op in self.operators
+            ),
         )
 
     # -- names -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from random import Random
 
+import broken_pins  # noqa: F401  registers its breakers
 import pytest
 from broken_plans import BREAKERS, Site
 from hypothesis import given, settings

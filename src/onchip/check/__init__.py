@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
@@ -17,7 +18,7 @@ from onchip.check.rules import RULES, Broken, broken
 from onchip.check.timing import Clock, clock_of
 from onchip.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plan import Group, Instruction, Plan, PlanChip, Result, Status, Timed
+from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, State, Status, Timed
 
 __all__ = ["RULES", "Clock", "certify", "check", "plan_chip_of"]
 
@@ -58,6 +59,8 @@ def certify(
     lower_bound_bytes: int,
     seconds: float,
     groups: Sequence[Group] = (),
+    pins: Sequence[Pin] = (),
+    state: Sequence[State] = (),
     options: Mapping[str, str | int | float | bool | None] | None = None,
     peak_lower_bound_bytes: int | None = None,
     latency_lower_bound_picoseconds: int | None = None,
@@ -85,6 +88,8 @@ def certify(
             energy_lower_bound_picojoules=energy_lower_bound_picojoules,
         ),
         groups=tuple(groups),
+        pins=tuple(pins),
+        state=tuple(state),
         options=dict(options or {}),
     )
     figures, times = interpret(plan), times_of(plan)
@@ -123,9 +128,14 @@ _BOUNDED = {
 
 
 def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
-    """What a plan assumes of a chip."""
-    rates = {key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES}
-    return PlanChip(chip.name, chip.alignment_bytes, **rates)
+    """What a plan assumes of a chip, but for where it keeps weights."""
+    rates: dict[str, Any] = {
+        key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES
+    }
+    made = PlanChip(chip.name, chip.alignment_bytes, **rates)
+    if isinstance(chip, PlanChip):
+        made = replace(made, weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
+    return made
 
 
 def times_of(plan: Plan) -> tuple[Timed, ...] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onchip.check.held import held_of, inputs_from_dram, prove_weights_fit
 from onchip.check.ledger import Ledger
 from onchip.check.overlap import prove_overlap
 from onchip.check.ranges import Range, Ranges, without
@@ -69,12 +70,16 @@ class _Machine:
             rate = getattr(plan.chip, key)
             if rate is not None and not 0 < rate < MAX_RATE:
                 broken("bad-rate", f"{key} is {rate}, no positive number below 10^18")
+        self.held = held_of(plan)
+        separate = plan.chip.weight_scratchpad_bytes is not None
         self.units = units_of(
             self.network,
             plan.groups,
             alignment=self.alignment,
-            weights_resident=plan.options.get("weights") == "resident",
+            weights_resident=plan.options.get("weights") == "resident" and not separate,
+            pinned=self.held.weights,
         )
+        prove_weights_fit(plan, self.held, self.units)
         self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}
         self.member = {op: unit for unit in self.units.values() if unit.group for op in unit.operators}
         self.producer = {t: unit for unit in self.units.values() for t in unit.writes}
@@ -82,10 +87,13 @@ class _Machine:
         for unit in self.units.values():
             for t in unit.reads:
                 self.to_read[t] += 1
-        inputs = set(bits(self.network.input_roots))
-        self.outputs = set(bits(self.network.output_roots))
+        inputs = inputs_from_dram(self.network, self.held)
+        handed_over = {last for _, last, _ in self.held.state}
+        for t in handed_over:
+            self.to_read[t] += 1  # by the next inference
+        self.outputs = set(bits(self.network.output_roots)) - handed_over
         self.ledger = Ledger(inputs, self.outputs, copies=set(inputs))
-        self.produced = set(inputs)
+        self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
         self.parts: dict[int, list[Range]] = {}  # what such a tensor holds for itself alone
         self.scratch: dict[str, Range] = {}
@@ -93,6 +101,15 @@ class _Machine:
         self.run_already: set[str] = set()
         self.ranges = Ranges()
         self.peak = self.extent = 0
+        for op, address in () if separate else self.held.weights.items():
+            operator = self.network.operators[op]
+            self.take(self.range(address, operator.weight_bytes), f"weights of {operator.name}")
+        for first, last, address in self.held.state:
+            self.outside_groups(first)
+            self.outside_groups(last)
+            self.reserve(first, self.range(address, self.size(first)))
+        for t in self.held.tensors:
+            self.outside_groups(t)
 
     # -- instructions ----------------------------------------------------------------------------------
 
@@ -136,6 +153,8 @@ class _Machine:
             broken(
                 "overlap-not-input", f"{unit.name}, which writes {self.name(t)}, does not read {self.name(x)}"
             )
+        if x in self.held.tensors and x in self.outputs:
+            broken("pin-moved", f"{self.name(x)} is pinned, an output, and written over")
         if by != self.address[x] - address:
             distance = f"{self.address[x]} - {address} = {self.address[x] - address}"
             broken("overlap-distance", f"{self.name(x)} is {distance} bytes above, not {by}")
@@ -171,6 +190,8 @@ class _Machine:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
         for t in streaming:
+            if t in self.held.tensors:
+                broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
             if t not in unit.reads and t not in unit.writes:
                 broken("streaming-operand", f"{self.name(t)} is no operand of {unit.name}")
         for t in unit.reads:
@@ -210,6 +231,8 @@ class _Machine:
                 f"{self.name(self.over[t])} is reserved over {self.name(t)} and not yet written",
             )
         self.keeps_data(t, "free-loses-data")
+        if t in self.held.tensors and (self.to_read[t] or t in self.outputs):
+            broken("pin-moved", f"{self.name(t)} is pinned, and still to be read or an output")
         self.give_back(t)
 
     def end(self) -> Figures:
@@ -220,6 +243,9 @@ class _Machine:
         for t in self.outputs:
             if t not in self.ledger.copies:
                 broken("output-not-stored", f"{self.name(t)} is, or holds, an output and has no DRAM copy")
+        for _, last, address in self.held.state:
+            if self.address.get(last) != address:
+                broken("state-not-kept", f"{self.name(last)} is not at {address} at the end")
         ledger = self.ledger
         return Figures(ledger.compulsory, ledger.reload, ledger.spill, ledger.weights, self.peak, self.extent)
 
@@ -237,9 +263,12 @@ class _Machine:
             broken("unknown-tensor", f"the network has no tensor {name}")
         if self.network.root[t] != t:
             broken("names-view", f"{name} is a view of {self.name(self.network.root[t])}")
-        if t in self.inner:
-            broken("inner-tensor", f"{name} lives inside group {self.inner[t]}")
+        self.outside_groups(t)
         return t
+
+    def outside_groups(self, t: int) -> None:
+        if t in self.inner:
+            broken("inner-tensor", f"{self.name(t)} lives inside group {self.inner[t]}")
 
     def unit(self, name: str) -> Unit:
         unit = self.units.get(name)
@@ -304,6 +333,9 @@ class _Machine:
         return address, end
 
     def reserve(self, t: int, wanted: Range) -> None:
+        stated = self.held.tensors.get(t)
+        if stated is not None and stated != wanted[0]:
+            broken("pin-moved", f"{self.name(t)} is pinned at {stated}, not {wanted[0]}")
         self.address[t], self.parts[t] = wanted[0], [wanted]
         self.take(wanted, self.name(t))
 

@@ -50,6 +50,12 @@ RULES: dict[str, str] = {
     "streaming-reserved": "a streamed output has no range in the scratchpad",
     "streaming-unproved": "the checker can derive how many bytes cross",
     "streaming-bytes": "the stated number of bytes is the one that crosses",
+    # pins and state
+    "pin": "what is pinned is named once; pinned weights are those of an operator that runs on its own",
+    "pin-moved": "a pinned tensor lies at its stated address, and in one place until its last reader has run",
+    "weights-do-not-fit": "a separate weight scratchpad holds a run's weights beside all pinned ones",
+    "state": "a state pairs a graph input with what an operator makes, of the same size, each once",
+    "state-not-kept": "at the end the state's output lies where the next inference expects it",
     # groups
     "group-name": "a group's name is no operator's and no other group's",
     "group-members": "a group has operators, each named once, and 1 or more subgroups",

@@ -8,12 +8,25 @@ formally. All times are whole picoseconds, so that they add up exactly.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from onchip.check.units import Unit, units_of
 from onchip.network import Network
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store, Timed
+from onchip.plan import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    PinnedWeights,
+    Plan,
+    PlanChip,
+    Run,
+    Scratch,
+    Store,
+    Timed,
+)
 
 __all__ = ["Clock", "clock_of"]
 
@@ -24,8 +37,17 @@ def clock_of(plan: Plan) -> Clock | None:
     """The clock of a plan's network and chip, None where the chip's rates do not give one."""
     if not Clock.runs_on(plan.chip):
         return None
-    resident = plan.options.get("weights") == "resident"
-    return Clock(plan.network, plan.chip, plan.groups, weights_resident=resident)
+    apart = plan.chip.weight_scratchpad_bytes is not None
+    resident = plan.options.get("weights") == "resident" and not apart
+    pinned = [pin.operator for pin in plan.pins if isinstance(pin, PinnedWeights)]
+    return Clock(
+        plan.network,
+        plan.chip,
+        plan.groups,
+        weights_resident=resident,
+        pinned=pinned,
+        state=[(pair.input, pair.address) for pair in plan.state],
+    )
 
 
 class Clock:
@@ -38,8 +60,14 @@ class Clock:
         groups: Sequence[Group] = (),
         *,
         weights_resident: bool = False,
+        pinned: Collection[str] = (),
+        state: Sequence[tuple[str, int]] = (),
     ) -> None:
-        """Needs `dram_bytes_per_second` and `macs_per_second` of the chip."""
+        """Needs `dram_bytes_per_second` and `macs_per_second` of the chip.
+
+        `pinned` are operators whose weights are never fetched, `state` tensors that are there at the start,
+        with their addresses.
+        """
         assert chip.dram_bytes_per_second is not None
         assert chip.macs_per_second is not None
         self.network, self.chip = network, chip
@@ -48,14 +76,19 @@ class Clock:
         on_chip = chip.scratchpad_bytes_per_second
         self._per_local_byte = Fraction(0) if on_chip is None else PICOSECONDS / Fraction(on_chip)
         self.units: Mapping[str, Unit] = units_of(
-            network, groups, alignment=chip.alignment_bytes, weights_resident=weights_resident
+            network,
+            groups,
+            alignment=chip.alignment_bytes,
+            weights_resident=weights_resident,
+            pinned=[network.operator_id[name] for name in pinned],
         )
+        self.state = tuple(state)
         self.compute = {unit.name: sum(map(self._operator, unit.operators)) for unit in self.units.values()}
         """Picoseconds that each unit computes."""
         self.kept = {unit.name: 0 for unit in self.units.values()}
         """Bytes of weights that come into each unit's scratch before it runs."""
         for unit in self.units.values():
-            if not unit.group and weights_resident:
+            if not unit.group and weights_resident and unit.weights:
                 op = network.operators[unit.operators[0]]
                 self.kept[unit.name] = op.weight_bytes if op.workspace >= op.weight_bytes else 0
         for group in groups:
@@ -112,6 +145,8 @@ class _Walk:
         self.copied: dict[str, int] = {}  # when the copy in DRAM is whole
         self.scratch: dict[str, tuple[int, int, int]] = {}  # range, and when it is ready
         self.over: dict[str, str] = {}
+        for name, address in clock.state:
+            self.occupy(name, address)
 
     def follow(self, index: int, instruction: Instruction) -> None:
         match instruction:

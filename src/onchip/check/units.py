@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onchip.check.rules import broken
@@ -37,9 +37,17 @@ class Unit:
 
 
 def units_of(
-    network: Network, groups: Sequence[Group], *, alignment: int, weights_resident: bool
+    network: Network,
+    groups: Sequence[Group],
+    *,
+    alignment: int,
+    weights_resident: bool,
+    pinned: Collection[int] = (),
 ) -> dict[str, Unit]:
-    """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group."""
+    """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
+
+    `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
+    """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
     for group in groups:
@@ -50,10 +58,9 @@ def units_of(
     for op in network.operators:
         if op.id not in member:
             reads, writes = tuple(bits(network.reads[op.id])), tuple(bits(network.writes[op.id]))
-            held = min(op.weight_bytes, op.workspace) if weights_resident else 0
-            units[op.name] = Unit(
-                op.name, (op.id,), reads, writes, (), op.workspace, held, op.weight_bytes, False
-            )
+            weights = 0 if op.id in pinned else op.weight_bytes
+            held = min(weights, op.workspace) if weights_resident else 0
+            units[op.name] = Unit(op.name, (op.id,), reads, writes, (), op.workspace, held, weights, False)
     return units
 
 

@@ -10,6 +10,7 @@ from onchip.placement.options import PlacementOptions
 from onchip.placement.plan import plan, refuse_if_infeasible
 from onchip.placement.problem import Problem
 from onchip.placement.search import Found, Limits, Progress, Rules, Step, minimum_peak, minimum_traffic
+from onchip.placement.weights import as_planned
 from onchip.placement.zero_traffic import ZeroTraffic, zero_traffic
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Rules",
     "Step",
     "ZeroTraffic",
+    "as_planned",
     "budgets",
     "minimum_peak",
     "minimum_traffic",

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from onchip.errors import NegativeAnswer
 from onchip.placement import combined
 from onchip.placement.addresses import Placement, Rectangle, place
+from onchip.placement.held import refuse_if_forbidden, where_kept
 from onchip.placement.problem import Problem
 from onchip.placement.program import Placed
 from onchip.placement.schedule import Schedule, reloads_of, traffic_of
@@ -47,8 +49,12 @@ def with_addresses(
     """The cheapest placed schedule found for a search's result, with the proved lower bound of any.
 
     When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
+
+    Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
+    `NegativeAnswer` when no addresses are found that leave it there; without such wishes some always are.
     """
     began = time.perf_counter()
+    refuse_if_forbidden(problem, budget, alignment, found, limits)
 
     def left() -> Limits:
         return limits.after(time.perf_counter() - began)
@@ -68,18 +74,25 @@ def with_addresses(
         if _cancelled(limits) or packing.after(time.perf_counter() - began).seconds == 0.0:
             break
     # No cheapest schedule packs as it is: move tensors where that costs least.
-    best = one_at_a_time(Schedule.nothing_kept(problem, found.order))
+    best = None
+    if problem.kept is None:  # else this would move what must stay
+        best = one_at_a_time(Schedule.nothing_kept(problem, found.order))
     chosen = tried[:SCHEDULES_RELOCATED]
     for i, schedule in enumerate(chosen):
         # Even without any time left the first pass over a schedule is made: it takes a moment.
         rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
         rest = rest.at_most(0.0) if _cancelled(limits) else rest
         moved = place_schedule(schedule, budget, alignment, rest, relocate=True)
-        if moved is not None and moved.traffic < best.traffic:
+        if moved is not None and (best is None or moved.traffic < best.traffic):
             best = moved
-        if best.traffic == found.bound or _cancelled(limits):
+        if (best is not None and best.traffic == found.bound) or _cancelled(limits):
             break
-    if other_schedules is None or len(problem.inputs) > combined.MOST_OPERATORS:
+    if best is None:
+        raise NegativeAnswer(
+            f"no addresses were found within {budget:,} bytes for what is to stay on chip and the rest; leave"
+            " addresses open, or give more bytes"
+        )
+    if problem.kept is not None or other_schedules is None or len(problem.inputs) > combined.MOST_OPERATORS:
         return replace(best, bound=found.bound)
     exact, bound = combined.solve(
         problem,
@@ -125,6 +138,8 @@ def place_schedule(
     """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
     problem = schedule.problem
     copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
+    residencies = [(r, at) for r, at in where_kept(schedule) if problem.size[r.tensor]]
+    pinned = problem.kept.pinned if problem.kept is not None else frozenset[int]()
     rectangles = [
         Rectangle(
             r.tensor,
@@ -133,9 +148,11 @@ def place_schedule(
             problem.size[r.tensor],
             r.uses,
             r.tensor in copied,
+            movable=at is None and r.tensor not in pinned,
             cost=problem.cost[r.tensor],
+            offset=at,
         )
-        for r in schedule.residencies
+        for r, at in residencies
     ]
     scratch = schedule.scratch
     rectangles += [
@@ -151,7 +168,7 @@ def place_schedule(
     )
     if result.status == "unknown":
         return None
-    count = len(schedule.residencies)
+    count = len(residencies)
     placed = tuple(
         Placed(rectangles[piece.rectangle].item, piece.start, piece.end, piece.address)
         for piece in result.pieces

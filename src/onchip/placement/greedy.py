@@ -122,7 +122,8 @@ def evictions(problem: Problem, order: Sequence[int], budget: int) -> tuple[tupl
                 row = uses[t]
                 return price(t) / problem.size[t], -row[bisect_right(row, i)], t
 
-            for t in sorted(resident - wanted, key=merit):
+            # What is empty frees nothing.
+            for t in sorted((t for t in resident - wanted if problem.size[t]), key=merit):
                 if missing <= 0:
                     break
                 out.append(t)

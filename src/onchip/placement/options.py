@@ -42,6 +42,14 @@ class PlacementOptions:
     """`sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is
     charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`)."""
 
+    pin: tuple[str, ...] = ()
+    """Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good.
+    With @ADDRESS behind it there. May be given several times."""
+
+    state: tuple[str, ...] = ()
+    """INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the
+    next inference. May be given several times."""
+
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
 
@@ -61,6 +69,11 @@ class PlacementOptions:
             )
         if type(self.beam_width) is not int or not 1 <= self.beam_width <= 1_000_000:
             raise UsageError(f"{self.beam_width!r} is no whole number from 1 to 1,000,000", item="beam_width")
+        for key in ("pin", "state"):
+            if not (
+                isinstance(getattr(self, key), tuple) and all(type(v) is str for v in getattr(self, key))
+            ):
+                raise UsageError(f"{getattr(self, key)!r} is no tuple of texts", item=key)
         if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
             raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
 

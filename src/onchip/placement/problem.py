@@ -12,7 +12,32 @@ from functools import cached_property
 
 from onchip.network import Network, bits, mask
 
-__all__ = ["Problem"]
+__all__ = ["Kept", "Problem"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The part of a problem that wishes added.
+
+    Operators `begin` and `end` and the tensors behind the network's are no part of it. `pinned`:
+    tensors that never leave. `fixed`: address of a tensor's only residency. `state`: (input, output,
+    address): the input's first residency and the output's last are there. `weights`: the tensor that stands
+    for an operator's pinned weights. `forbidden`: a traffic that only plans have which evict what is pinned.
+    `names`: what is kept and its bytes, for messages.
+    """
+
+    begin: int
+    end: int
+    pinned: frozenset[int]
+    fixed: tuple[tuple[int, int], ...]
+    state: tuple[tuple[int, int, int], ...]
+    weights: tuple[tuple[int, int], ...]
+    forbidden: int
+    names: tuple[tuple[str, int], ...]
+
+    def is_virtual(self, operator: int) -> bool:
+        """Is it `begin` or `end`?"""
+        return operator >= self.begin
 
 
 @dataclass(frozen=True)
@@ -21,7 +46,8 @@ class Problem:
 
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
     operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
-    allowed, or None when any order that respects the data is.
+    allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
+    on chip (`onchip.placement.held`).
     """
 
     size: tuple[int, ...]
@@ -32,6 +58,7 @@ class Problem:
     graph_inputs: int
     graph_outputs: int
     order: tuple[int, ...] | None = None
+    kept: Kept | None = None
 
     @classmethod
     def of(cls, network: Network, alignment: int = 1) -> Problem:
@@ -51,8 +78,18 @@ class Problem:
         )
 
     def in_order(self, order: Iterable[int]) -> Problem:
-        """The same problem with its operators in this order."""
-        return replace(self, order=tuple(order))
+        """The same problem with its operators in this order (of the network's own, or of all)."""
+        order = tuple(order)
+        if self.kept is not None and len(order) < len(self.inputs):
+            order = (self.kept.begin, *order, self.kept.end)
+        return replace(self, order=order)
+
+    def name_of(self, tensor: int, network: Network) -> str:
+        """A tensor's name, for messages; pinned weights go by their operator's."""
+        if tensor < len(network.tensors):
+            return network.tensors[tensor].name
+        operator = dict(self.kept.weights).get(tensor) if self.kept is not None else None
+        return "nothing" if operator is None else f"weights of {network.operators[operator].name}"
 
     @cached_property
     def readers(self) -> tuple[int, ...]:

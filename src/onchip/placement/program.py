@@ -36,10 +36,13 @@ def program(
     is spilled when it first leaves.
     """
     name = [t.name for t in network.tensors]
+    kept = problem.kept
     begins: list[list[Placed]] = [[] for _ in order]
     ends: list[list[Placed]] = [[] for _ in order]
     last: dict[int, int] = {}
     for p in placed:
+        if p.tensor >= len(name):
+            continue  # pinned weights: there before and after
         begins[p.start].append(p)
         ends[p.end - 1].append(p)
         last[p.tensor] = max(last.get(p.tensor, 0), p.end)
@@ -49,11 +52,14 @@ def program(
     for i, v in enumerate(order):
         made = set(problem.outputs[v])
         result += [Load(name[p.tensor], p.address) for p in begins[i] if p.tensor not in made]
-        result += [Alloc(name[p.tensor], p.address) for p in begins[i] if p.tensor in made]
-        operator = network.operators[v].name
-        if v in scratch:
-            result.append(Scratch(operator, scratch[v]))
-        result.append(Run(operator))
+        if kept is not None and v == kept.end:
+            continue  # what it reads stays
+        if kept is None or v != kept.begin:  # what that one makes is there already
+            result += [Alloc(name[p.tensor], p.address) for p in begins[i] if p.tensor in made]
+            operator = network.operators[v].name
+            if v in scratch:
+                result.append(Scratch(operator, scratch[v]))
+            result.append(Run(operator))
         for t in problem.outputs[v]:
             if problem.graph_outputs >> t & 1:
                 result.append(Store(name[t]))

@@ -10,6 +10,7 @@ from onchip.placement.options import PlacementOptions
 from onchip.placement.plan import plan
 from onchip.placement.problem import Problem
 from onchip.placement.search import NO_LIMITS, Limits, minimum_peak
+from onchip.placement.weights import as_planned
 
 __all__ = ["ZeroTraffic", "zero_traffic"]
 
@@ -33,8 +34,7 @@ def zero_traffic(
 
     The least peak is a lower bound; a plan in exactly that many bytes without traffic makes it the answer.
     """
-    resident = network.with_resident_weights() if options.weights == "resident" else network
-    problem = Problem.of(resident, chip.alignment_bytes)
+    problem = Problem.of(as_planned(network, chip, options), chip.alignment_bytes)
     if options.order == "given":
         problem = problem.in_order(network.order)
     peak = minimum_peak(problem, limits=limits)

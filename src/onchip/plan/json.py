@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from onchip.chip import RATES
 from onchip.errors import PlanFormatError
 from onchip.network_json import WireNetwork, decode, network_from_wire, wire_network
 from onchip.plan.limits import FORMAT, LIMIT, plan_chip, refuse_unwritable
@@ -16,11 +17,15 @@ from onchip.plan.program import (
     Group,
     Instruction,
     Load,
+    Pin,
+    PinnedTensor,
+    PinnedWeights,
     Plan,
     PlanChip,
     Result,
     Run,
     Scratch,
+    State,
     Status,
     Store,
     Timed,
@@ -28,7 +33,7 @@ from onchip.plan.program import (
 
 __all__ = ["from_json", "to_json"]
 
-_ROWS = ("program", "groups", "timing")
+_ROWS = ("program", "groups", "pins", "state", "timing")
 """Keys whose values are written one element a line."""
 
 Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
@@ -52,6 +57,19 @@ class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
     scratchpad_bytes_per_second: float | msgspec.UnsetType = msgspec.UNSET
     mac_picojoules: float | msgspec.UnsetType = msgspec.UNSET
     scratchpad_picojoules_per_byte: float | msgspec.UnsetType = msgspec.UNSET
+    weight_scratchpad_bytes: Count | msgspec.UnsetType = msgspec.UNSET
+
+
+class _WirePin(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    tensor: str | None = None
+    weights: str | None = None
+    address: Count | None = None
+
+
+class _WireState(msgspec.Struct, forbid_unknown_fields=True):
+    input: str
+    output: str
+    address: Count
 
 
 class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +99,8 @@ class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
     program: list[list[Any]]
     result: _WireResult
     groups: tuple[_WireGroup, ...] = ()
+    pins: tuple[_WirePin, ...] = ()
+    state: tuple[_WireState, ...] = ()
     options: dict[str, str | Count | float | bool | None] = {}
     timing: list[list[Count]] | msgspec.UnsetType = msgspec.UNSET
 
@@ -101,6 +121,8 @@ def to_json(plan: Plan) -> str:
             _WireGroup(g.name, g.operators, g.scratch_bytes, g.subgroups, dict(g.refills), g.resident_weights)
             for g in plan.groups
         ),
+        pins=tuple(_wire_pin(p) for p in plan.pins),
+        state=tuple(_WireState(s.input, s.output, s.address) for s in plan.state),
         options=dict(plan.options),
         program=[_array(i) for i in plan.program],
         result=_WireResult(**_stated(plan.result)),
@@ -110,6 +132,8 @@ def to_json(plan: Plan) -> str:
     top = msgspec.to_builtins(wire)
     parts = []
     for key, value in top.items():
+        if key in ("pins", "state") and not value:
+            continue
         if key == "network":
             inner = ",\n  ".join(f"{_dump(k)}: {_lines(v, '    ')}" for k, v in value.items())
             parts.append(f'"network": {{\n  {inner}}}')
@@ -126,9 +150,13 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         raise PlanFormatError(
             f"is {wire.format!r}; this version reads {FORMAT!r}", where=where, item="format"
         )
+    stated = wire.chip.weight_scratchpad_bytes
+    weight_scratchpad = None if isinstance(stated, msgspec.UnsetType) else stated
     return Plan(
         network=network_from_wire(wire.network, where=where),
-        chip=plan_chip(wire.chip.name, wire.chip.alignment_bytes, _rates(wire.chip), where=where),
+        chip=plan_chip(
+            wire.chip.name, wire.chip.alignment_bytes, _rates(wire.chip), weight_scratchpad, where=where
+        ),
         budget=wire.budget,
         program=tuple(_instruction(row, i, where) for i, row in enumerate(wire.program)),
         result=Result(**_set(wire.result)),
@@ -143,6 +171,8 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
             )
             for g in wire.groups
         ),
+        pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
+        state=tuple(State(s.input, s.output, s.address) for s in wire.state),
         options=wire.options,
         timing=() if wire.timing is msgspec.UNSET else tuple(_timed(row, where) for row in wire.timing),
     )
@@ -159,7 +189,7 @@ def _set(wire: msgspec.Struct) -> dict[str, Any]:
 
 
 def _rates(wire: _WireChip) -> dict[str, Any]:
-    return {key: value for key, value in _set(wire).items() if key not in ("name", "alignment_bytes")}
+    return {key: value for key, value in _set(wire).items() if key in RATES}
 
 
 def _timed(row: list[int], where: str) -> Timed:
@@ -170,6 +200,23 @@ def _timed(row: list[int], where: str) -> Timed:
             item="timing",
         )
     return Timed(*row)
+
+
+def _wire_pin(pin: Pin) -> _WirePin:
+    if isinstance(pin, PinnedWeights):
+        return _WirePin(weights=pin.operator, address=pin.address)
+    return _WirePin(tensor=pin.tensor, address=pin.address)
+
+
+def _pin(wire: _WirePin, index: int, where: str) -> Pin:
+    match wire:
+        case _WirePin(tensor=str(tensor), weights=None):
+            return PinnedTensor(tensor, wire.address)
+        case _WirePin(tensor=None, weights=str(operator), address=int(address)):
+            return PinnedWeights(operator, address)
+    raise PlanFormatError(
+        "is neither a tensor nor weights with an address", where=where, item=f"pins[{index}]"
+    )
 
 
 def _dump(value: Any) -> str:

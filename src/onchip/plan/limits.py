@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from onchip.chip import RATES
 from onchip.errors import PlanFormatError
-from onchip.plan.program import Alloc, Load, Plan, PlanChip, Result, Run, Scratch
+from onchip.plan.program import Alloc, Load, PinnedTensor, Plan, PlanChip, Result, Run, Scratch
 
 __all__ = ["FORMAT", "LIMIT", "MAX_ALIGNMENT", "Option", "plan_chip", "refuse_unwritable"]
 
@@ -23,7 +23,14 @@ Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
 
 
-def plan_chip(name: str, alignment: int, rates: Mapping[str, object], *, where: str) -> PlanChip:
+def plan_chip(
+    name: str,
+    alignment: int,
+    rates: Mapping[str, object],
+    weight_scratchpad: int | None = None,
+    *,
+    where: str,
+) -> PlanChip:
     """The chip in a file; without a sane alignment nothing else in the plan means anything.
 
     `rates` are the keys of `onchip.chip.RATES` that it states.
@@ -39,7 +46,7 @@ def plan_chip(name: str, alignment: int, rates: Mapping[str, object], *, where: 
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LIMIT:
             raise PlanFormatError("is no positive number", where=where, item=key)
         stated[key] = float(value)
-    return PlanChip(name, alignment, **stated)
+    return PlanChip(name, alignment, weight_scratchpad_bytes=weight_scratchpad, **stated)
 
 
 def refuse_unwritable(plan: Plan) -> None:
@@ -66,6 +73,11 @@ def refuse_unwritable(plan: Plan) -> None:
 def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
     yield "budget", plan.budget
     yield "alignment", plan.chip.alignment_bytes
+    if plan.chip.weight_scratchpad_bytes is not None:
+        yield "weight scratchpad", plan.chip.weight_scratchpad_bytes
+    for held in (*plan.pins, *plan.state):
+        if held.address is not None:
+            yield "address", held.address
     for f in fields(Result):
         value = getattr(plan.result, f.name)
         if f.name not in ("status", "seconds") and not (value is None and f.default is None):
@@ -99,6 +111,10 @@ def _strings(plan: Plan) -> Iterator[str]:
             yield value
     for group in plan.groups:
         yield from (group.name, *group.operators, *group.resident_weights, *(n for n, _ in group.refills))
+    for pin in plan.pins:
+        yield pin.tensor if isinstance(pin, PinnedTensor) else pin.operator
+    for state in plan.state:
+        yield from (state.input, state.output)
     for instruction in plan.program:
         match instruction:
             case Alloc(tensor, _, str(over), _):

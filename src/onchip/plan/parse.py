@@ -18,10 +18,14 @@ from onchip.plan.program import (
     Group,
     Instruction,
     Load,
+    Pin,
+    PinnedTensor,
+    PinnedWeights,
     Plan,
     Result,
     Run,
     Scratch,
+    State,
     Status,
     Store,
     Timed,
@@ -52,6 +56,8 @@ class _Facts:
     views: list[tuple[str, str, int]] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
+    pins: list[Pin] = field(default_factory=list)
+    state: list[State] = field(default_factory=list)
     options: dict[str, Option] = field(default_factory=dict)
     rates: dict[str, Option] = field(default_factory=dict)
     result: dict[str, str] = field(default_factory=dict)
@@ -115,11 +121,19 @@ class _Reader:
         )
         return Plan(
             network=network,
-            chip=plan_chip(facts.texts["chip"], facts.numbers["alignment"], facts.rates, where=self.where),
+            chip=plan_chip(
+                facts.texts["chip"],
+                facts.numbers["alignment"],
+                facts.rates,
+                facts.numbers.get("weight scratchpad"),
+                where=self.where,
+            ),
             budget=facts.numbers["budget"],
             program=tuple(facts.program),
             result=self.result(facts.result),
             groups=tuple(facts.groups),
+            pins=tuple(facts.pins),
+            state=tuple(facts.state),
             options=facts.options,
             timing=tuple(facts.timing),
         )
@@ -132,13 +146,23 @@ class _Reader:
                 self.once(facts.texts, key, text)
             case ["budget", size]:
                 self.once(facts.numbers, "budget", self.integer(size))
-            case ["chip", name, alignment]:
+            case ["chip", name, alignment] | ["chip", name, alignment, "weights", _]:
                 self.once(facts.texts, "chip", name)
                 self.once(facts.numbers, "alignment", self.integer(alignment))
+                if len(words) == 5:
+                    self.once(facts.numbers, "weight scratchpad", self.integer(words[4][0]))
             case ["rate", key, _]:
                 self.once(facts.rates, key, self.scalar(words[2]))
             case ["time", _, _, _] | ["time", _, _, _, _]:
                 facts.timing.append(Timed(*(self.integer(n) for n, _ in words[1:])))
+            case ["pin", "tensor", name]:
+                facts.pins.append(PinnedTensor(name))
+            case ["pin", "tensor", name, address]:
+                facts.pins.append(PinnedTensor(name, self.address(address)))
+            case ["pin", "weights", name, address]:
+                facts.pins.append(PinnedWeights(name, self.address(address)))
+            case ["state", taken, given, address]:
+                facts.state.append(State(taken, given, self.address(address)))
             case ["tensor", name, size, ("input" | "activation") as kind]:
                 facts.tensors.append((name, self.integer(size), kind))
             case ["operator", name, type_, *_]:

@@ -17,11 +17,15 @@ __all__ = [
     "Group",
     "Instruction",
     "Load",
+    "Pin",
+    "PinnedTensor",
+    "PinnedWeights",
     "Plan",
     "PlanChip",
     "Result",
     "Run",
     "Scratch",
+    "State",
     "Status",
     "Store",
     "Timed",
@@ -114,8 +118,50 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class PinnedTensor:
+    """`tensor` stays in one place from its load or creation until its last reader has run.
+
+    A pinned network output stays to the end. `address` is where, when that matters to the user.
+    """
+
+    tensor: str
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedWeights:
+    """The weights of `operator` lie at bytes [address, address + its weight bytes) throughout.
+
+    They are there before the first instruction and after the last, so its run fetches none.
+    """
+
+    operator: str
+    address: int
+
+
+Pin = PinnedTensor | PinnedWeights
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one inference hands to the next on chip, as a recurrent network's hidden state.
+
+    Graph input `input` lies at `address` before the first instruction, without a DRAM copy; `output`, of the
+    same size, must lie there after the last one. Neither is loaded or stored unless the program spills it.
+    """
+
+    input: str
+    output: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlanChip:
-    """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide."""
+    """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide.
+
+    With `weight_scratchpad_bytes` weights have a scratchpad of their own, where those of a running operator
+    and all pinned ones must fit; the budget is then for tensors and workspaces alone.
+    """
 
     name: str
     alignment_bytes: int = 1
@@ -125,6 +171,7 @@ class PlanChip:
     scratchpad_bytes_per_second: float | None = None
     mac_picojoules: float | None = None
     scratchpad_picojoules_per_byte: float | None = None
+    weight_scratchpad_bytes: int | None = None
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad."""
@@ -192,3 +239,5 @@ class Plan:
     groups: tuple[Group, ...] = ()
     options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     timing: tuple[Timed, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    state: tuple[State, ...] = ()

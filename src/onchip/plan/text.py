@@ -19,7 +19,10 @@ from onchip.plan.program import (
     Group,
     Instruction,
     Load,
+    Pin,
+    PinnedWeights,
     Plan,
+    PlanChip,
     Result,
     Run,
     Scratch,
@@ -68,11 +71,13 @@ def to_text(plan: Plan) -> str:
     lines += [_operator(net, op) for op in net.operators]
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
-    lines.append(f"chip {word(plan.chip.name)} {plan.chip.alignment_bytes}")
+    lines.append(_chip(plan.chip))
     rates = [(key, getattr(plan.chip, key)) for key in RATES]
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")
     lines += [_group(g) for g in plan.groups]
+    lines += [_pin(p) for p in plan.pins]
+    lines += [f"state {word(s.input)} {word(s.output)} @{s.address}" for s in plan.state]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
     lines += [f"result {name} {value}" for name, value in figures if value is not None]
@@ -119,6 +124,19 @@ def _group(group: Group) -> str:
     if group.refills:
         line += f" refills{_counts(group.refills)}"
     return line + (f" resident{words(group.resident_weights)}" if group.resident_weights else "")
+
+
+def _chip(chip: PlanChip) -> str:
+    line = f"chip {word(chip.name)} {chip.alignment_bytes}"
+    separate = chip.weight_scratchpad_bytes
+    return line if separate is None else f"{line} weights {separate}"
+
+
+def _pin(pin: Pin) -> str:
+    if isinstance(pin, PinnedWeights):
+        return f"pin weights {word(pin.operator)} @{pin.address}"
+    where = "" if pin.address is None else f" @{pin.address}"
+    return f"pin tensor {word(pin.tensor)}{where}"
 
 
 def _counts(rows: tuple[tuple[str, int], ...]) -> str:

@@ -141,6 +141,7 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
                 r.end,
                 r.arrival,
                 r.departure,
+                *([visible(r.name)] if r.role == "weights" else []),
             ]
             for r in line.residencies
         ],
@@ -258,7 +259,7 @@ def _peak_rows(line: Timeline) -> list[dict[str, Any]]:
     ids = line.plan.network.tensor_id
     return [
         {
-            "tensor": None if role == "scratch" else ids[name],
+            "tensor": None if role in ("scratch", "weights") else ids[name],
             "name": visible(name),
             "role": role,
             "bytes": n,

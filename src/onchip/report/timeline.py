@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Literal
 
 from onchip.errors import IllegalPlan
-from onchip.network import Network, Operator, bits
-from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Store
+from onchip.network import Network, Operator, bits, mask
+from onchip.plan import Alloc, Free, Group, Load, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 
 __all__ = ["Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
 
-Role = Literal["input", "activation", "output", "scratch"]
-Arrival = Literal["load", "reload", "alloc", "scratch"]
+Role = Literal["input", "activation", "output", "scratch", "weights"]
+Arrival = Literal["load", "reload", "alloc", "scratch", "held"]
 Departure = Literal["dead", "spill", "evict", "kept"]
 
 
@@ -69,9 +69,9 @@ class Step:
 class Residency:
     """One stay in the scratchpad: bytes [address, address + size) over steps [start, end).
 
-    `tensor` is None for an operator's scratch, whose `operator` is its step's; sizes are rounded up to the
-    chip's alignment. A tensor that left `spill` was stored first (at a cost); one that left `evict` already
-    had a copy in DRAM.
+    `tensor` is None for an operator's scratch, whose `operator` is its step's, and for pinned weights; sizes
+    are rounded up to the chip's alignment. What is `held` was there before the first step. A tensor that left
+    `spill` was stored first (at a cost); one that left `evict` already had a copy in DRAM.
     """
 
     tensor: int | None
@@ -171,12 +171,32 @@ class _Walk:
         self.closed: list[Residency] = []
         self.steps: list[Step] = []
         self.live = 0
-        self.copied = net.input_roots  # tensors with a DRAM copy
+        handed = [(net.tensor_id.get(s.input, -1), net.tensor_id.get(s.output, -1)) for s in plan.state]
+        self.inputs = net.input_roots & ~mask(t for t, _ in handed if t >= 0)
+        self.outputs = net.output_roots & ~mask(t for _, t in handed if t >= 0)
+        self.copied = self.inputs  # tensors with a DRAM copy
         self.crossed = 0  # graph inputs whose compulsory load has happened
         self.ran = 0
         self.peak = (-1, 0)
         self.peak_live: tuple[tuple[str, Role, int], ...] = ()
+        self.pinned: list[Residency] = []
         self.begin_step()
+        self.hold()
+
+    def hold(self) -> None:
+        """What lies in the scratchpad before the first instruction."""
+        for pin in self.plan.pins:
+            if not isinstance(pin, PinnedWeights) or self.plan.chip.weight_scratchpad_bytes is not None:
+                continue
+            size = self.plan.chip.round_up(
+                self.net.operators[self.net.operator_id[pin.operator]].weight_bytes
+            )
+            self.pinned.append(
+                Residency(None, pin.operator, "weights", pin.address, size, 0, 0, "held", "kept")
+            )
+            self.rise(size)
+        for state in self.plan.state:
+            self.reserve(state.input, state.address, "held")
 
     def begin_step(self) -> None:
         self.occupancy = 0
@@ -205,7 +225,7 @@ class _Walk:
     def bring_in(self, tensor: int, n: int) -> bool:
         """Count `n` bytes of a tensor coming from DRAM; whether this was its compulsory load."""
         size, bit = self.net.tensors[tensor].bytes, 1 << tensor
-        first = bool(self.net.input_roots & bit) and not self.crossed & bit and n >= size
+        first = bool(self.inputs & bit) and not self.crossed & bit and n >= size
         if first:
             self.crossed |= bit
             self.bytes["compulsory_in"] += size
@@ -215,7 +235,7 @@ class _Walk:
     def send_out(self, tensor: int, n: int) -> None:
         """Count `n` bytes of a tensor going to DRAM."""
         size, bit = self.net.tensors[tensor].bytes, 1 << tensor
-        first = bool(self.net.output_roots & bit) and not self.copied & bit and n >= size
+        first = bool(self.outputs & bit) and not self.copied & bit and n >= size
         self.copied |= bit
         if first:
             self.bytes["compulsory_out"] += size
@@ -255,7 +275,7 @@ class _Walk:
         self.occupancy = max(self.occupancy, self.live)
         if self.live > self.peak[0]:
             self.peak = (self.live, len(self.steps))
-            rows = [*self.open.values(), *self.scratch.values()]
+            rows = [*self.open.values(), *self.scratch.values(), *self.pinned]
             self.peak_live = tuple(
                 sorted(((r.name, r.role, r.size) for r in rows), key=lambda row: (-row[2], row[0]))
             )
@@ -266,7 +286,7 @@ class _Walk:
         needed = stay.tensor is not None and self.net.readers[stay.tensor] & ~self.ran
         departure: Departure = "dead"
         if needed:
-            departure = "evict" if stay.arrival != "alloc" else "spill"
+            departure = "evict" if stay.arrival not in ("alloc", "held") else "spill"
         self.closed.append(replace(stay, end=len(self.steps), departure=departure))
 
     def end_overlapped(self, name: str) -> None:
@@ -295,7 +315,7 @@ class _Walk:
                 self.send_out(tensor, n)
             else:
                 self.bring_in(tensor, n)
-        self.bytes["weights"] += _weights(operators, group)
+        self.bytes["weights"] += 0 if self.weights_pinned(name) else _weights(operators, group)
         written = self.union(net.writes[i] for i in ids)
         read = self.union(net.reads[i] for i in ids)
         for i in ids:
@@ -327,6 +347,10 @@ class _Walk:
             self.live -= scratch.size
             self.closed.append(replace(scratch, end=len(self.steps)))
 
+    def weights_pinned(self, name: str) -> bool:
+        """Are the weights of an operator there already?"""
+        return any(isinstance(pin, PinnedWeights) and pin.operator == name for pin in self.plan.pins)
+
     @staticmethod
     def union(sets: Iterable[int]) -> int:
         result = 0
@@ -344,7 +368,7 @@ class _Walk:
                 Step(len(self.steps), "", "", (), (), (), 0, max(self.occupancy, self.live), Traffic())
             )
         end = len(self.steps)
-        kept = [replace(stay, end=end) for stay in self.open.values()]
+        kept = [replace(stay, end=end) for stay in (*self.open.values(), *self.pinned)]
         rows = [*self.closed, *kept, *self.scratch.values()]
         rows.sort(key=lambda r: (r.start, r.address, r.name))
         return Timeline(self.plan, tuple(self.steps), tuple(rows), self.peak[1], self.peak_live)

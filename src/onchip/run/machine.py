@@ -17,6 +17,7 @@ from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratc
 from onchip.plan.text import instruction_text
 from onchip.run.arena import POISON, Arena, Claim
 from onchip.run.compare import Comparison
+from onchip.run.held import held_of
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
 
@@ -31,15 +32,25 @@ Kernel = Callable[[Operator, Mapping[int, Array]], Mapping[int, Array]]
 
 
 class Machine:
-    """One execution of one plan; `inputs` are the values of the graph inputs by tensor id."""
+    """One execution of one plan; `inputs` are the values of the graph inputs by tensor id.
+
+    With `before`, the machine of the inference before this one, a state's input is what that one has left.
+    """
 
     def __init__(
-        self, plan: Plan, slots: Slots, inputs: Mapping[int, Array], kernel: Kernel, comparison: Comparison
+        self,
+        plan: Plan,
+        slots: Slots,
+        inputs: Mapping[int, Array],
+        kernel: Kernel,
+        comparison: Comparison,
+        before: Machine | None = None,
     ) -> None:
         self.plan, self.network, self.slots = plan, plan.network, slots
         self.kernel, self.comparison = kernel, comparison
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
-        self.arena = Arena(min(plan.budget, self._extent()) * slots.scale)
+        self.held = held_of(plan)
+        self.arena = Arena(min(plan.budget, max(self._extent(), self.held.extent(plan))) * slots.scale)
         self.dram: dict[int, Bytes] = {}
         self.moved = {"compulsory": 0, "reload": 0, "spill": 0}
         self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot
@@ -53,7 +64,15 @@ class Machine:
             for t in bits(self.network.writes[op.id]):
                 self.writers[t].append(op.id)
         for t, value in inputs.items():
-            self.dram[t] = self.to_slot(t, value)
+            if t not in self.held.first:
+                self.dram[t] = self.to_slot(t, value)
+        for operator, (at, size) in self.held.weights.items():
+            start, end = self.range(at, size, f"the weights of {operator}")
+            self.arena.reserve(start, end, Claim(f"the weights of {operator}", 0))
+        for t, at in self.held.first.items():
+            start, end = self.reserve(t, at)
+            left = self.to_slot(t, inputs[t]) if before is None else before.arena.read(start, end)
+            self.arena.write(start, left, self.claim(t))
 
     # -- the program ---------------------------------------------------------------------------------------
 
@@ -135,6 +154,10 @@ class Machine:
             self.refuse("no-scratch", f"{name} has no scratch")
         if name in self.scratch:
             self.expect_owner(*self.scratch[name], f"the scratch of {name}", f"used by {name}")
+        if name in self.held.weights:
+            at, size = self.held.weights[name]
+            start, end = at * self.slots.scale, (at + size) * self.slots.scale
+            self.expect_owner(start, end, f"the weights of {name}", f"used by {name}")
         streamed = self.stream_in(name, operators, streaming)
         inner = self.inner_addresses(name, operators) if name in self.groups else {}
         for t, address in inner.items():
@@ -197,8 +220,16 @@ class Machine:
             self.refuse("operator-not-run", f"{missing[0]} never ran ({len(missing)} operators in all)")
         for t in self.address:
             self.expect_owner(*self.slot(t), self.owner(t), "left resident")
+        for t, at in self.held.last.items():
+            if self.address.get(t) != at * self.slots.scale:
+                self.refuse("state-not-kept", f"{self.name(t)} is not at {at:,}")
+            self.expect_whole(t, "handed to the next inference")
+            found = self.value(t, self.arena.read(*self.slot(t)))
+            self.comparison.same(t, found, "handed to the next inference")
         for t in self.network.outputs:
             root = self.network.root[t]
+            if root in self.held.last:
+                continue
             if root not in self.dram:
                 self.refuse("output-not-stored", f"output {self.name(t)} has no copy in DRAM")
             self.comparison.same(t, self.value(t, self.dram[root]), "read from DRAM at the end")
@@ -290,7 +321,8 @@ class Machine:
         return start, end
 
     def copy_out(self, t: int, data: Bytes) -> None:
-        first = t not in self.dram and self.network.output_roots >> t & 1
+        is_output = self.network.output_roots >> t & 1 and t not in self.held.last
+        first = t not in self.dram and is_output
         self.dram[t] = data
         self.count("compulsory" if first else "spill", len(data))
 
@@ -348,8 +380,9 @@ class Machine:
         return self.network.tensors[t].kind == "input" or self.ran.issuperset(self.writers[t])
 
     def first_fetch(self, t: int) -> bool:
-        """True once for each graph input."""
-        first = self.network.tensors[t].kind == "input" and t not in self.fetched
+        """True once for each graph input that DRAM holds."""
+        is_input = self.network.tensors[t].kind == "input" and t not in self.held.first
+        first = is_input and t not in self.fetched
         self.fetched.add(t)
         return first
 

@@ -14,6 +14,8 @@ function awayText(away) {
 
 function describeBox(box) {
   const where = count(box.address) + " to " + count(box.address + box.size) + " (" + short(box.address) + " to " + short(box.address + box.size) + ")";
+  if (box.weights !== undefined)
+    return { title: box.weights, kind: "pinned weights", rows: [["bytes", exact(box.size)], ["addresses", where], ["here", "always"]] };
   if (box.tensor < 0)
     return { title: stepLabel(box.start), kind: ROLE.scratch, rows: [["bytes", exact(box.size)], ["addresses", where], ["step", String(box.start + 1)]] };
   const t = tensors[box.tensor];

@@ -159,7 +159,7 @@ function drawNames() {
     const top = Math.max(toY(box.start), TOP), bottom = Math.min(toY(box.end), TOP + place.plot);
     const x = toX(box.address), w = toX(box.address + box.size) - x;
     if (bottom - top < 14 || w < 40) continue;
-    const name = fitText(box.tensor < 0 ? "scratch" : tensors[box.tensor].name, w - 12, 7);
+    const name = fitText(box.weights !== undefined ? "weights of " + box.weights : box.tensor < 0 ? "scratch" : tensors[box.tensor].name, w - 12, 7);
     if (!name) continue;
     pen.globalAlpha = state.match && !state.match.boxes.has(box.id) ? 0.3 : 1;
     const fill = fillOf(box);

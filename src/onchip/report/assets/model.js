@@ -3,8 +3,8 @@ const plan = JSON.parse(document.getElementById("plan").textContent);
 const steps = plan.steps.map(([name, type, operators, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed]) =>
   ({ name, type, operators, inputs, outputs, workspace, occupancy, firstIn, firstOut, spill, reload, weights, streamed }));
 const tensors = plan.tensors.map(([name, bytes, role, producer, readers]) => ({ name, bytes, role, producer, readers, stays: [], away: [] }));
-const boxes = plan.residencies.map(([tensor, address, size, start, end, arrival, departure], id) =>
-  ({ id, tensor, address, size, start, end, arrival, departure }));
+const boxes = plan.residencies.map(([tensor, address, size, start, end, arrival, departure, weights], id) =>
+  ({ id, tensor, address, size, start, end, arrival, departure, weights }));
 for (const box of boxes) if (box.tensor >= 0) tensors[box.tensor].stays.push(box);
 for (const [tensor, left, back, crowded, live, written, reloaded] of plan.absences)
   tensors[tensor].away.push({ left, back, crowded, live, written, reloaded });

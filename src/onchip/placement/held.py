@@ -1,0 +1,258 @@
+"""What the user wants kept on chip (`--pin`, `--state`), as part of the placement problem.
+
+Nothing in the searches knows of it. Two operators are added that compute nothing: `begin`, before all others,
+makes what is there at the start (pinned weights, the state's inputs); `end`, after all others, reads what
+has to be there at the end. Zero-byte tensors keep them first and last. A tensor that must not leave is one
+whose eviction costs more than any plan without one, so a search evicts it only if it must, and then the
+answer is "infeasible". What the proofs say of any problem therefore holds here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.errors import Infeasible, NegativeAnswer, UsageError
+from onchip.network import Network
+from onchip.placement.problem import Kept, Problem
+from onchip.placement.schedule import Residency, Schedule
+from onchip.placement.search import Found, Limits, minimum_peak, minimum_traffic
+
+__all__ = ["Wishes", "hold", "read_wishes", "refuse_if_forbidden", "where_kept"]
+
+_AT = re.compile(r"(?P<name>.+)@(?P<address>[0-9]{1,18})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is to be kept, by ids; an address is None where any will do.
+
+    `tensors` are roots, `weights` operators, `state` (input, output, address).
+    """
+
+    tensors: tuple[tuple[int, int | None], ...] = ()
+    weights: tuple[tuple[int, int | None], ...] = ()
+    state: tuple[tuple[int, int, int | None], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tensors or self.weights or self.state)
+
+
+def read_wishes(network: Network, pins: Sequence[str], states: Sequence[str], alignment: int = 1) -> Wishes:
+    """The wishes in texts `TENSOR[@ADDRESS]`, `weights:OPERATOR[@ADDRESS]` and `INPUT=OUTPUT[@ADDRESS]`.
+
+    Raises `UsageError` naming the text: unknown names, views, weights of an operator that has none, a state
+    whose tensors are no input and result of one size, anything twice, an address that is no multiple of
+    `alignment`.
+    """
+    tensors: dict[int, int | None] = {}
+    weights: dict[int, int | None] = {}
+    for text in pins:
+        if text.startswith("weights:"):
+            v, address = _found(text, text[8:], network.operator_id, "operator")
+            if not network.operators[v].weight_bytes:
+                raise UsageError("the operator has no weights", item=f"--pin {text}")
+            into: dict[int, int | None] = weights
+        else:
+            v, address = _found(text, text, network.tensor_id, "tensor")
+            if network.root[v] != v:
+                of = network.tensors[network.root[v]].name
+                raise UsageError(f"is a view; pin {of}, which holds its bytes", item=f"--pin {text}")
+            into = tensors
+        if v in into:
+            raise UsageError("is pinned twice", item=f"--pin {text}")
+        _aligned(address, alignment, f"--pin {text}")
+        into[v] = address
+    state = tuple(_pair(network, text) for text in states)
+    named = [t for first, last, _ in state for t in (first, last)]
+    for text, (first, last, _) in zip(states, state, strict=True):
+        if named.count(first) > 1 or named.count(last) > 1:
+            raise UsageError("a tensor is in two states", item=f"--state {text}")
+        _aligned(state[states.index(text)][2], alignment, f"--state {text}")
+    return Wishes(tuple(tensors.items()), tuple(weights.items()), state)
+
+
+def _aligned(address: int | None, alignment: int, item: str) -> None:
+    if address is not None and address % alignment:
+        raise UsageError(f"{address:,} is no multiple of the chip's alignment, {alignment:,}", item=item)
+
+
+def _found(
+    text: str, rest: str, table: Mapping[str, int], what: str, option: str = "--pin"
+) -> tuple[int, int | None]:
+    """The id of a name, which may itself look like NAME@ADDRESS, and the address behind it."""
+    if rest in table:
+        return table[rest], None
+    match = _AT.fullmatch(rest)
+    if match and match["name"] in table:
+        return table[match["name"]], int(match["address"])
+    raise UsageError(f"the network has no such {what}", item=f"{option} {text}")
+
+
+def _pair(network: Network, text: str) -> tuple[int, int, int | None]:
+    table = network.tensor_id
+    for equals in (m.start() for m in re.finditer("=", text)):
+        if text[:equals] not in table:
+            continue
+        try:
+            last, address = _found(text, text[equals + 1 :], table, "tensor", "--state")
+        except UsageError:
+            continue
+        first = table[text[:equals]]
+        one, other = network.tensors[first], network.tensors[last]
+        if one.kind != "input" or network.output_roots >> first & 1:
+            raise UsageError(f"{one.name} is no graph input, or an output too", item=f"--state {text}")
+        if network.producer[last] is None or network.root[last] != last:
+            raise UsageError(f"no operator writes {other.name} as a whole", item=f"--state {text}")
+        if one.bytes != other.bytes:
+            raise UsageError(
+                f"{one.name} has {one.bytes:,} bytes, {other.name} {other.bytes:,}", item=f"--state {text}"
+            )
+        return first, last, address
+    raise UsageError("is not INPUT=OUTPUT of tensors that the network has", item=f"--state {text}")
+
+
+def hold(
+    network: Network, problem: Problem, wishes: Wishes, *, weights_apart: bool, alignment: int
+) -> Problem:
+    """The problem in which `wishes` are kept; with `weights_apart` pinned weights take no room in it.
+
+    State without an address is given one, above the pinned weights that have none either: weights that stay
+    throughout can always be moved to the bottom.
+    """
+    size, cost = list(problem.size), list(problem.cost)
+    inputs, outputs = [list(ids) for ids in problem.inputs], [list(ids) for ids in problem.outputs]
+    begin, end = len(inputs), len(inputs) + 1
+    begins: list[int] = []
+    ends: list[int] = []
+
+    def tensor(occupies: int) -> int:
+        size.append(occupies)
+        cost.append(occupies)
+        return len(size) - 1
+
+    bottom = 0
+    fixed: list[tuple[int, int]] = [(t, at) for t, at in wishes.tensors if at is not None]
+    weights: list[tuple[int, int]] = []
+    if not weights_apart:
+        for v, at in wishes.weights:
+            t = tensor(-(-network.operators[v].weight_bytes // alignment) * alignment)
+            weights.append((t, v))
+            begins.append(t)
+            ends.append(t)
+            if at is None:
+                at, bottom = bottom, bottom + size[t]
+            fixed.append((t, at))
+    state = []
+    for first, last, at in wishes.state:
+        if at is None:
+            at, bottom = bottom, bottom + size[first]
+        state.append((first, last, at))
+        begins.append(first)
+        ends.append(last)
+    # A pinned network output stays to the end, although its store has made a copy.
+    # (An input that is an output too and that nobody reads never comes.)
+    made_by_operators = {t for ids in problem.outputs for t in ids}
+    ends += [
+        t
+        for t, _ in wishes.tensors
+        if problem.graph_outputs >> t & 1 and (t in made_by_operators or problem.readers[t])
+    ]
+    start = tensor(0)
+    begins.append(start)
+    for v, made in enumerate(outputs):
+        if not made_by_operators.intersection(inputs[v]):
+            inputs[v].append(start)
+        if not any(problem.readers[t] for t in problem.outputs[v]):
+            made.append(tensor(0))
+            ends.append(made[-1])
+    pinned = frozenset(t for t, _ in wishes.tensors) | {t for t, _ in weights}
+    uses = Counter(t for ids in inputs for t in ids)
+    forbidden = 1 + sum(c * (uses[t] + 2) for t, c in enumerate(cost))
+    for t in pinned:
+        cost[t] = forbidden
+    apart = ~sum(1 << t for first, last, _ in state for t in (first, last))
+    names = [(network.tensors[t].name, size[t]) for t, _ in wishes.tensors]
+    names += [(f"weights of {network.operators[v].name}", size[t]) for t, v in weights]
+    names += [(network.tensors[t].name, size[t]) for t, _, _ in state]
+    return replace(
+        problem,
+        size=tuple(size),
+        cost=tuple(cost),
+        inputs=(*map(tuple, inputs), (), tuple(ends)),
+        outputs=(*map(tuple, outputs), tuple(begins), ()),
+        workspace=(*problem.workspace, 0, 0),
+        graph_inputs=problem.graph_inputs & apart,
+        graph_outputs=problem.graph_outputs & apart,
+        kept=Kept(
+            begin,
+            end,
+            pinned,
+            tuple(fixed),
+            tuple(state),
+            tuple(weights),
+            forbidden,
+            tuple(sorted(names, key=lambda row: (-row[1], row[0]))),
+        ),
+    )
+
+
+def where_kept(schedule: Schedule) -> list[tuple[Residency, int | None]]:
+    """The residencies of a schedule, each with the address it must have or None.
+
+    The output of a state is made elsewhere, stored and loaded where it must end if the input is still in the
+    way while it is made.
+    """
+    kept = schedule.problem.kept
+    if kept is None:
+        return [(r, None) for r in schedule.residencies]
+    steps = len(schedule.order)
+    fixed = dict(kept.fixed)
+    first = {t: at for t, _, at in kept.state}
+    last = {t: (of, at) for of, t, at in kept.state}
+    until = {r.tensor: r.end for r in schedule.residencies if r.tensor in first and r.start == 0}
+    found: list[tuple[Residency, int | None]] = []
+    for r in schedule.residencies:
+        if r.tensor in fixed:
+            found.append((r, fixed[r.tensor]))
+        elif r.tensor in first and r.start == 0:
+            found.append((r, first[r.tensor]))
+        elif r.tensor in last and r.end == steps:
+            of, at = last[r.tensor]
+            if r.start < until[of] and len(r.uses) > 1:
+                before, after = r.cut(r.uses[-2], steps - 1)
+                found += [(before, None), (after, at)]
+            else:
+                found.append((r, at))
+        else:
+            found.append((r, None))
+    return found
+
+
+def refuse_if_forbidden(problem: Problem, budget: int, alignment: int, found: Found, limits: Limits) -> None:
+    """Raise `Infeasible` with the bytes needed when every schedule evicts something pinned.
+
+    Raises `NegativeAnswer` when a limit ended the search before it knew.
+    """
+    kept = problem.kept
+    if kept is None or found.value < kept.forbidden:
+        return
+    if found.bound < kept.forbidden:
+        raise NegativeAnswer(
+            f"no plan was found within {budget:,} bytes that keeps what is pinned, nor a proof that"
+            " there is none: the search ran into a limit"
+        )
+    # More room never hurts: halve the distance to a budget where nothing is evicted at all.
+    fails, works = budget, minimum_peak(problem, limits=limits).value
+    while works - fails > alignment:
+        middle = (fails + works) // 2 // alignment * alignment
+        middle = max(middle, fails + 1)
+        if middle >= works:
+            break
+        if minimum_traffic(problem, middle, limits=limits).value < kept.forbidden:
+            works = middle
+        else:
+            fails = middle
+    raise Infeasible(needs=works, has=budget, tensors=kept.names)
