@@ -21,7 +21,7 @@ from onchip.network_json import wire_network
 from onchip.plan import Free, Plan
 from onchip.readers import ReadOptions, load
 from onchip.run import run
-from onchip.run.execute import _Whole
+from onchip.run.onnx_engine import OnnxEngine
 from run.models import HEADER, MODELS, TYPED, model, read, source, typed
 from run.planner import random_plan, roomy
 
@@ -178,7 +178,7 @@ class TestAFaultyOperator:
 
     def plan(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: float) -> tuple[Plan, Any]:
         found = source("residual", tmp_path)
-        honest = _Whole.kernel
+        honest = OnnxEngine.kernel
 
         def faulty(self: Any, op: Operator, operands: Mapping[int, Any]) -> Mapping[int, Any]:
             results = dict(honest(self, op, operands))
@@ -188,7 +188,7 @@ class TestAFaultyOperator:
                 results[t].reshape(-1)[5] *= 1 + change
             return results
 
-        monkeypatch.setattr(_Whole, "kernel", faulty)
+        monkeypatch.setattr(OnnxEngine, "kernel", faulty)
         return random_plan(found.network, roomy(found.network), Random(0)), found
 
     def test_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

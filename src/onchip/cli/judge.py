@@ -46,7 +46,7 @@ def run(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Execute a plan in a byte array of its budget and compare every tensor with onnxruntime, bit for bit."""
+    """Execute a plan in a byte array of its budget and compare every tensor with its runtime, bit for bit."""
     import msgspec
 
     from onchip.run import run as execute

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from onchip.network import Network
+from onchip.readers.elements import value_bytes
 
 if TYPE_CHECKING:
     import onnx
@@ -93,6 +94,16 @@ class TfliteExecutable:
 
     value: tuple[int, ...]
     """For each tensor id, its index in the file."""
+
+    places: Mapping[int, tuple[int, int]]
+    """Every computed tensor of the file: the one whose bytes hold it (itself, mostly), and where in them."""
+
+    @property
+    def file_bytes(self) -> tuple[int, ...]:
+        """For each tensor id, its bytes in the file's own element type."""
+        return tuple(
+            value_bytes(element, shape, "file") for element, shape in zip(self.dtype, self.shape, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -289,6 +289,9 @@ class _Reader:
             dtype=tuple(rows[t].element for t in order),
             shape=tuple(rows[t].shape for t in order),
             value=tuple(order),
+            places={
+                t: (p.root, value_bytes(rows[t].element, (p.offset,), "file")) for t, p in self.places.items()
+            },
         )
         return Source(network, executable)
 

@@ -23,9 +23,13 @@ class Comparison:
     """
 
     def __init__(
-        self, reference: Mapping[int, Array], names: Mapping[int, str], tolerance: float | None
+        self,
+        reference: Mapping[int, Array],
+        names: Mapping[int, str],
+        tolerance: float | None,
+        source: str = "unoptimised onnxruntime",
     ) -> None:
-        self.reference, self.names, self.tolerance = reference, names, tolerance
+        self.reference, self.names, self.tolerance, self.source = reference, names, tolerance, source
         self.comparisons = 0
         self.compared: set[int] = set()
         self.bit_exact = True
@@ -46,7 +50,7 @@ class Comparison:
         differing = _differing(found, expected)
         raise Mismatch(
             f"tensor {self.names[tensor]}, {when}: {differing:,} of {found.size:,} elements differ from"
-            f" unoptimised onnxruntime, by at most {difference:.6g}"
+            f" {self.source}, by at most {difference:.6g}"
         )
 
     def digests(self) -> dict[str, str]:

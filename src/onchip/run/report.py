@@ -29,8 +29,8 @@ class RunReport:
     """One plan, executed, with every tensor compared as it was written and as it was read.
 
     A difference raises `Mismatch`, so a report is good news: `bit_exact` is False only when a tolerance
-    allowed `max_difference` (largest absolute difference from unoptimised onnxruntime in any tensor).
-    `optimised_difference` is the largest difference of a network output from optimised onnxruntime, relative
+    allowed `max_difference` (largest absolute difference from `engine` in any tensor).
+    `optimised_difference` is the largest difference of a network output from `optimised`, relative
     to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
     divided by it again. `digests` holds a hash of every tensor compared, by name.
     """
@@ -51,18 +51,20 @@ class RunReport:
     seconds: float
     notes: tuple[str, ...]
     digests: Mapping[str, str]
+    engine: str = "unoptimised onnxruntime"
+    optimised: str = "optimised onnxruntime"
 
     def lines(self) -> list[str]:
         """The report for people, a fact a line."""
         verdict = (
-            "bit for bit as in unoptimised onnxruntime"
+            f"bit for bit as in {self.engine}"
             if self.bit_exact
-            else f"within {self.max_difference:.3g} of unoptimised onnxruntime"
+            else f"within {self.max_difference:.3g} of {self.engine}"
         )
         name = "".join(c if c.isprintable() else "?" for c in self.network)
         rows = [
             f"{name}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
-            f"optimised onnxruntime: outputs within {self.optimised_difference:.2g} of it, relative",
+            f"{self.optimised}: outputs within {self.optimised_difference:.2g} of it, relative",
             f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
             f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}: as planned",
             f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",

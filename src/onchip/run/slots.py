@@ -9,7 +9,7 @@ import numpy as np
 
 from onchip.errors import ModelError
 from onchip.network import Network
-from onchip.readers.source import Executable
+from onchip.readers.source import Executable, TfliteExecutable
 
 __all__ = ["Slots", "make_slots"]
 
@@ -28,10 +28,9 @@ class Slots:
     offset: tuple[int, ...]
     dtype: tuple[np.dtype[np.generic], ...]
     shape: tuple[tuple[int, ...], ...]
-    value: tuple[str, ...]
 
 
-def make_slots(network: Network, executable: Executable) -> Slots:
+def make_slots(network: Network, executable: Executable | TfliteExecutable) -> Slots:
     """The scale is the largest ceil(real size / planned size) of any tensor.
 
     Raises `ModelError` naming the tensor for an element type that numpy has no name for, and for a view that
@@ -67,5 +66,4 @@ def make_slots(network: Network, executable: Executable) -> Slots:
         offset=tuple(offsets),
         dtype=tuple(dtypes),
         shape=executable.shape,
-        value=executable.value,
     )

@@ -15,7 +15,7 @@ from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecuta
 __all__ = ["source_of"]
 
 
-def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
+def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | TfliteExecutable:
     """The original nodes of the plan's network, from `source` or from where the plan says it was read.
 
     Raises `InputError` when the model differs from the planned one, `UsageError` when there is nothing to
@@ -36,8 +36,6 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable:
             raise UsageError("the planned model is not there; say where it is with --model", where=named)
         source = load(source or named, read_options(plan))
     where = source.network.source or source.network.name
-    if isinstance(source.executable, TfliteExecutable):
-        raise UsageError("a .tflite model cannot be executed yet", where=where)
     if source.executable is None:
         raise UsageError("describes sizes only: there is nothing to execute", where=where)
     changed = plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256

@@ -18,7 +18,7 @@ from onchip.run.moments import Moments, Spread, follow
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Weights", "fill_weights", "seeded_inputs", "seeded_weights"]
+__all__ = ["Weights", "draw_input", "fill_weights", "seeded_inputs", "seeded_weights"]
 
 Array = np.ndarray[Any, Any]
 
@@ -136,18 +136,24 @@ def seeded_inputs(
             tables[node.input[1]] = min(size, tables.get(node.input[1], size))
     result = {}
     for name, (element, shape) in shapes.items():
-        dtype, rng = _dtype(element, f"input {name}"), _generator(seed, "input", name)
-        if dtype.kind == "f" or element == 16:
-            result[name] = rng.standard_normal(shape, np.float32).astype(dtype)
-        elif dtype.kind == "b":
-            result[name] = rng.random(shape) < 0.5
-        elif dtype.kind in "iu":
-            low, high = {"u": (0, 256), "i": (-128, 128)}[dtype.kind] if dtype.itemsize == 1 else (0, 8)
-            low, high = (0, tables[name]) if name in tables else (low, high)
-            result[name] = rng.integers(low, high, shape).astype(dtype)
-        else:
-            raise ModelError(f"no random values for element type {dtype}", item=f"input {name}")
+        result[name] = draw_input(name, _dtype(element, f"input {name}"), shape, seed, tables.get(name))
     return result
+
+
+def draw_input(
+    name: str, dtype: np.dtype[Any], shape: tuple[int, ...], seed: int, rows: int | None = None
+) -> Array:
+    """A value for one input; below `rows` where it indexes a table. Raises `ModelError` for odd types."""
+    rng = _generator(seed, "input", name)
+    if dtype.kind == "f" or dtype.name == "bfloat16":
+        return rng.standard_normal(shape, np.float32).astype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        low, high = {"u": (0, 256), "i": (-128, 128)}[dtype.kind] if dtype.itemsize == 1 else (0, 8)
+        low, high = (low, high) if rows is None else (0, rows)
+        return rng.integers(low, high, shape).astype(dtype)
+    raise ModelError(f"no random values for element type {dtype}", item=f"input {name}")
 
 
 def has_data(tensor: onnx.TensorProto) -> bool:
