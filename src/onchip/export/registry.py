@@ -13,6 +13,7 @@ __all__ = ["FORMATS", "export"]
 
 FORMATS = {
     "minimalloc": "onchip.export.minimalloc",
+    "tflm": "onchip.export.tflm",
     "c": "onchip.export.c_header",
     "json": "onchip.export.json_table",
 }
