@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onchip.check import certify
+from onchip.chip import Chip
 from onchip.errors import IllegalPlan, UsageError
 from onchip.export import export
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Load, Plan, PlanChip, Result, Run, Store
+from onchip.plan import Alloc, Free, Load, PinnedWeights, Plan, PlanChip, Result, Run, State, Store
 from run.planner import random_plan, roomy
 from strategies import random_network, rounded
 
@@ -214,3 +216,32 @@ def test_sizes_beyond_four_gigabytes_are_wide(tmp_path: Path) -> None:
     )
     plan = random_plan(network, roomy(network), Random(0))
     assert compiled(plan, "onchip_wide", tmp_path) == expected(plan)
+
+
+def test_state_and_pinned_weights_lie_there_from_the_start() -> None:
+    network = Network.build(
+        "rnn",
+        [("x", 4, "input"), ("h", 4, "input"), ("next", 4, "activation"), ("y", 4, "activation")],
+        [OperatorSpec("cell", "Any", ["x", "h"], ["next"], 8), OperatorSpec("head", "Any", ["next"], ["y"])],
+        ["next", "y"],
+    )
+    plan = certify(
+        network, Chip("test", 1), 32,
+        [Load("x", 4), Alloc("next", 8), Run("cell"), Free("x"), Free("h"), Alloc("y", 4), Run("head"),
+         Store("y"), Store("next"), Free("next"), Load("next", 0)],
+        status="feasible", lower_bound_bytes=0, seconds=0.0,
+        pins=[PinnedWeights("cell", 16)], state=[State("h", "next", 0)],
+    )  # fmt: skip
+    table = json.loads(export(plan, "json"))
+    rows = {
+        r.get("tensor") or r["weights_of"]: (r["offset"], r["first_step"], r["end_step"])
+        for r in table["residencies"]
+    }
+    assert rows["cell"] == (16, 0, 2)
+    assert rows["h"] == (0, 0, 1)
+    moved = [(c["tensor"], c["direction"], c["reason"]) for c in table["copies"]]
+    assert moved == [
+        ("x", "load", "compulsory"), ("y", "store", "compulsory"), ("next", "store", "spill"),
+        ("next", "load", "reload"),
+    ]  # fmt: skip
+    assert "weights_cell,0,2,8,16" in export(plan, "minimalloc").decode().splitlines()

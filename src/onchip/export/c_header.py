@@ -62,11 +62,11 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
             lines.append(f"#define {up}_OFFSET_{tensor[name]} {_number(min(places[name]), wide)}")
     rows = [
         f"{{{index[r.name] if r.kind == 'tensor' else -1}, {_number(r.offset, wide)},"
-        f" {_number(r.bytes, wide)}, {r.first}u, {r.end}u}}, /* {_comment(r.name)} */"
+        f" {_number(r.bytes, wide)}, {r.first}u, {r.end}u}}, /* {_comment(f'{r.kind}:{r.name}')} */"
         for r in layout.residencies
     ]
     lines += _table(
-        "Who holds which bytes while steps first_step ... end_step - 1 run; tensor -1 is a scratch area.",
+        "Who holds which bytes while steps first_step ... end_step - 1 run; tensor -1 is scratch or weights.",
         f"{low}_residency_t",
         ("int32_t tensor", f"{low}_bytes_t offset", f"{low}_bytes_t bytes", "uint32_t first_step",
          "uint32_t end_step"),

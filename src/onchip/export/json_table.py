@@ -46,7 +46,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
 
 def _residency(r: Residency) -> dict[str, Any]:
     row: dict[str, Any] = {
-        r.kind if r.kind == "tensor" else "scratch_of": r.name,
+        r.kind if r.kind == "tensor" else f"{r.kind}_of": r.name,
         "offset": r.offset,
         "bytes": r.bytes,
         "first_step": r.first,

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.errors import UsageError
-from onchip.plan import Alloc, Free, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Load, PinnedWeights, Plan, Run, Scratch, Store
 
 __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """`name` (a tensor, or the operator whose scratch it is) holds bytes [offset, offset + bytes).
+    """`name` (a tensor, or an operator whose scratch or weights it is) holds [offset, offset + bytes).
 
     `over` is the tensor it was written over, `by` how many bytes above it that one lies.
     """
 
     name: str
-    kind: Literal["tensor", "scratch"]
+    kind: Literal["tensor", "scratch", "weights"]
     offset: int
     bytes: int
     first: int
@@ -70,9 +70,11 @@ def layout_of(plan: Plan, what: str) -> Layout:
     }
     inputs = {t.name for t in network.tensors if t.kind == "input"}
     outputs = {network.tensors[network.root[t]].name for t in network.outputs}
-    in_dram, fetched = set(inputs), set[str]()
+    kept = {s.input: s.address for s in plan.state}  # on chip from the start, with no copy in DRAM
+    outputs -= {s.output for s in plan.state}
+    in_dram, fetched = inputs - set(kept), set(kept)
     steps: list[str] = []
-    open_: dict[str, Residency] = {}
+    open_ = {t: Residency(t, "tensor", at, size[t], 0, 0) for t, at in kept.items()}
     held: dict[str, Residency] = {}  # scratch, until its run
     closed: list[Residency] = []
     copies: list[Copy] = []
@@ -112,6 +114,18 @@ def layout_of(plan: Plan, what: str) -> Layout:
                 )
             case Free(name):
                 closed.append(replace(open_.pop(name), end=now))
-    closed += [replace(r, end=len(steps)) for r in open_.values()]
+    closed += [replace(r, end=len(steps)) for r in (*open_.values(), *_pinned(plan))]
     rows = sorted((r for r in closed if r.end > r.first), key=lambda r: (r.first, r.offset, r.name))
     return Layout(tuple(steps), tuple(rows), tuple(copies))
+
+
+def _pinned(plan: Plan) -> list[Residency]:
+    """The weights that stay in the scratchpad throughout, unless they have one of their own."""
+    if plan.chip.weight_scratchpad_bytes is not None:
+        return []
+    weights = {op.name: op.weight_bytes for op in plan.network.operators}
+    return [
+        Residency(pin.operator, "weights", pin.address, weights[pin.operator], 0, 0)
+        for pin in plan.pins
+        if isinstance(pin, PinnedWeights)
+    ]

@@ -25,7 +25,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
             raise UsageError(
                 "minimalloc's rows cannot share bytes with another", item=f"{r.name} over {r.over}"
             )
-        base = plain(r.name) if r.kind == "tensor" else f"scratch_{plain(r.name)}"
+        base = plain(r.name) if r.kind == "tensor" else f"{r.kind}_{plain(r.name)}"
         used[base] = used.get(base, 0) + 1
         name = base if used[base] == 1 else f"{base}.{used[base]}"  # no plain name has a dot
         rows.append(f"{name},{r.first},{r.end},{plan.chip.round_up(r.bytes)},{r.offset}")

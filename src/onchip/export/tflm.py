@@ -14,7 +14,7 @@ from pathlib import Path
 
 from onchip.errors import UsageError
 from onchip.export.layout import Layout, Residency, layout_of
-from onchip.plan import Plan
+from onchip.plan import PinnedWeights, Plan
 from onchip.readers.source import TfliteExecutable
 from onchip.readers.tflite_rewrite import rewritten
 from onchip.run.source import source_of
@@ -37,6 +37,10 @@ def write(plan: Plan, model: str | Path | None = None) -> bytes:
     if not isinstance(executable, TfliteExecutable):
         raise UsageError("is no .tflite model, and TFLM runs nothing else", where=where)
     _sizes(plan, executable)
+    if plan.state or any(isinstance(pin, PinnedWeights) for pin in plan.pins):
+        raise UsageError(
+            "keeps state or weights in the arena, and TFLM's offsets are for tensors", where=where
+        )
     if plan.groups:
         raise UsageError("TFLM knows no fused groups", item=f"group {plan.groups[0].name}")
     if plan.result.traffic_bytes:
@@ -75,7 +79,7 @@ def _addresses(plan: Plan, layout: Layout) -> dict[str, int]:
     """The address of every tensor that is not a view."""
     found: dict[str, int] = {}
     for r in layout.residencies:
-        if r.kind == "scratch":
+        if r.kind != "tensor":
             continue
         if r.offset % ALIGNMENT:
             raise UsageError(
@@ -96,7 +100,7 @@ def _lifetimes(plan: Plan, layout: Layout) -> None:
     outputs = {network.tensors[network.root[t]].name for t in network.outputs}
     lives: dict[str, tuple[int, int, Residency]] = {}
     for r in layout.residencies:
-        if r.kind == "scratch":
+        if r.kind != "tensor":
             continue
         if r.over is not None:
             _in_place(plan, r, inputs | outputs)
