@@ -113,7 +113,9 @@ def _schedules(
 ) -> Iterator[Schedule]:
     """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
     began = time.perf_counter()
-    yield Schedule.of(problem, found.steps)
+    first = Schedule.of(problem, found.steps)
+    seen = {(first.order, first.residencies)}
+    yield first
     if found.end == "stopped" or others is None:
         return
     same_order = problem.in_order(found.order)
@@ -124,8 +126,10 @@ def _schedules(
             other = others(problem, budget, replace(again, seed=seed))
         else:
             other = others(same_order, budget, replace(again, seed=seed))
-        if other.value == found.value:
-            yield Schedule.of(problem, other.steps)
+        schedule = Schedule.of(problem, other.steps)
+        if other.value == found.value and (schedule.order, schedule.residencies) not in seen:
+            seen.add((schedule.order, schedule.residencies))
+            yield schedule
 
 
 def _cancelled(limits: Limits) -> bool:

@@ -1,0 +1,197 @@
+"""COSMA's evaluation again (Fig. 3, Fig. 4, Table II): the tables and plots of docs/cosma.md.
+
+    python benchmarks/paper/cosma.py measure DATA.json [--networks FOLDER] [--only PATTERN]
+    python benchmarks/paper/cosma.py render DATA.json [--into docs/cosma.md]
+
+`measure` plans the fourteen networks at MR, MH and MP, with weights streamed ("activations") and resident
+("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
+where that lacks one from a FOLDER of `onchip.network/1` files. `render` (needs `pip install 'onchip[docs]'`)
+prints the tables, or puts them and the plots into the page. Seconds are CPU seconds of one process, the
+best of three where they are under half a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+import onchip
+from onchip import zoo
+from onchip.baselines import SCHEMES, DoesNotFit, solve
+from onchip.check import certify
+from onchip.chip import load_chip
+from onchip.network import Network
+from onchip.network_json import read_network
+from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.placement.program import program
+from onchip.placement.strategy import Task, strategy
+
+HUMAN = {
+    "resnet50": "ResNet-50",
+    "densenet121": "DenseNet",
+    "resnext50_32x4d": "ResNeXt",
+    "r2plus1d_18": "R2Plus1D",
+    "s3d": "S3D",
+    "fcn_resnet50": "FCN",
+    "lraspp_mobilenet_v3_large": "L-RASPP",
+    "deeplabv3_resnet50": "DeepLabV3",
+    "transformer": "Transformer",
+    "vit_b_16": "ViT",
+}
+NAS = {
+    "pnasnet5large": "PNASNet-5",
+    "amoebanet_d": "AmoebaNet-D",
+    "nasnetalarge": "NASNet-A",
+    "darts": "DARTS",
+}
+FOUR = tuple(name for name, s in SCHEMES.items() if name.partition("-")[0] in ("given", "minpeak"))
+BUDGETS = ("MR", "MH", "MP")
+GENERIC = load_chip("generic")
+WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
+
+Row = dict[str, Any]
+
+
+# -- measuring -----------------------------------------------------------------------------------------------
+
+
+def network(name: str, granularity: str, folder: Path | None) -> Network | None:
+    """From the zoo, else from the folder, else None."""
+    if name in zoo.names():
+        return onchip.load(f"zoo:{name}", granularity=granularity).network
+    if folder is not None and (path := folder / f"{name}.{granularity}.json").is_file():
+        return read_network(path)
+    return None
+
+
+def measure(folder: Path | None, only: str) -> Iterator[Row]:
+    """One record per network, granularity, weights and budget."""
+    for name in fnmatch.filter([*HUMAN, *NAS], only):
+        for granularity in ("fused", "op"):
+            net = network(name, granularity, folder)
+            if net is None:
+                print(f"{name}: not in the zoo, and no --networks folder has it: left out", file=sys.stderr)
+                break
+            for weights in WEIGHTS:
+                yield from _budgets(name, granularity, weights, net)
+
+
+def _budgets(
+    name: str, granularity: str, weights: Literal["streamed", "resident"], net: Network
+) -> Iterator[Row]:
+    seen = net if weights == "streamed" else net.with_resident_weights()
+    problem = Problem.of(seen)
+    peak, order_seconds = timed(lambda: minimum_peak(problem))
+    mr, mp = problem.minimum_budget, peak.value
+    for at, budget in zip(BUDGETS, (mr, (mr + mp) // 2, mp), strict=True):
+        rows: dict[str, Row] = {}
+        found, search_seconds = timed(lambda b=budget: minimum_traffic(problem, b))
+        made, seconds = timed(lambda b=budget: plan(net, GENERIC, b, PlacementOptions(weights=weights)))
+        rows["exact"] = entry(made.result.traffic_bytes, made.result.status, seconds)
+        for label, order in (("exact:given", seen.order), ("exact:minpeak", peak.order)):
+            (traffic, status), seconds = timed(lambda o=order, b=budget: fixed(seen, problem, o, b))
+            rows[label] = entry(traffic, status, seconds)
+        if "dnc" in get_args(get_type_hints(PlacementOptions)["strategy"]):
+            dnc = PlacementOptions(weights=weights, strategy="dnc", time_limit=60.0)
+            made, seconds = timed(lambda b=budget, o=dnc: plan(net, GENERIC, b, o))
+            rows["dnc"] = entry(made.result.traffic_bytes, made.result.status, seconds)
+        for scheme in SCHEMES:
+            order = seen.order if SCHEMES[scheme].order == "given" else peak.order
+            got, seconds = timed(
+                lambda s=scheme, o=order, b=budget: solve(s, net, GENERIC, b, weights=weights, order=o)
+            )
+            if isinstance(got, DoesNotFit):
+                rows[scheme] = {"needs": got.needs, "seconds": seconds}
+            else:
+                rows[scheme] = entry(got.result.traffic_bytes, got.result.status, seconds)
+        yield {
+            "network": name,
+            "granularity": granularity,
+            "weights": weights,
+            "at": at,
+            "budget": budget,
+            "operators": len(net.operators),
+            "states": found.states,
+            "megabytes": round(found.memory / 1e6, 1),
+            "search_seconds": search_seconds,
+            "order_seconds": order_seconds,
+            "resident_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+            "rows": rows,
+        }
+
+
+def fixed(net: Network, problem: Problem, order: Sequence[int], budget: int) -> tuple[int, str]:
+    """Traffic and status of the exact planner on one order that is known already."""
+    task = Task(net, problem.in_order(order), budget, 1, Limits(seconds=60.0))
+    answer = strategy("exact")(task)
+    status: Literal["optimal", "feasible"] = "optimal" if answer.traffic == answer.bound else "feasible"
+    steps = program(net, problem, answer.order, answer.placed, answer.scratch)
+    made = certify(net, GENERIC, budget, steps, status=status, lower_bound_bytes=answer.bound, seconds=0.0)
+    return made.result.traffic_bytes, status
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What `work` gives, and its CPU seconds; of what is quick the best of three, as others disturb it."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.process_time()
+        result = work()
+        best = min(best, time.process_time() - began)
+        if best > 0.5:
+            break
+    return result, best
+
+
+def entry(traffic: int, status: str, seconds: float) -> Row:
+    return {"traffic": traffic, "status": status, "seconds": seconds}
+
+
+# -- the command line ----------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("action", choices=("measure", "render"))
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--networks", type=Path, metavar="FOLDER")
+    parser.add_argument("--only", default="*", metavar="PATTERN")
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    args = parser.parse_args()
+    if args.action == "measure":
+        import ortools.sat.python.cp_model  # noqa: F401  so that no plan's time has its import in it
+
+        records = []
+        for record in measure(args.networks, args.only):
+            records.append(record)
+            exact = record["rows"]["exact"]
+            print(
+                f"{record['network']} {record['granularity']} {record['weights']} {record['at']}: "
+                f"{exact['traffic']:,} {exact['status']}, {exact['seconds']:.2f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+        machine = (
+            f"{platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}"
+        )
+        args.data.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
+        return
+    import cosma_page
+
+    measured = json.loads(args.data.read_text())
+    if args.into is None:
+        print(cosma_page.figures(measured))
+    else:
+        cosma_page.put_into(args.into, measured)
+
+
+if __name__ == "__main__":
+    main()
