@@ -5,9 +5,9 @@
 
 `measure` plans the fourteen networks at MR, MH and MP, with weights streamed ("activations") and resident
 ("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
-where that lacks one from a FOLDER of `onchip.network/1` files. `render` (needs `pip install 'onchip[docs]'`)
-prints the tables, or puts them and the plots into the page. Seconds are CPU seconds of one process, the
-best of three where they are under half a second.
+where that lacks one from a FOLDER of `onchip.network/1` files. What DATA.json holds of other networks stays.
+`render` (needs `pip install 'onchip[docs]'`) prints the tables, or puts them and the plots into the page.
+Seconds are CPU seconds of one process, the best of three where they are under half a second.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ BUDGETS = ("MR", "MH", "MP")
 GENERIC = load_chip("generic")
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
+KEYS = ("network", "granularity", "weights", "at")
 Row = dict[str, Any]
 
 
@@ -163,26 +164,27 @@ def main() -> None:
     parser.add_argument("action", choices=("measure", "render"))
     parser.add_argument("data", type=Path)
     parser.add_argument("--networks", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", default="*", metavar="PATTERN")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="may be given several times")
     parser.add_argument("--into", type=Path, metavar="PAGE")
     args = parser.parse_args()
     if args.action == "measure":
         import ortools.sat.python.cp_model  # noqa: F401  so that no plan's time has its import in it
 
-        records = []
-        for record in measure(args.networks, args.only):
-            records.append(record)
-            exact = record["rows"]["exact"]
-            print(
-                f"{record['network']} {record['granularity']} {record['weights']} {record['at']}: "
-                f"{exact['traffic']:,} {exact['status']}, {exact['seconds']:.2f} s",
-                file=sys.stderr,
-                flush=True,
-            )
         machine = (
             f"{platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}"
         )
-        args.data.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
+        records = json.loads(args.data.read_text())["records"] if args.data.exists() else []
+        for only in args.only or ["*"]:
+            for record in measure(args.networks, only):
+                records = [r for r in records if any(r[k] != record[k] for k in KEYS)] + [record]
+                args.data.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
+                exact = record["rows"]["exact"]
+                print(
+                    f"{record['network']} {record['granularity']} {record['weights']} {record['at']}: "
+                    f"{exact['traffic']:,} {exact['status']}, {exact['seconds']:.2f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
         return
     import cosma_page
 

@@ -42,8 +42,10 @@ PAPER_SECONDS = {
 
 def chosen(records: Iterable[Row], names: Iterable[str], **wanted: str) -> list[Row]:
     """The records of these networks with these values."""
-    names = list(names)
-    return [r for r in records if r["network"] in names and all(r[k] == v for k, v in wanted.items())]
+    records = list(records)
+    return [
+        r for n in names for r in records if r["network"] == n and all(r[k] == v for k, v in wanted.items())
+    ]
 
 
 def reductions(records: Iterable[Row]) -> tuple[float, float, int, int] | None:
