@@ -13,7 +13,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from onchip.chip import Chip
-from onchip.network import Network, OperatorSpec, TensorKind, bits, mask
+from onchip.network import Geometry, Network, OperatorSpec, TensorKind, bits, mask
 
 ALIGNMENTS = (1, 1, 1, 1, 2, 3, 4, 8)
 """Mostly 1, so that sizes themselves stay adversarial."""
@@ -26,6 +26,7 @@ class Case:
     network: Network
     alignment: int
     budget: int
+    in_place: bool = False
 
     @property
     def chip(self) -> Chip:
@@ -57,25 +58,66 @@ def rounded(size: int, alignment: int) -> int:
     return (size + alignment - 1) // alignment * alignment
 
 
-def need(network: Network, op: int, alignment: int = 1) -> int:
-    """Bytes in use while operator `op` runs with nothing else resident."""
+def written_over(network: Network, op: int, done: int = 0) -> int | None:
+    """An input that element-wise `op` may write its output over once the operators in `done` have run.
+
+    It has the output's size, each operand that is (a view of) it is all of it, nobody else reads it later.
+    """
+    operator = network.operators[op]
+    if operator.geometry is None or operator.geometry.kind != "elementwise" or len(operator.outputs) != 1:
+        return None
+    size = network.tensors[operator.outputs[0]].bytes
+    for x in bits(network.reads[op]):
+        operands = [x, *(t for t in operator.inputs if network.root[t] == x)]
+        whole = all(network.tensors[t].bytes == size for t in operands)
+        if whole and not network.readers[x] & ~(done | 1 << op):
+            return x
+    return None
+
+
+def need(network: Network, op: int, alignment: int = 1, *, done: int | None = None) -> int:
+    """Bytes in use while operator `op` runs with nothing else resident.
+
+    With `done`, the operators that have run, its output is written over an input where that may be.
+    """
     sizes = [
         rounded(network.tensors[t].bytes, alignment) for t in bits(network.reads[op] | network.writes[op])
     ]
-    return sum(sizes) + rounded(network.operators[op].workspace, alignment)
+    over = None if done is None else written_over(network, op, done)
+    saved = 0 if over is None else rounded(network.tensors[over].bytes, alignment)
+    return sum(sizes) + rounded(network.operators[op].workspace, alignment) - saved
 
 
-def minimum_requirement(network: Network, alignment: int = 1) -> int:
-    """MR: the least budget in which every operator runs at all."""
-    return max(need(network, op.id, alignment) for op in network.operators)
+def minimum_requirement(
+    network: Network, alignment: int = 1, *, in_place: bool = False, order: Sequence[int] | None = None
+) -> int:
+    """MR: the least budget in which every operator runs at all; in place, in some order or the given one."""
+    if not in_place:
+        return max(need(network, op.id, alignment) for op in network.operators)
+    if order is not None:
+        return max(need(network, v, alignment, done=mask(order[:i])) for i, v in enumerate(order))
+    everything = (1 << len(network.operators)) - 1
+    least = {0: 0}
+    for done in range(everything):  # a set comes after all its subsets
+        if done not in least:
+            continue
+        for v in bits(everything & ~done):
+            if not network.predecessors[v] & ~done:
+                reached, after = max(least[done], need(network, v, alignment, done=done)), done | 1 << v
+                least[after] = min(reached, least.get(after, reached))
+    return least[everything]
 
 
-def peak_of_order(network: Network, order: Sequence[int], alignment: int = 1) -> int:
+def peak_of_order(
+    network: Network, order: Sequence[int], alignment: int = 1, *, in_place: bool = False
+) -> int:
     """Most bytes in use when operators run in `order`, inputs load late and nothing is ever spilled."""
     peak, resident, done = 0, 0, 0
     for v in order:
         resident |= network.reads[v] | network.writes[v]
         in_use = sum(rounded(network.tensors[t].bytes, alignment) for t in bits(resident))
+        if in_place and (over := written_over(network, v, done)) is not None:
+            in_use -= rounded(network.tensors[over].bytes, alignment)
         peak = max(peak, in_use + rounded(network.operators[v].workspace, alignment))
         done |= 1 << v
         for t in bits(resident):
@@ -84,7 +126,7 @@ def peak_of_order(network: Network, order: Sequence[int], alignment: int = 1) ->
     return peak
 
 
-def careful_peak(network: Network, alignment: int = 1) -> int:
+def careful_peak(network: Network, alignment: int = 1, *, in_place: bool = False) -> int:
     """The peak of a good order, near MP: what leaves fewest bytes live runs next; or the given order's."""
 
     def live_after(held: int, done: int) -> int:
@@ -99,7 +141,7 @@ def careful_peak(network: Network, alignment: int = 1) -> int:
         v = min((live_after(touched[v], done | 1 << v), need(network, v, alignment), v) for v in ready)[2]
         order.append(v)
         done, held = done | 1 << v, touched[v]
-    return min(peak_of_order(network, o, alignment) for o in (order, network.order))
+    return min(peak_of_order(network, o, alignment, in_place=in_place) for o in (order, network.order))
 
 
 # -- the generators ------------------------------------------------------------------------------------------
@@ -131,8 +173,12 @@ def random_network(
     sizes: Sequence[str] = tuple(SIZES),
     workspaces: bool = True,
     views: bool = True,
+    elementwise: float = 0.0,
 ) -> Network:
-    """A random network: fan-out, several and unused outputs, workspaces, views, inputs that are outputs."""
+    """A random network: fan-out, several and unused outputs, workspaces, views, inputs that are outputs.
+
+    About that part of its operators is `elementwise`: one output of the size of its largest input.
+    """
     size = SIZES[rng.choice(sizes)]
     tensors: list[tuple[str, int, TensorKind]] = []
     operators: list[OperatorSpec] = []
@@ -162,6 +208,14 @@ def random_network(
         if rng.random() < 0.03:
             inputs = []
         before = len(readable)
+        if inputs and elementwise and rng.random() < elementwise:
+            sizes_of = {name: bytes_ for name, bytes_, _ in tensors}
+            largest = max(sizes_of[name] for name in inputs)
+            add(f"t{i}", largest, "activation")
+            geometry = Geometry("elementwise", (largest,), (largest,))
+            scratch = size(rng) if workspaces and rng.random() < 0.2 else 0
+            operators.append(OperatorSpec(f"op{i}", "Any", inputs, [f"t{i}"], 0, scratch, geometry))
+            continue
         for j in range(rng.randint(2, 3) if rng.random() < several else 1):
             add(f"t{i}_{j}" if j else f"t{i}", size(rng), "activation")
         written = [name for name in readable[before:] if not name.endswith("_part")]
@@ -209,9 +263,10 @@ def random_chain(rng: Random, most_parts: int = 3, max_operators: int = 4) -> Ne
     return Network.build("chain", tensors, operators, [joint])
 
 
-def random_budget(rng: Random, network: Network, alignment: int = 1) -> int:
+def random_budget(rng: Random, network: Network, alignment: int = 1, *, in_place: bool = False) -> int:
     """A feasible budget: often MR exactly, where everything is tight, else up to a little above a peak."""
-    low, high = minimum_requirement(network, alignment), careful_peak(network, alignment)
+    low = minimum_requirement(network, alignment, in_place=in_place)
+    high = careful_peak(network, alignment, in_place=in_place)
     match rng.randint(0, 9):
         case 0 | 1 | 2 | 3 | 4:
             return low
@@ -227,30 +282,38 @@ def random_budget(rng: Random, network: Network, alignment: int = 1) -> int:
             return rng.randint(low, high + 2)
 
 
-def random_case(rng: Random, max_operators: int = 8, *, min_operators: int = 1, **how: object) -> Case:
+def random_case(
+    rng: Random, max_operators: int = 8, *, min_operators: int = 1, in_place: bool = False, **how: object
+) -> Case:
     """A network, an alignment and a feasible budget; `how` is passed to `random_network`."""
+    if in_place:
+        how = {"elementwise": rng.choice((0.3, 0.6, 0.9))} | how
     alignment = rng.choice(ALIGNMENTS)
     for _ in range(rng.choice((1, 6))):
         network = random_network(rng, max_operators, min_operators=min_operators, **how)  # type: ignore[arg-type]
         # Where the largest operator alone decides the peak, no budget costs anything: mostly try for another.
-        if careful_peak(network, alignment) > minimum_requirement(network, alignment):
+        least = minimum_requirement(network, alignment, in_place=in_place)
+        if careful_peak(network, alignment, in_place=in_place) > least:
             break
-    return Case(network, alignment, random_budget(rng, network, alignment))
+    return Case(network, alignment, random_budget(rng, network, alignment, in_place=in_place), in_place)
 
 
-def random_tight_case(rng: Random, max_operators: int = 5) -> Case:
+def random_tight_case(rng: Random, max_operators: int = 5, *, in_place: bool = False) -> Case:
     """A case of few bytes where addresses matter: workspaces fill what the tensors leave, in one range.
 
     The workspaces are chosen along one order, in which nothing then has to be spilled for its size alone.
     """
-    if max_operators >= 5 and rng.random() < 0.5:
+    if max_operators >= 5 and not in_place and rng.random() < 0.5:
         # Three live ranges that overlap like stairs: at two ends of the memory there is no place for a third.
         sizes = {name: rng.randint(1, 3) for name in "abcdef"}
         lines = ["a -> b", "b -> c", "a c -> d", "b d -> e", "c e -> f"]
         network = network_of(sizes, lines, rng.choice(("f", "f a", "f d")))
     else:
-        network = random_network(rng, max_operators, min_operators=3, sizes=SMALL_SIZES, workspaces=False)
-    budget = peak_of_order(network, network.order) + rng.randint(0, 3)
+        part = 0.6 if in_place else 0.0
+        network = random_network(
+            rng, max_operators, min_operators=3, sizes=SMALL_SIZES, workspaces=False, elementwise=part
+        )
+    budget = peak_of_order(network, network.order, in_place=in_place) + rng.randint(0, 3)
     workspace: dict[int, int] = {}
     for i, v in enumerate(network.order):
         # What is in use at v is the peak of the order cut off there, less what died before.
@@ -259,10 +322,12 @@ def random_tight_case(rng: Random, max_operators: int = 5) -> Case:
         for u in network.order[:i]:
             for t in bits(network.reads[u] | network.writes[u]):
                 touched |= (1 << t) if network.readers[t] & ~done else 0
-        free = budget - sum(network.tensors[t].bytes for t in bits(touched))
+        over = written_over(network, v, done) if in_place else None
+        saved = 0 if over is None else network.tensors[over].bytes
+        free = budget - sum(network.tensors[t].bytes for t in bits(touched)) + saved
         workspace[v] = free if rng.random() < 0.8 else rng.randint(0, free)
     operators = tuple(replace(op, workspace=workspace[op.id]) for op in network.operators)
-    return Case(replace(network, operators=operators), 1, budget)
+    return Case(replace(network, operators=operators), 1, budget, in_place)
 
 
 # -- the same as hypothesis strategies -----------------------------------------------------------------------

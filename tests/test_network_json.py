@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.errors import ModelError
-from onchip.network import Geometry, Network
+from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.network_json import WireNetwork, decode, network_from_wire, read_network, wire_network
 from strategies import hostile_networks, network_of, networks
 
@@ -46,6 +46,44 @@ def test_geometry_survives() -> None:
     )
     network = replace(plain, operators=(replace(plain.operators[0], geometry=geometry),))
     assert decoded(encoded(network)) == network
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs", "elementwise"),
+    [
+        ("relu_", "x", True),
+        ("Add+Relu", "x w", True),
+        ("batch_norm", "x", True),
+        ("mul", "s x", True),  # s is broadcast
+        ("add", "s", False),
+        ("relu", "big", False),
+        ("conv2d+relu", "x", False),
+        ("layer_norm", "x", False),
+        ("softmax", "x", False),
+        ("", "x", False),
+    ],
+)
+def test_the_words_of_a_type_may_say_that_it_is_element_wise(
+    type_: str, inputs: str, elementwise: bool, tmp_path: Path
+) -> None:
+    sizes: list[tuple[str, int, TensorKind]] = [("x", 4, "input"), ("w", 4, "input"), ("s", 2, "input")]
+    network = Network.build(
+        "n",
+        [*sizes, ("big", 8, "input"), ("y", 4, "activation")],
+        [OperatorSpec("f", type_, inputs.split(), ["y"])],
+        ["y"],
+    )
+    file = tmp_path / "n.json"
+    for element, width in (("int8", 1), ("int16", 2), ("odd", None)):
+        file.write_bytes(encoded(replace(network, element=element)))
+        geometry = read_network(file).operators[0].geometry
+        if elementwise and width:
+            assert geometry == Geometry("elementwise", (4 // width,), (4 // width,))
+        else:
+            assert geometry is None
+    stated = replace(network, operators=(replace(network.operators[0], geometry=Geometry("opaque")),))
+    file.write_bytes(encoded(stated))
+    assert read_network(file).operators[0].geometry == Geometry("opaque")
 
 
 def test_a_file_gives_its_own_path_and_hash(tmp_path: Path) -> None:

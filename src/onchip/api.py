@@ -13,7 +13,7 @@ from onchip.errors import UsageError
 from onchip.files import write_atomically
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
-from onchip.plan import Result, from_json, from_text, read_plan, to_json, to_text, write_plan
+from onchip.plan import Result, Run, from_json, from_text, read_plan, to_json, to_text, write_plan
 from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
@@ -226,7 +226,10 @@ def _context(
     """Budgets to read the plan against: the least of any plan, and the least without traffic."""
     from onchip import placement
 
-    problem = placement.Problem.of(planned.network, on.alignment_bytes)
+    problem = placement.Problem.of(planned.network, on.alignment_bytes, in_place=placing.in_place)
+    if placing.in_place and placing.order != "free":  # then what an operator needs depends on the order
+        ran = (step.operator for step in planned.program if isinstance(step, Run))
+        problem = problem.in_order(planned.network.operator_id[name] for name in ran)
     found = {"mr_bytes": problem.minimum_budget}
     left = CONTEXT_SECONDS
     if placing.time_limit is not None:
@@ -274,10 +277,11 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
     from onchip import placement
 
     network = placement.as_planned(network, on, placing)
-    if name == "MR":
-        return placement.Problem.of(network, on.alignment_bytes).minimum_budget
+    if name == "MR" and (placing.order == "free" or not placing.in_place):
+        return placement.Problem.of(network, on.alignment_bytes, in_place=placing.in_place).minimum_budget
     limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
-    return int(getattr(placement.budgets(network, on, limits), name.lower()))
+    named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
+    return int(getattr(named, name.lower()))
 
 
 def _lines(progress: Progress | None) -> Callable[[placement.Progress], None] | None:

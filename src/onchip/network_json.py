@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from onchip.elementwise import elementwise_geometry
 from onchip.errors import InputError, ModelError
 from onchip.files import read_bytes
 from onchip.network import Geometry, Network, OperatorSpec
@@ -162,8 +164,24 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_network(path: Path) -> Network:
-    """The network in an `onchip.network/1` file; its source is the path as given, its sha256 the file's."""
+    """The network in an `onchip.network/1` file; its source is the path as given, its sha256 the file's.
+
+    Operators without a geometry get one where the words of their type are known to be element-wise.
+    """
     content = read_bytes(path, error=ModelError)
     wire: WireNetwork = decode(content, WireNetwork, where=str(path), error=ModelError)
     wire = msgspec.structs.replace(wire, source=str(path), sha256=hashlib.sha256(content).hexdigest())
-    return network_from_wire(wire, where=str(path))
+    network = network_from_wire(wire, where=str(path))
+    size = [t.bytes for t in network.tensors]
+    operators = (
+        op
+        if op.geometry is not None
+        else replace(
+            op,
+            geometry=elementwise_geometry(
+                op.type, [size[t] for t in op.inputs], [size[t] for t in op.outputs], network.element
+            ),
+        )
+        for op in network.operators
+    )
+    return replace(network, operators=tuple(operators))

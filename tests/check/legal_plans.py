@@ -68,7 +68,7 @@ def _enriched(rng: Random, network: Network) -> Network:
     for op in network.operators:
         ins, outs = [network.tensors[t] for t in op.inputs], [network.tensors[t] for t in op.outputs]
         geometry, workspace = None, op.workspace
-        if len(outs) == 1 and ins and ins[0].bytes == outs[0].bytes:
+        if len(outs) == 1 and ins and ins[0].bytes == outs[0].bytes == max(t.bytes for t in ins):
             shape = (outs[0].bytes,)
             geometry = Geometry("elementwise", shape, shape, traversal=rng.choice(("forward", "reverse")))
         if rng.random() < 0.3:

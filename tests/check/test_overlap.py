@@ -238,6 +238,19 @@ def test_a_broadcast_input_forbids_no_other_to_be_overwritten() -> None:
     assert judged(network, over_the_small_one, 20) == "overlap-unproved"
 
 
+def test_a_smaller_input_of_wider_elements_may_be_broadcast_and_is_not_overwritten() -> None:
+    # As when 4-byte numbers are compared, four with one: `few` has as many bytes as the output has elements.
+    network = Network.build(
+        "n",
+        [("many", 16, "input"), ("few", 4, "input"), ("y", 4, "activation")],
+        [OperatorSpec("f", "F", ["many", "few"], ["y"], 0, 0, IN_PLACE)],
+        ["y"],
+    )
+    head: list[Instruction] = [Load("many", 0), Load("few", 16)]
+    assert judged(network, [*head, Alloc("y", 16, "few", 0), Run("f"), Store("y")], 20) == "overlap-unproved"
+    assert judged(network, [*head, Alloc("y", 0, "many", 0), Run("f"), Store("y")], 20) is None
+
+
 def test_a_later_reader_forbids_the_overlap_whatever_it_is() -> None:
     network = two_inputs("b", IN_PLACE, [])
     program: list[Instruction] = [

@@ -3,7 +3,8 @@
 As in `states`, but a state also says where every resident tensor lies. From every state every legal step is
 tried: evict a tensor; load one to any free address; run an operator with its outputs at any free addresses,
 if a free range for its workspace remains. A tensor may come back elsewhere, at the cost of its eviction and
-reload: that is relocation. Outputs are placed only as part of their operator's run, since to reserve a range
+reload: that is relocation. In place, an element-wise operator may also put its output where an input of its
+size lies that dies. Outputs are placed only as part of their operator's run, since to reserve a range
 earlier only holds bytes for longer. What is left to pay from a state, were addresses free (`states`), steers
 the search: it never exceeds the truth, so the first complete program found is still the cheapest.
 """
@@ -45,12 +46,27 @@ class _Memory:
                 yield {first: address} | places, now_used
 
 
+def may_lie_over(network: Network, op: int, x: int) -> bool:
+    """Whether the output of an element-wise operator may take the place of `x`, which dies with it."""
+    operator = network.operators[op]
+    if operator.geometry is None or operator.geometry.kind != "elementwise":
+        return False
+    size = network.tensors[operator.outputs[0]].bytes
+    parts = [t for t in operator.inputs if network.root[t] == x]
+    return all(network.tensors[t].bytes == size for t in (x, *parts))
+
+
 class Undecided(Exception):
     """The search passed its limit."""
 
 
 def least_traffic(
-    network: Network, budget: int, alignment: int = 1, *, most_states: int = 1_000_000
+    network: Network,
+    budget: int,
+    alignment: int = 1,
+    *,
+    most_states: int = 1_000_000,
+    in_place: bool = False,
 ) -> int | None:
     """The least non-compulsory traffic in bytes of any program within `budget`, None when there is none.
 
@@ -69,7 +85,7 @@ def least_traffic(
             result |= network.reads[op]
         return result
 
-    machine = states.Machine(network, alignment)
+    machine = states.Machine(network, alignment, in_place)
     remaining: dict[tuple[int, int, int], int | None] = {}
 
     def left_to_pay(done: int, copies: int, places: tuple[int, ...]) -> int | None:
@@ -115,7 +131,12 @@ def least_traffic(
             after = done | 1 << op
             later = wanted(after)
             known = (copies | network.writes[op] & outputs) & later
-            for made, now_used in memory.placements(list(bits(network.writes[op])), used):
+            ways = list(memory.placements(list(bits(network.writes[op])), used))
+            if in_place:
+                for x in bits(network.reads[op] & ~later):
+                    if may_lie_over(network, op, x):
+                        ways.append(({network.operators[op].outputs[0]: places[x]}, used))
+            for made, now_used in ways:
                 if not any(memory.free_addresses(memory.workspace[op], now_used)):
                     continue
                 kept = tuple(

@@ -17,7 +17,7 @@ from onchip.errors import Infeasible
 from onchip.network import Network, bits
 from onchip.placement import PlacementOptions, Problem, Rules, Step, minimum_peak, minimum_traffic, plan
 from oracles import addresses, ilp, states
-from strategies import Case, minimum_requirement, peak_of_order, rounded
+from strategies import Case, minimum_requirement, peak_of_order, rounded, written_over
 
 __all__ = [
     "ALL_RULES",
@@ -37,7 +37,9 @@ def some_rules(rng: Random, count: int) -> list[Rules]:
     return [ALL_RULES[0], ALL_RULES[-1], *rng.sample(ALL_RULES, count)]
 
 
-def replayed(network: Network, budget: int, alignment: int, steps: Iterable[Step]) -> int:
+def replayed(
+    network: Network, budget: int, alignment: int, steps: Iterable[Step], *, in_place: bool = False
+) -> int:
     """The traffic of a schedule, bytes counted move by move; asserts that every move is possible."""
     sizes = [t.bytes for t in network.tensors]
     resident, copies, loaded, done, paid = 0, network.input_roots, 0, 0, 0
@@ -56,6 +58,8 @@ def replayed(network: Network, budget: int, alignment: int, steps: Iterable[Step
         resident |= network.reads[v] | network.writes[v]
         copies |= network.writes[v] & network.output_roots
         in_use = sum(rounded(sizes[t], alignment) for t in bits(resident))
+        over = written_over(network, v, done) if in_place else None
+        in_use -= 0 if over is None else rounded(sizes[over], alignment)
         assert in_use + rounded(network.operators[v].workspace, alignment) <= budget, "overflows"
         assert not done >> v & 1, "runs an operator twice"
         done |= 1 << v
@@ -68,24 +72,30 @@ def replayed(network: Network, budget: int, alignment: int, steps: Iterable[Step
 
 def traffic_against_states(case: Case, rules: Iterable[Rules]) -> int:
     """Least traffic, in any order and in the given one, and least peak equal the exact states'."""
-    network, budget, alignment = case.network, case.budget, case.alignment
-    problem = Problem.of(network, alignment)
-    assert problem.minimum_budget == minimum_requirement(network, alignment)
-    least = states.least_traffic(network, budget, alignment)
-    least_in_order = states.least_traffic(network, budget, alignment, order=network.order)
-    peak = states.least_peak(network, alignment)
+    network, budget, alignment, in_place = case.network, case.budget, case.alignment, case.in_place
+    problem = Problem.of(network, alignment, in_place=in_place)
+    given = problem.in_order(network.order)
+    in_order = minimum_requirement(network, alignment, in_place=in_place, order=network.order)
+    assert problem.minimum_budget == minimum_requirement(network, alignment, in_place=in_place)
+    assert given.minimum_budget == in_order
+    least = states.least_traffic(network, budget, alignment, in_place=in_place)
+    least_in_order = states.least_traffic(network, budget, alignment, order=network.order, in_place=in_place)
+    assert (least_in_order is None) == (budget < in_order)
+    peak = states.least_peak(network, alignment, in_place=in_place)
     assert (least == 0) == (budget >= peak)
     for chosen in rules:
         found = minimum_traffic(problem, budget, chosen)
         assert found.complete, chosen
         assert found.value == least, chosen
-        assert replayed(network, budget, alignment, found.steps) == least, chosen
-        fixed = minimum_traffic(problem.in_order(network.order), budget, chosen)
-        assert (fixed.value, fixed.order) == (least_in_order, network.order), chosen
-        assert fixed.complete, chosen
+        assert replayed(network, budget, alignment, found.steps, in_place=in_place) == least, chosen
+        if least_in_order is not None:
+            fixed = minimum_traffic(given, budget, chosen)
+            assert (fixed.value, fixed.order) == (least_in_order, network.order), chosen
+            assert fixed.complete, chosen
         order = minimum_peak(problem, chosen)
         assert order.complete, chosen
-        assert order.value == peak == peak_of_order(network, order.order, alignment), chosen
+        assert order.value == peak, chosen
+        assert peak == peak_of_order(network, order.order, alignment, in_place=in_place), chosen
     assert least is not None
     return least
 
@@ -105,12 +115,14 @@ def plan_against_addresses(case: Case) -> tuple[int, int]:
 
     Raises `addresses.Undecided` where that is too much to enumerate.
     """
-    network, budget, alignment = case.network, case.budget, case.alignment
-    joint = addresses.least_traffic(network, budget, alignment, most_states=20_000)
-    least = states.least_traffic(network, budget, alignment, idle_loads=False)
+    network, budget, alignment, in_place = case.network, case.budget, case.alignment, case.in_place
+    joint = addresses.least_traffic(network, budget, alignment, most_states=20_000, in_place=in_place)
+    least = states.least_traffic(network, budget, alignment, idle_loads=False, in_place=in_place)
     assert joint is not None
     assert least is not None
-    result = plan(network, case.chip, budget).result
+    made = plan(network, case.chip, budget, PlacementOptions(in_place=in_place))
+    result = made.result
+    assert check(made) == result
     assert result.lower_bound_bytes <= joint <= result.traffic_bytes
     assert (result.status, result.traffic_bytes, result.lower_bound_bytes) == ("optimal", joint, joint)
     return least, joint
@@ -121,20 +133,21 @@ def plan_against_states(case: Case) -> int:
 
     Returns how many of the plans cost more than the capacity alone explains.
     """
-    network, budget, alignment = case.network, case.budget, case.alignment
+    network, budget, alignment, in_place = case.network, case.budget, case.alignment, case.in_place
     dearer = 0
     for options in (
-        PlacementOptions(),
-        PlacementOptions(order="given"),
-        PlacementOptions(weights="resident"),
+        PlacementOptions(in_place=in_place),
+        PlacementOptions(in_place=in_place, order="given"),
+        PlacementOptions(in_place=in_place, weights="resident"),
     ):
         seen = network.with_resident_weights() if options.weights == "resident" else network
         order = network.order if options.order == "given" else None
-        least = states.least_traffic(seen, budget, alignment, order=order)
+        least = states.least_traffic(seen, budget, alignment, order=order, in_place=in_place)
         if least is None:
             with pytest.raises(Infeasible) as refused:
                 plan(network, case.chip, budget, options)
-            assert refused.value.needs == minimum_requirement(seen, alignment)
+            needs = minimum_requirement(seen, alignment, in_place=in_place, order=order)
+            assert refused.value.needs == needs == sum(size for _, size in refused.value.tensors)
             assert refused.value.has == budget
             continue
         made = plan(network, case.chip, budget, options)

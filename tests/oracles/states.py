@@ -7,7 +7,8 @@ with a DRAM copy, the inputs that were loaded before. From every state every leg
   and costs nothing;
 - evict a resident tensor: its size for the copy if it has none yet, else nothing; an output's one copy is
   compulsory and costs nothing;
-- run an operator whose inputs are resident, if its outputs and workspace fit beside everything resident.
+- run an operator whose inputs are resident, if its outputs and workspace fit beside everything resident; in
+  place, an element-wise operator's output may have the bytes of a dying input (`strategies.written_over`).
 
 Dijkstra's algorithm over these steps is the whole method. Only this is taken for granted: a tensor that
 nobody will read is dropped at once, and a load of it is not tried. Occupancy counts sizes rounded up to the
@@ -20,6 +21,7 @@ import heapq
 from dataclasses import dataclass
 
 from onchip.network import Network, bits
+from strategies import written_over
 
 __all__ = ["Machine", "least_peak", "least_traffic", "remaining_traffic"]
 
@@ -30,6 +32,7 @@ class Machine:
 
     network: Network
     alignment: int
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         net, unit = self.network, self.alignment
@@ -45,6 +48,11 @@ class Machine:
         if tensors not in self.bytes_of:
             self.bytes_of[tensors] = sum(self.rounded[t] for t in bits(tensors))
         return self.bytes_of[tensors]
+
+    def saved(self, op: int, done: int) -> int:
+        """Bytes that `op` shares between an input and its output once `done` have run."""
+        over = written_over(self.network, op, done) if self.in_place else None
+        return 0 if over is None else self.rounded[over]
 
     def progress(self, done: int) -> tuple[int, list[int]]:
         """After the operators in `done`: the tensors that exist and will be read, and who is ready."""
@@ -71,6 +79,7 @@ def least_traffic(
     *,
     order: tuple[int, ...] | None = None,
     idle_loads: bool = True,
+    in_place: bool = False,
 ) -> int | None:
     """The least non-compulsory traffic in bytes, None when no program fits `budget`.
 
@@ -78,7 +87,8 @@ def least_traffic(
     Without `idle_loads` a tensor is loaded only as part of the run that reads it. Nothing is lost, since a
     later load holds the same bytes for less time, and there are fewer states.
     """
-    return remaining_traffic(Machine(network, alignment), budget, order=order, idle_loads=idle_loads)
+    machine = Machine(network, alignment, in_place)
+    return remaining_traffic(machine, budget, order=order, idle_loads=idle_loads)
 
 
 def remaining_traffic(
@@ -131,7 +141,7 @@ def remaining_traffic(
             if missing and idle_loads:
                 continue
             holding = resident | network.reads[op] | network.writes[op]
-            if total(holding) + machine.workspace[op] > budget:
+            if total(holding) + machine.workspace[op] - machine.saved(op, done) > budget:
                 continue
             after = done | 1 << op
             kept = machine.progress(after)[0]
@@ -148,9 +158,9 @@ def remaining_traffic(
     return None
 
 
-def least_peak(network: Network, alignment: int = 1) -> int:
+def least_peak(network: Network, alignment: int = 1, *, in_place: bool = False) -> int:
     """MP: the least peak of bytes in use over all orders, with no spills and inputs loaded on demand."""
-    machine = Machine(network, alignment)
+    machine = Machine(network, alignment, in_place)
     everything = (1 << machine.count) - 1
     peak = {0: 0}
     for done in range(everything):  # a set comes after all its subsets
@@ -162,7 +172,8 @@ def least_peak(network: Network, alignment: int = 1) -> int:
             touched |= network.reads[op] | network.writes[op]
         for op in ready:
             holding = live & touched | network.reads[op] | network.writes[op]
-            reached = max(peak[done], machine.bytes(holding) + machine.workspace[op])
+            in_use = machine.bytes(holding) + machine.workspace[op] - machine.saved(op, done)
+            reached = max(peak[done], in_use)
             after = done | 1 << op
             peak[after] = min(reached, peak.get(after, reached))
     return peak[everything]

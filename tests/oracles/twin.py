@@ -17,8 +17,9 @@ from itertools import combinations
 from typing import Literal
 
 from onchip.network import Network, bits
+from strategies import written_over
 
-__all__ = ["WEAK", "Rules", "least_peak", "least_traffic"]
+__all__ = ["WEAK", "WEAK_IN_PLACE", "Rules", "least_peak", "least_traffic"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Rules:
     ] = True
     r3: Literal[True, False, "one set", "smallest sets"] = True
     r4: Literal[True, False, "without size", "without peak"] = True
+    in_place: Literal[True, False, "still read", "each input"] = False
 
 
 WEAK = (
@@ -55,6 +57,18 @@ WEAK = (
     Rules(r3="smallest sets"),
 )
 """Rules weakened one at a time; each gives too large an optimum on some small network."""
+
+WEAK_IN_PLACE = (
+    Rules(in_place="still read"),
+    Rules(in_place="each input"),
+    Rules(in_place=True, r1="evictions at one size"),
+    Rules(in_place=True, r2="without size"),
+    Rules(in_place=True, r2="without cost"),
+    Rules(in_place=True, r2="one size"),
+    Rules(in_place=True, r3="one set"),
+    Rules(in_place=True, r3="smallest sets"),
+)
+"""The same where outputs are written over inputs; the first two believe in room that is not there."""
 
 
 class _Search:
@@ -82,6 +96,18 @@ class _Search:
                 wanted |= self.net.reads[op]
         return wanted
 
+    def saved(self, v: int, done: int) -> int:
+        """Bytes that `v` shares between its output and an input, after `done`."""
+        if not self.rules.in_place or written_over(self.net, v, -1) is None:
+            return 0
+        if self.rules.in_place == "still read":
+            return self.space(self.net.writes[v])
+        dying = [x for x in bits(self.net.reads[v]) if not self.net.readers[x] & ~(done | 1 << v)]
+        size = self.space(self.net.writes[v])
+        if self.rules.in_place == "each input":
+            return sum(self.rounded[x] for x in dying if self.rounded[x] == size)
+        return size if written_over(self.net, v, done) is not None else 0
+
     def ready(self, done: int) -> list[int]:
         return [v for v in range(self.count) if not done >> v & 1 and not self.net.predecessors[v] & ~done]
 
@@ -106,7 +132,8 @@ class _Search:
     def is_safe(self, v: int, done: int, resident: int, copies: int) -> bool:
         """Whether running `v` now, evicting nothing, is no worse than anything else."""
         net, rule = self.net, self.rules.r2
-        if not rule or self.space(resident | net.reads[v] | net.writes[v]) + self.workspace[v] > self.budget:
+        in_use = self.space(resident | net.reads[v] | net.writes[v]) + self.workspace[v] - self.saved(v, done)
+        if not rule or in_use > self.budget:
             return False
         later = self.read_after(done | 1 << v)
         dying = net.reads[v] & resident & ~later
@@ -139,7 +166,7 @@ class _Search:
         after, held = done, resident
         for v in chain:
             held |= self.net.reads[v] | self.net.writes[v]
-            if self.space(held) + self.workspace[v] > self.budget:
+            if self.space(held) + self.workspace[v] - self.saved(v, after) > self.budget:
                 return None
             after |= 1 << v
             held &= self.read_after(after)
@@ -183,10 +210,10 @@ class _Search:
 
     # -- R3 ------------------------------------------------------------------------------------------------
 
-    def evictions(self, v: int, resident: int) -> Iterator[int]:
+    def evictions(self, v: int, done: int, resident: int) -> Iterator[int]:
         """The sets of residents to evict before `v` that are tried."""
         needed = self.net.reads[v] | self.net.writes[v]
-        free = self.budget - self.workspace[v] - self.space(resident | needed)
+        free = self.budget - self.workspace[v] - self.space(resident | needed) + self.saved(v, done)
         others = list(bits(resident & ~needed))
         found: list[int] = []
         for k in range(len(others) + 1):
@@ -240,7 +267,7 @@ class _Search:
                 self.add(open_, alive, (cost, kept, known), after)
                 continue
             for v in ready:
-                for gone in self.evictions(v, resident):
+                for gone in self.evictions(v, done, resident):
                     paid, after, kept, known = self.step(v, done, resident, copies, gone)
                     self.add(open_, alive, (cost + paid, kept, known), after)
         return None
@@ -275,7 +302,7 @@ class _Search:
             for v in ready if safe is None else [safe]:
                 after = done | 1 << v
                 holding = resident | self.net.reads[v] | self.net.writes[v]
-                reached = max(peak, self.space(holding) + self.workspace[v])
+                reached = max(peak, self.space(holding) + self.workspace[v] - self.saved(v, done))
                 if reached < seen.get(after, reached + 1):
                     seen[after] = reached
                     entry = (reached, -after.bit_count(), after, holding & self.read_after(after))
@@ -291,7 +318,8 @@ class _Search:
         added, dying = touched & ~resident & later, resident & touched & ~later
         small = rule == "without size" or self.space(added) <= self.space(dying)
         return small and (
-            rule == "without peak" or self.space(resident | touched) + self.workspace[v] <= peak
+            rule == "without peak"
+            or self.space(resident | touched) + self.workspace[v] - self.saved(v, done) <= peak
         )
 
 

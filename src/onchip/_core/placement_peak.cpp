@@ -19,18 +19,6 @@ bool later(const Open& a, const Open& b) {
     return a.state < b.state;
 }
 
-// The most that any single operator holds while it runs: no order has a lower peak.
-Bytes largest_step(const Problem& p) {
-    Bytes most = 0;
-    for (Id v = 0; v < p.operators(); ++v) {
-        Bytes bytes = p.workspace[v];
-        for (Id t : p.inputs[v]) bytes += p.size[t];
-        for (Id t : p.outputs[v]) bytes += p.size[t];
-        most = std::max(most, bytes);
-    }
-    return most;
-}
-
 }  // namespace
 
 Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits) {
@@ -40,7 +28,7 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
     Table table(p, true);  // M and H follow from D here: dominance is keeping the lowest peak of each D
     std::vector<Open> open;
     std::vector<Id> ready, ran;
-    const Bytes floor = largest_step(p);
+    const Bytes floor = p.budget;
 
     // `paid` holds the peak. A safe move must not raise it, so it is started at what no order avoids.
     State here(p), next(p);

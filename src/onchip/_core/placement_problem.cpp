@@ -29,6 +29,12 @@ void Problem::complete() {
         std::ranges::sort(before[v]);
         before[v].erase(std::ranges::unique(before[v]).begin(), before[v].end());
     }
+    overwrites.resize(n);
+    for (Id v = 0; v < n; ++v)
+        for (Id x : overwrites[v])
+            if (outputs[v].size() != 1 || std::ranges::find(inputs[v], x) == inputs[v].end() ||
+                size[x] != size[outputs[v][0]])
+                throw std::invalid_argument("placement problem: an output cannot be written over that input");
     std::mt19937_64 random(0x0c41b);  // any fixed seed: hashes only spread the table
     hash.resize(n);
     for (auto& h : hash) h = random();

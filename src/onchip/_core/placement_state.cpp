@@ -82,7 +82,11 @@ Bytes need(const Problem& p, const State& s, Id v) {
     Bytes bytes = p.workspace[v];
     for (Id t : p.inputs[v])
         if (!test(s.resident(), t)) bytes += p.size[t];
-    for (Id t : p.outputs[v]) bytes += p.size[t];
+    const bool in_place = std::ranges::any_of(p.overwrites[v], [&](Id x) {
+        return !p.lives_on[x] && std::ranges::all_of(p.readers[x], [&](Id r) { return r == v || test(s.done(), r); });
+    });
+    if (!in_place)
+        for (Id t : p.outputs[v]) bytes += p.size[t];
     return bytes;
 }
 

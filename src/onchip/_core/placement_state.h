@@ -59,7 +59,8 @@ void ready_operators(const Problem& p, const State& s, std::vector<Id>& ready);
 
 bool is_ready(const Problem& p, const State& s, Id v);
 
-// Scratchpad bytes that running v adds to what is resident: loads, outputs, workspace.
+// Scratchpad bytes that running v adds to what is resident: loads, outputs, workspace; an output written over
+// an input that dies with v adds nothing. Of the state only D and M matter, and for more D it is no more.
 Bytes need(const Problem& p, const State& s, Id v);
 
 inline constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();

@@ -43,8 +43,9 @@ using Search = Outcome (*)(const Problem&, const Rules&, const Limits&);
 
 nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, std::vector<Bytes> workspace,
                std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
-               const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs, std::vector<Id> order,
-               Bytes budget, const std::vector<bool>& rules, std::optional<double> seconds, std::size_t memory,
+               const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs,
+               std::vector<std::vector<Id>> overwrites, std::vector<Id> order, Bytes budget,
+               const std::vector<bool>& rules, std::optional<double> seconds, std::size_t memory,
                std::uint64_t seed, nb::object stop, const std::vector<Id>& lives_on, const Boundaries& starts,
                std::size_t beam_width) {
     Problem p;
@@ -57,6 +58,7 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
     p.lives_on.resize(p.size.size());
     for (Id t : lives_on) p.lives_on.at(t) = true;
     for (const auto& [paid, resident, copied] : starts) p.starts.push_back({resident, copied, paid});
+    p.overwrites = std::move(overwrites);
     p.budget = budget;
     p.complete();
 
@@ -114,16 +116,18 @@ void bind_search(nb::module_& m) {
             [search](std::vector<Bytes> size, std::vector<Bytes> cost, std::vector<Bytes> workspace,
                      std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
                      const std::vector<Id>& graph_inputs, const std::vector<Id>& graph_outputs,
-                     std::vector<Id> order, Bytes budget, const std::vector<bool>& rules,
-                     std::optional<double> seconds, std::size_t memory, std::uint64_t seed, nb::object stop,
-                     const std::vector<Id>& lives_on, const Boundaries& starts, std::size_t beam_width) {
+                     std::vector<std::vector<Id>> overwrites, std::vector<Id> order, Bytes budget,
+                     const std::vector<bool>& rules, std::optional<double> seconds, std::size_t memory,
+                     std::uint64_t seed, nb::object stop, const std::vector<Id>& lives_on,
+                     const Boundaries& starts, std::size_t beam_width) {
                 return solve(search, std::move(size), std::move(cost), std::move(workspace), std::move(inputs),
-                             std::move(outputs), graph_inputs, graph_outputs, std::move(order), budget, rules,
-                             seconds, memory, seed, std::move(stop), lives_on, starts, beam_width);
+                             std::move(outputs), graph_inputs, graph_outputs, std::move(overwrites),
+                             std::move(order), budget, rules, seconds, memory, seed, std::move(stop), lives_on,
+                             starts, beam_width);
             },
             nb::kw_only(), nb::arg("size"), nb::arg("cost"), nb::arg("workspace"), nb::arg("inputs"),
-            nb::arg("outputs"), nb::arg("graph_inputs"), nb::arg("graph_outputs"), nb::arg("order"),
-            nb::arg("budget"), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("seed"),
+            nb::arg("outputs"), nb::arg("graph_inputs"), nb::arg("graph_outputs"), nb::arg("overwrites"),
+            nb::arg("order"), nb::arg("budget"), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("seed"),
             nb::arg("stop").none(), nb::arg("lives_on"), nb::arg("starts"), nb::arg("beam_width"));
     };
     define("minimum_traffic", minimum_traffic);

@@ -14,13 +14,14 @@ from typing import Any
 
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
+from onchip.check.overlap import may_overwrite
 from onchip.check.rules import RULES, Broken, broken
 from onchip.check.timing import Clock, clock_of
 from onchip.chip import RATES, Chip
 from onchip.network import Network
 from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, State, Status, Timed
 
-__all__ = ["RULES", "Clock", "certify", "check", "plan_chip_of"]
+__all__ = ["RULES", "Clock", "certify", "check", "may_overwrite", "plan_chip_of"]
 
 
 def check(plan: Plan) -> Result:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onchip.check.rules import broken
+from onchip.check.rules import Broken, broken
 from onchip.check.walk import Axis, Elementwise, Windows, element_bytes, walk_of
 from onchip.network import Network
 
@@ -19,12 +19,26 @@ if TYPE_CHECKING:
 
     Steps = NDArray[np.int64]
 
-__all__ = ["prove_overlap"]
+__all__ = ["may_overwrite", "prove_overlap"]
 
 MAX_PIXELS = 1 << 24
 """A proof over more pixels than this is not attempted, nor over more positions and taps of an axis."""
 
 CHUNK = 1 << 20
+
+
+def may_overwrite(network: Network, operator: int, t: int, x: int) -> bool:
+    """Whether it is proved that `operator` may write tensor `t` over root tensor `x`, at the same address.
+
+    What else `alloc ... over` demands (that `x` dies with the operator) is a matter of the program.
+    """
+    if network.root[t] != t:
+        return False
+    try:
+        prove_overlap(network, operator, t, x, 0)
+    except Broken:
+        return False
+    return True
 
 
 def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> None:
@@ -43,7 +57,8 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
         size, name = network.tensors[operand].bytes, network.tensors[operand].name
         if isinstance(walk, Elementwise):
             width = element_bytes(size, walk.steps)
-            if width is None:
+            # Operands may be broadcast, the largest is not: a smaller one may have fewer, wider elements.
+            if width is None or size < max(network.tensors[i].bytes for i in op.inputs):
                 broken("overlap-unproved", f"{name} is not read element by element")
             safe = _elementwise_is_safe(walk, width, network.tensors[t].bytes // walk.steps, distance)
         elif operand != op.inputs[0]:

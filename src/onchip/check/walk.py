@@ -80,7 +80,7 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
     wide = element_bytes(network.tensors[op.outputs[0]].bytes, prod(g.output))
     reverse = g.traversal == "reverse"
     if g.kind == "elementwise" and wide is not None:
-        # The first input may be one that is broadcast: who asks about an input looks at its size.
+        # Any input but the largest may be one that is broadcast: who asks about an input looks at its size.
         if g.input != g.output:
             return f"{op.name} is element-wise between different shapes"
         return Elementwise(prod(g.output), reverse)

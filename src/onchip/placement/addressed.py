@@ -8,13 +8,15 @@ from dataclasses import replace
 
 from onchip.errors import NegativeAnswer
 from onchip.placement import combined
-from onchip.placement.addresses import Placement, Rectangle, place
-from onchip.placement.held import refuse_if_forbidden, where_kept
+from onchip.placement.addresses import place
+from onchip.placement.drawing import drawings
+from onchip.placement.held import refuse_if_forbidden
 from onchip.placement.problem import Problem
-from onchip.placement.program import Placed
+from onchip.placement.rectangles import Piece
 from onchip.placement.schedule import Schedule, reloads_of, traffic_of
 from onchip.placement.search import Found, Limits, minimum_traffic
 from onchip.placement.strategy import Answer
+from onchip.units import MAX_BYTES
 
 __all__ = ["OtherSchedules", "one_at_a_time", "place_schedule", "with_addresses"]
 
@@ -76,7 +78,7 @@ def with_addresses(
     # No cheapest schedule packs as it is: move tensors where that costs least.
     best = None
     if problem.kept is None:  # else this would move what must stay
-        best = one_at_a_time(Schedule.nothing_kept(problem, found.order))
+        best = one_at_a_time(Schedule.nothing_kept(problem, found.order), budget)
     chosen = tried[:SCHEDULES_RELOCATED]
     for i, schedule in enumerate(chosen):
         # Even without any time left the first pass over a schedule is made: it takes a moment.
@@ -140,59 +142,41 @@ def place_schedule(
     schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
 ) -> Answer | None:
     """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
-    problem = schedule.problem
-    copied = {t for t in range(len(problem.size)) if schedule.has_copy(t)} | set(schedule.reloads)
-    residencies = [(r, at) for r, at in where_kept(schedule) if problem.size[r.tensor]]
-    pinned = problem.kept.pinned if problem.kept is not None else frozenset[int]()
-    rectangles = [
-        Rectangle(
-            r.tensor,
-            r.start,
-            r.end,
-            problem.size[r.tensor],
-            r.uses,
-            r.tensor in copied,
-            movable=at is None and r.tensor not in pinned,
-            cost=problem.cost[r.tensor],
-            offset=at,
+    began = time.perf_counter()
+    best: Answer | None = None
+    ways = list(drawings(schedule, budget))
+    for i, drawing in enumerate(ways):
+        left = limits.after(time.perf_counter() - began)
+        found = place(
+            drawing.rectangles,
+            budget,
+            alignment=alignment,
+            time_limit=None if left.seconds is None else left.seconds / (len(ways) - i),
+            relocate=relocate,
+            seed=limits.seed,
         )
-        for r, at in residencies
-    ]
-    scratch = schedule.scratch
-    rectangles += [
-        Rectangle(len(problem.size) + v, i, i + 1, problem.workspace[v], movable=False) for i, v in scratch
-    ]
-    result: Placement = place(
-        rectangles,
-        budget,
-        alignment=alignment,
-        time_limit=limits.seconds,
-        relocate=relocate,
-        seed=limits.seed,
-    )
-    if result.status == "unknown":
-        return None
-    count = len(residencies)
-    placed = tuple(
-        Placed(rectangles[piece.rectangle].item, piece.start, piece.end, piece.address)
-        for piece in result.pieces
-        if piece.rectangle < count
-    )
-    room = {
-        scratch[piece.rectangle - count][1]: piece.address
-        for piece in result.pieces
-        if piece.rectangle >= count
-    }
-    return Answer(schedule.order, placed, room, traffic_of(problem, reloads_of(p.tensor for p in placed)))
+        if found.status == "unknown":
+            continue
+        placed, scratch = drawing.placed(found.pieces)
+        traffic = traffic_of(schedule.problem, reloads_of(p.tensor for p in placed))
+        if best is None or traffic < best.traffic:
+            best = Answer(schedule.order, placed, scratch, traffic)
+        if found.status == "packed":
+            break
+    return best
 
 
-def one_at_a_time(schedule: Schedule) -> Answer:
-    """Addresses for a schedule that keeps nothing: each step is stacked from address 0."""
-    problem = schedule.problem
+def one_at_a_time(schedule: Schedule, budget: int | None = None) -> Answer:
+    """Addresses for a schedule that keeps nothing: each step is stacked from address 0.
+
+    Outputs are written over inputs (where the problem allows it) in steps that exceed `budget` otherwise.
+    """
+    drawing = next(drawings(schedule, MAX_BYTES if budget is None else budget))
     top = [0] * len(schedule.order)
-    placed = []
-    for r in schedule.residencies:
-        placed.append(Placed(r.tensor, r.start, r.end, top[r.start]))
-        top[r.start] += problem.size[r.tensor]
-    scratch = {v: top[i] for i, v in schedule.scratch}
-    return Answer(schedule.order, tuple(placed), scratch, schedule.traffic)
+    pieces = []
+    for i, r in enumerate(drawing.rectangles):
+        assert r.start + 1 == r.end, "nothing is kept"
+        pieces.append(Piece(i, r.start, r.end, top[r.start]))
+        top[r.start] += r.size
+    placed, scratch = drawing.placed(pieces)
+    return Answer(schedule.order, placed, scratch, schedule.traffic)

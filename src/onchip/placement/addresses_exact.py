@@ -61,11 +61,12 @@ def place_exact(
             if before > after + 1:
                 box(after + 1, before, address[i, after], size, move.Not())
             cost.append(r.transfer * move)
-            if not r.copied:
-                if r.item not in written:
-                    written[r.item] = model.new_bool_var("")
-                    cost.append(r.transfer * written[r.item])
-                model.add_implication(move, written[r.item])
+            item, copied = r.holder(after)
+            if not copied:
+                if item not in written:
+                    written[item] = model.new_bool_var("")
+                    cost.append(r.transfer * written[item])
+                model.add_implication(move, written[item])
     model.add_no_overlap_2d(across, up)
     model.minimize(sum(cost))
 

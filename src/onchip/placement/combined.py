@@ -65,6 +65,7 @@ class _Model:
         self.at_least, self.below = at_least, below
         self._order()
         self._residency()
+        self._in_place()
         self._addresses()
         self._traffic()
 
@@ -108,6 +109,31 @@ class _Model:
                     if t in p.inputs[v] or t in p.outputs[v]:
                         m.add_implication(self.runs[v, i], self.here[t, i])
 
+    def _in_place(self) -> None:
+        """over[v, x, i]: in step i the output of v is written over x, which no other operator reads after."""
+        m, p = self.m, self.p
+        self.over: dict[tuple[int, int, int], Any] = {}
+        for v, inputs in enumerate(p.overwrites):
+            for i in self.steps:
+                for x in inputs:
+                    over = self.over[v, x, i] = m.new_bool_var(f"over{v}:{x}@{i}")
+                    m.add_implication(over, self.runs[v, i])
+                    for r in self.steps:
+                        if r != v and x in p.inputs[r]:
+                            m.add_at_least_one(~over, *(self.runs[r, j] for j in range(i)))
+                    for j in range(i + 1, len(self.steps)):
+                        m.add_implication(over, ~self.here[x, j])
+                if inputs:
+                    m.add_at_most_one(self.over[v, x, i] for x in inputs)
+        # A box of its own: not in the step that writes it over an input.
+        self.apart = dict(self.here)
+        for t, v in self.producer.items():
+            for i in self.steps:
+                shared = [self.over[v, x, i] for x in (p.overwrites[v] if p.overwrites else ())]
+                if shared:
+                    apart = self.apart[t, i] = m.new_bool_var(f"apart{t}@{i}")
+                    m.add(apart + sum(shared) == self.here[t, i])
+
     def _addresses(self) -> None:
         m, p = self.m, self.p
         self.at = {
@@ -125,7 +151,7 @@ class _Model:
             for t in self.touched:
                 boxes.append(
                     m.new_optional_fixed_size_interval_var(
-                        self.at[t, i], self.size[t], self.here[t, i], f"{t}@{i}"
+                        self.at[t, i], self.size[t], self.apart[t, i], f"{t}@{i}"
                     )
                 )
                 if i:
@@ -138,10 +164,13 @@ class _Model:
                 )
             m.add_no_overlap(boxes)
             # Redundant, and a great help: what is resident fits at all.
-            load = sum(self.size[t] * self.here[t, i] for t in self.touched)
+            load = sum(self.size[t] * self.apart[t, i] for t in self.touched)
             m.add(
                 load + sum(p.workspace[v] // self.unit * self.runs[v, i] for v in self.scratch) <= self.room
             )
+
+        for (v, x, i), over in self.over.items():
+            m.add(self.at[p.outputs[v][0], i] == self.at[x, i]).only_enforce_if(over)
 
     def _traffic(self) -> None:
         m, p = self.m, self.p

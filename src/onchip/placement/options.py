@@ -21,6 +21,9 @@ class PlacementOptions:
     order: Literal["free", "given", "minpeak"] = "free"
     """`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak."""
 
+    in_place: bool = False
+    """Element-wise operators may write their output over an input that nobody reads afterwards."""
+
     time_limit: float | None = None
     """Seconds in all; when they are over, the plan is the best so far, with its gap."""
 

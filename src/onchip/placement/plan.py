@@ -42,7 +42,7 @@ def plan(
     weights_apart = apart(chip, options)
     weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
     network = as_planned(network, chip, options, wishes)
-    problem = Problem.of(network, chip.alignment_bytes)
+    problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
     refuse_if_infeasible(network, problem, budget)
     if wishes:
         if options.strategy == "ilp":
@@ -52,9 +52,11 @@ def plan(
     limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
         problem = problem.in_order(network.order)
-    elif options.order == "minpeak":
+    refuse_if_infeasible(network, problem, budget)
+    if options.order == "minpeak":
         peak = minimum_peak(problem, limits=limits)
         problem = problem.in_order(peak.order)
+        refuse_if_infeasible(network, problem, budget)
         limits = limits.after(peak.seconds)
 
     answer = strategy(options.strategy)(Task(network, problem, budget, chip.alignment_bytes, limits, options))
@@ -76,6 +78,7 @@ def plan(
             "element": network.element,
             "weights": options.weights,
             "order": options.order,
+            **({"in_place": True} if options.in_place else {}),
             "strategy": options.strategy,
             "seed": options.seed,
             **answer.figures,
@@ -87,8 +90,11 @@ def refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> Non
     """Raise `Infeasible` when some operator alone needs more than `budget` bytes."""
     if problem.minimum_budget <= budget:
         return
-    v = max(range(len(problem.inputs)), key=problem.step_bytes)
-    tensors = mask(problem.inputs[v]) | mask(problem.outputs[v])
+    hardest = problem.hardest_step
+    v = hardest.operator
+    tensors = mask(problem.inputs[v])
+    if hardest.over is None:  # else the output lies on an input, and takes no room of its own
+        tensors |= mask(problem.outputs[v])
     parts = [(problem.name_of(t, network), problem.size[t]) for t in bits(tensors) if problem.size[t]]
     if problem.workspace[v]:
         parts.append(("its workspace", problem.workspace[v]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onchip.network import Network, bits, mask
+from onchip.placement.overwriting import HardestStep, hardest_step, overwritable
 
 __all__ = ["Kept", "Problem"]
 
@@ -47,7 +48,8 @@ class Problem:
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
     operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
     allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
-    on chip (`onchip.placement.held`).
+    on chip (`onchip.placement.held`). `overwrites`: per operator the inputs that its one output may be written
+    over if they die with it (`--in-place`); empty when nothing may.
     """
 
     size: tuple[int, ...]
@@ -59,9 +61,10 @@ class Problem:
     graph_outputs: int
     order: tuple[int, ...] | None = None
     kept: Kept | None = None
+    overwrites: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, network: Network, alignment: int = 1) -> Problem:
+    def of(cls, network: Network, alignment: int = 1, *, in_place: bool = False) -> Problem:
         """The problem of a network on a chip whose addresses are multiples of `alignment` bytes."""
 
         def up(n: int) -> int:
@@ -75,6 +78,7 @@ class Problem:
             workspace=tuple(up(op.workspace) for op in network.operators),
             graph_inputs=network.input_roots,
             graph_outputs=network.output_roots,
+            overwrites=overwritable(network) if in_place else (),
         )
 
     def in_order(self, order: Iterable[int]) -> Problem:
@@ -101,11 +105,20 @@ class Problem:
         return tuple(result)
 
     def step_bytes(self, operator: int) -> int:
-        """Scratchpad bytes that `operator` needs while it runs: inputs, outputs, workspace."""
+        """Scratchpad bytes that `operator` needs for itself, nothing shared: inputs, outputs, workspace."""
         tensors = mask(self.inputs[operator]) | mask(self.outputs[operator])
         return self.workspace[operator] + sum(self.size[t] for t in bits(tensors))
 
     @cached_property
+    def hardest_step(self) -> HardestStep:
+        """The step that decides `minimum_budget`."""
+        return hardest_step(self)
+
+    @property
     def minimum_budget(self) -> int:
-        """MR: the most that one operator needs. Below it no schedule exists, from it on one does."""
-        return max(self.step_bytes(v) for v in range(len(self.inputs)))
+        """MR: the most that one operator needs. Below it no schedule exists, from it on one does.
+
+        Where outputs may be written over inputs, what an operator needs depends on who ran before: then it is
+        the least that some order (or the given one) gets by with.
+        """
+        return self.hardest_step.bytes

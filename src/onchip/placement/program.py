@@ -33,7 +33,7 @@ def program(
 
     Around each run: loads as late as they can be, outputs and scratch reserved, and afterwards at once
     everything freed that is not needed in the next step. A graph output is stored as soon as it exists, what
-    is spilled when it first leaves.
+    is spilled when it first leaves. An output at the address of an input is written over it, and ends it.
     """
     name = [t.name for t in network.tensors]
     kept = problem.kept
@@ -51,11 +51,16 @@ def program(
     result: list[Instruction] = []
     for i, v in enumerate(order):
         made = set(problem.outputs[v])
+        over = _written_over(problem, v, begins[i], ends[i])
         result += [Load(name[p.tensor], p.address) for p in begins[i] if p.tensor not in made]
         if kept is not None and v == kept.end:
             continue  # what it reads stays
         if kept is None or v != kept.begin:  # what that one makes is there already
-            result += [Alloc(name[p.tensor], p.address) for p in begins[i] if p.tensor in made]
+            result += [
+                Alloc(name[p.tensor], p.address, None if over is None else name[over])
+                for p in begins[i]
+                if p.tensor in made
+            ]
             operator = network.operators[v].name
             if v in scratch:
                 result.append(Scratch(operator, scratch[v]))
@@ -65,8 +70,18 @@ def program(
                 result.append(Store(name[t]))
                 in_dram.add(t)
         for p in ends[i]:
+            if p.tensor == over:
+                continue
             if p.end < last[p.tensor] and p.tensor not in in_dram:
                 result.append(Store(name[p.tensor]))
                 in_dram.add(p.tensor)
             result.append(Free(name[p.tensor]))
     return tuple(result)
+
+
+def _written_over(problem: Problem, v: int, begins: Sequence[Placed], ends: Sequence[Placed]) -> int | None:
+    """The input of `v` that its output lies on, None when it lies apart."""
+    if not problem.overwrites or not problem.overwrites[v]:
+        return None
+    at = {p.tensor: p.address for p in begins}[problem.outputs[v][0]]
+    return next((p.tensor for p in ends if p.tensor in problem.overwrites[v] and p.address == at), None)

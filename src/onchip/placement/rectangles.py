@@ -18,6 +18,9 @@ class Rectangle:
     step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
     reload and no write. `cost` is what one transfer moves, `size` unless given. `offset` is the address that
     every piece of it must have, or None.
+
+    `heirs` are tensors of the same size and cost that take the place over, each (first step, item, copied):
+    written over the one before, at the step that reads that for the last time.
     """
 
     item: int
@@ -29,6 +32,15 @@ class Rectangle:
     movable: bool = True
     cost: int | None = None
     offset: int | None = None
+    heirs: tuple[tuple[int, int, bool], ...] = ()
+
+    def holder(self, after: int) -> tuple[int, bool]:
+        """The item that is there after that step, and whether it has a copy."""
+        holder = self.item, self.copied
+        for first, item, copied in self.heirs:
+            if first <= after:
+                holder = item, copied
+        return holder
 
     @property
     def transfer(self) -> int:
@@ -67,7 +79,12 @@ def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation
 
     Rectangles with the same movable `item` are one tensor: it is written once.
     """
-    moves = list(moves)
-    written = {rectangles[m.rectangle].item for m in moves if not rectangles[m.rectangle].copied}
-    transfer = {rectangles[m.rectangle].item: rectangles[m.rectangle].transfer for m in moves}
-    return sum(rectangles[m.rectangle].transfer for m in moves) + sum(transfer[item] for item in written)
+    total, written = 0, set()
+    for m in moves:
+        rectangle = rectangles[m.rectangle]
+        item, copied = rectangle.holder(m.after)
+        total += rectangle.transfer
+        if not copied and item not in written:
+            written.add(item)
+            total += rectangle.transfer
+    return total

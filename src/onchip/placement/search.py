@@ -186,7 +186,7 @@ def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO
 
     Always returns a whole order: with a limit hit it is the best so far, with its bound.
     """
-    return _run(_core.minimum_peak, problem, 0, rules, limits)
+    return _run(_core.minimum_peak, problem, problem.minimum_budget, rules, limits)
 
 
 def _run(
@@ -213,6 +213,7 @@ def _run(
         outputs=problem.outputs,
         graph_inputs=tuple(bits(problem.graph_inputs)),
         graph_outputs=tuple(bits(problem.graph_outputs)),
+        overwrites=problem.overwrites,
         order=problem.order or (),
         budget=budget,
         rules=astuple(rules),

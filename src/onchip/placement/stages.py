@@ -75,6 +75,9 @@ def sub_problem(
         graph_inputs=mask(i for t, i in ids.items() if t not in made),
         graph_outputs=mask(i for t, i in ids.items() if problem.graph_outputs >> t & 1),
         order=None if problem.order is None else tuple(range(len(operators))),
+        overwrites=tuple(tuple(ids[t] for t in problem.overwrites[v]) for v in operators)
+        if problem.overwrites
+        else (),
     )
     return sub, list(ids)
 

@@ -157,7 +157,7 @@ class _Sweep:
             for at in free[:PLACES]:
                 yield from self._filled(self._put(state, r, at), rest, step)
             return
-        for _, at, victims in self._clearings(state, r)[:CLEARINGS]:
+        for _, at, victims in self._clearings(state, r, step)[:CLEARINGS]:
             cleared = self._evicted(state, victims, step)
             again = [v for v in victims if self._gap(v, step).before == step]
             left = sorted([*rest, *again], key=self._rank)
@@ -209,7 +209,7 @@ class _Sweep:
             end = max(end, after)
         return found
 
-    def _clearings(self, state: _State, r: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    def _clearings(self, state: _State, r: int, step: int) -> list[tuple[int, int, tuple[int, ...]]]:
         """(cost, address, evicted) of every range that can be cleared for rectangle `r`, cheapest first."""
         size, place = self.size[r], self.rectangles[r].offset
         settled = {r for r, _ in state.placed}
@@ -226,13 +226,22 @@ class _Sweep:
                 continue
             victims = tuple(r for low, high, r in state.live if low < at + size and at < high)
             if all(r not in settled and self.rectangles[r].movable for r in victims):
-                result.append((sum(self._price(r, state.written) for r in victims), at, victims))
+                result.append((sum(self._price(r, step, state.written) for r in victims), at, victims))
         # Of equally dear ranges any: another pass then tries another.
         return [x for *_, x in sorted((cost, self.rng.random(), (cost, at, v)) for cost, at, v in result)]
 
-    def _price(self, r: int, written: frozenset[int]) -> int:
+    def _price(self, r: int, step: int, written: frozenset[int]) -> int:
+        item, copied = self._holder(r, step)
+        return self.rectangles[r].transfer * (1 if copied or item in written else 2)
+
+    def _holder(self, r: int, step: int) -> tuple[int, bool]:
+        """The tensor that rectangle `r` loses when it is moved before `step`, and whether it has a copy."""
         rectangle = self.rectangles[r]
-        return rectangle.transfer * (1 if rectangle.copied or rectangle.item in written else 2)
+        return (
+            rectangle.holder(self._gap(r, step).after)
+            if rectangle.heirs
+            else (rectangle.item, rectangle.copied)
+        )
 
     def _gap(self, r: int, step: int) -> Relocation:
         """The move that takes rectangle `r`, there since before `step`, away from where it is."""
@@ -248,8 +257,8 @@ class _Sweep:
     def _evicted(self, state: _State, victims: Sequence[int], step: int) -> _State:
         cost, written, moved, away = state.cost, state.written, state.moved, state.away
         for r in victims:
-            cost += self._price(r, written)
-            written |= {self.rectangles[r].item}
+            cost += self._price(r, step, written)
+            written |= {self._holder(r, step)[0]}
             gap = self._gap(r, step)
             moved = (*moved, gap)
             if gap.before > step:

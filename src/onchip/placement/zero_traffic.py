@@ -34,7 +34,8 @@ def zero_traffic(
 
     The least peak is a lower bound; a plan in exactly that many bytes without traffic makes it the answer.
     """
-    problem = Problem.of(as_planned(network, chip, options), chip.alignment_bytes)
+    planned = as_planned(network, chip, options)
+    problem = Problem.of(planned, chip.alignment_bytes, in_place=options.in_place)
     if options.order == "given":
         problem = problem.in_order(network.order)
     peak = minimum_peak(problem, limits=limits)

@@ -1,8 +1,9 @@
 """How an operator walks over its operands, from the ONNX node: what proofs about overlap and halos need.
 
 Kinds are those the checker proves things about: `conv`, `depthwise`, `pool` (global pooling has the kernel of
-its input), `fully_connected` (a matrix of parameters; shapes are (rows, features)) and `elementwise` (every
-operand has an element for each one of the output). `input` and `output` are what the node itself sees, NCHW.
+its input), `fully_connected` (a matrix of parameters; shapes are (rows, features)) and `elementwise` (the
+largest operands have an element for each one of the output; smaller ones of the same type are broadcast).
+`input` and `output` are what the node itself sees, NCHW.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | 
     result = graph.shape[node.outputs[0]]
     first = graph.shape[node.inputs[0]] if node.inputs[0] else ()
     if node.op in ELEMENTWISE:
-        if all(math.prod(graph.shape[a]) == math.prod(result) for a in activations):
+        counts = {math.prod(graph.shape[a]) for a in activations}
+        types = {graph.element.get(a) for a in activations}
+        if max(counts) == math.prod(result) and (len(counts) == 1 or len(types) == 1):
             return Geometry("elementwise", input=result, output=result)
         return None
     if activations != [node.inputs[0]]:

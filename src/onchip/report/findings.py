@@ -128,6 +128,13 @@ def _among(plan: Plan) -> str:
     return orders.get(str(plan.options.get("order")), "")
 
 
+def _sharing(plan: Plan) -> str:
+    """Which plans the proof ranges over, as to bytes that two tensors hold."""
+    if plan.options.get("in_place") is True:
+        return "share bytes only where an element-wise operator writes over a dying input of its size"
+    return "share no bytes"
+
+
 def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
@@ -137,7 +144,7 @@ def status_sentence(plan: Plan, traffic: int) -> str:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
         return (
             f"Proven optimal: within {room} no plan{among} crosses to DRAM with fewer than {exact(traffic)}"
-            " beyond what is compulsory, as long as tensors stay whole and share no bytes."
+            f" beyond what is compulsory, as long as tensors stay whole and {_sharing(plan)}."
         )
     bound = plan.result.lower_bound_bytes
     found = f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory"
@@ -150,7 +157,7 @@ def status_sentence(plan: Plan, traffic: int) -> str:
 class Budgets:
     """The budgets that a network has by itself, in bytes; None where not known.
 
-    `mr` is the least any plan needs (the largest single operator with its operands and workspace), `mp` the
+    `mr` is the least any plan needs (the hardest single operator with its operands and workspace), `mp` the
     least peak of the orders that were allowed, or a proven lower bound of it: below it some traffic is
     unavoidable. `zero_traffic` is the least budget that is proven to need none.
     """
@@ -161,15 +168,17 @@ class Budgets:
 
 
 def budgets(plan: Plan) -> Budgets:
-    """MR from the network itself where that says it; MP and the zero-traffic budget as the planner claims."""
+    """MR from the network itself if that says it; else, like MP and the zero-traffic budget, as claimed."""
 
     def recorded(key: str) -> int | None:
         value = plan.options.get(key)
         return value if type(value) is int else None
 
-    mr = None
+    # Where outputs are written over inputs, MR is a matter of the order: then it is the planner's claim too.
+    in_place = plan.options.get("in_place") is True
+    mr = recorded("mr_bytes") if in_place else None
     plain = not plan.groups and not any(getattr(i, "over", None) for i in plan.program)
-    if plain:
+    if plain and not in_place:
         net, up = plan.network, plan.chip.round_up
         mr = max(
             (
