@@ -197,7 +197,9 @@ def compare(
     asked = _options(comparison.CompareOptions, options)
     network = model if isinstance(model, Network) else model.network
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    sizing = placement.PlacementOptions(asked.weights, "free", asked.time_limit, asked.memory_limit)
+    sizing = placement.PlacementOptions(
+        weights=asked.weights, time_limit=asked.time_limit, memory_limit=asked.memory_limit
+    )
     return comparison.compare(
         network, on, resolve_budget(network, on, budget, sizing, progress), asked, progress
     )
