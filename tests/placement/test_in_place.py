@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from onchip.check import check
 from onchip.chip import Chip
-from onchip.errors import Infeasible
+from onchip.errors import Infeasible, UsageError
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.network_json import read_network
-from onchip.placement import PlacementOptions, Problem, budgets, minimum_peak, minimum_traffic, plan
+from onchip.placement import Limits, PlacementOptions, Problem, budgets, minimum_peak, minimum_traffic, plan
 from onchip.placement.addresses import Rectangle, Relocation, place, relocation_bytes
 from onchip.placement.addresses_exact import place_exact
-from onchip.plan import Alloc
+from onchip.placement.dnc import divide
+from onchip.placement.partition import partition_bound
+from onchip.plan import Alloc, Plan
 from oracles import addresses, states, twin
-from oracles.compare import plan_against_addresses, plan_against_states, some_rules, traffic_against_states
+from oracles.compare import (
+    plan_against_addresses,
+    plan_against_states,
+    replayed,
+    some_rules,
+    traffic_against_states,
+)
 from oracles.twin import WEAK_IN_PLACE, Rules
 from strategies import SMALL_SIZES, Case, cases, random_case, random_tight_case
 
@@ -45,8 +54,8 @@ def network(sizes: dict[str, int], lines: list[str], outputs: str, views: str = 
     )
 
 
-def overs(made: object) -> list[Alloc]:
-    return [i for i in made.program if isinstance(i, Alloc) and i.over is not None]  # type: ignore[attr-defined]
+def overs(made: Plan) -> list[Alloc]:
+    return [i for i in made.program if isinstance(i, Alloc) and i.over is not None]
 
 
 # -- which inputs, and the least budget ----------------------------------------------------------------------
@@ -153,6 +162,32 @@ def test_room_that_is_shared_never_costs_anything() -> None:
         assert least[1] <= least[0]
         better += least[1] < least[0]
     assert better
+
+
+def test_dividing_and_beams_know_about_shared_room() -> None:
+    apart = paying = 0
+    for seed in range(150):
+        rng = Random(seed)
+        case = random_case(rng, 9, min_operators=5, in_place=True)
+        problem = Problem.of(case.network, case.alignment, in_place=True)
+        least = minimum_traffic(problem, case.budget).value
+        divided = divide(problem, case.budget, Limits(), shortest=1)
+        assert divided.found.value == divided.found.bound == least
+        assert (
+            replayed(case.network, case.budget, case.alignment, divided.found.steps, in_place=True) == least
+        )
+        order = minimum_traffic(problem, case.budget, limits=Limits(beam_width=1))
+        assert order.value >= least
+        assert partition_bound(problem, order.order, case.budget, Limits(seconds=5.0), first=3) <= least
+        apart, paying = apart + (divided.exact_cuts > 0), paying + (least > 0)
+    assert apart > 20
+    assert paying > 30
+
+
+@pytest.mark.parametrize("how", [{"strategy": "greedy"}, {"strategy": "ilp"}, {"inputs": "literal"}])
+def test_what_knows_nothing_of_it_is_refused(how: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(how.values()))):
+        PlacementOptions(in_place=True, **how)
 
 
 # -- addresses and programs ----------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ class PlacementOptions:
     """`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak."""
 
     in_place: bool = False
-    """Element-wise operators may write their output over an input that nobody reads afterwards."""
+    """Element-wise operators may write their output over an input that nobody reads afterwards (strategies
+    `exact`, `dnc`, `beam`)."""
 
     time_limit: float | None = None
     """Seconds in all; when they are over, the plan is the best so far, with its gap."""
@@ -61,6 +62,9 @@ class PlacementOptions:
             value, allowed = getattr(self, key), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
                 raise UsageError(f"{value!r} is not one of {', '.join(map(str, allowed))}", item=key)
+        if self.in_place and (self.strategy not in ("exact", "dnc", "beam") or self.inputs == "literal"):
+            what = "inputs literal" if self.inputs == "literal" else f"strategy {self.strategy}"
+            raise UsageError(f"is for strategies exact, dnc and beam, not for {what}", item="in_place")
         if self.inputs == "literal" and self.strategy not in ("exact", "ilp"):
             raise UsageError(f"literal is for strategies exact and ilp, not {self.strategy}", item="inputs")
         limit = self.time_limit

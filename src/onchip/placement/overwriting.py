@@ -59,6 +59,10 @@ def hardest_step(problem: Problem) -> HardestStep:
     first operator with which it leaves what has run here needs no less there than it does here.
     """
     n = len(problem.inputs)
+    if not problem.overwrites:
+        return max(
+            (HardestStep(problem.step_bytes(v), v, None) for v in range(n)), key=lambda step: step.bytes
+        )
     unread = [readers.bit_count() for readers in problem.readers]
     producer = {t: v for v, made in enumerate(problem.outputs) for t in made}
     consumers: list[list[int]] = [[] for _ in range(n)]
@@ -70,9 +74,7 @@ def hardest_step(problem: Problem) -> HardestStep:
     plain = [problem.step_bytes(v) for v in range(n)]
 
     def step(v: int) -> HardestStep:
-        over = None
-        if problem.overwrites:
-            over = next((x for x in problem.overwrites[v] if unread[x] == 1), None)
+        over = next((x for x in problem.overwrites[v] if unread[x] == 1), None)
         saved = 0 if over is None else problem.size[problem.outputs[v][0]]
         return HardestStep(plain[v] - saved, v, over)
 
@@ -93,7 +95,7 @@ def hardest_step(problem: Problem) -> HardestStep:
         done[v] = True
         for t in problem.inputs[v]:
             unread[t] -= 1
-            if unread[t] == 1 and problem.overwrites and problem.order is None:
+            if unread[t] == 1 and problem.order is None:
                 # Its last reader may now need less; a second entry in the heap says so.
                 for u in bits(problem.readers[t]):
                     if not done[u] and not waiting[u]:
