@@ -43,7 +43,8 @@ def plan(
     weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
     network = as_planned(network, chip, options, wishes)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
-    refuse_if_infeasible(network, problem, budget)
+    in_order = problem.in_order(network.order) if options.order == "given" else problem
+    refuse_if_infeasible(network, in_order, budget)
     if wishes:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
@@ -52,11 +53,10 @@ def plan(
     limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
         problem = problem.in_order(network.order)
-    refuse_if_infeasible(network, problem, budget)
-    if options.order == "minpeak":
+    elif options.order == "minpeak":
         peak = minimum_peak(problem, limits=limits)
         problem = problem.in_order(peak.order)
-        refuse_if_infeasible(network, problem, budget)
+        refuse_if_infeasible(network, problem, budget)  # in place, what operators need depends on the order
         limits = limits.after(peak.seconds)
 
     answer = strategy(options.strategy)(Task(network, problem, budget, chip.alignment_bytes, limits, options))

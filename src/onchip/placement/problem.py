@@ -48,8 +48,8 @@ class Problem:
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
     operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
     allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
-    on chip (`onchip.placement.held`). `overwrites`: per operator the inputs that its one output may be written
-    over if they die with it (`--in-place`); empty when nothing may.
+    on chip (`onchip.placement.held`). `overwrites`: per operator the inputs that its one output may be
+    written over if they die with it (`--in-place`); empty when nothing may.
     """
 
     size: tuple[int, ...]
