@@ -1,7 +1,7 @@
 #include "placement_beam.h"
 
 #include <random>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace onchip::placement {
 
@@ -12,6 +12,7 @@ constexpr std::size_t sets_kept = 6;         // and of these the cheapest that a
 
 struct Node {
     State state;
+    Bytes key;  // what it would have paid with everything evicted: residents are not worth having at any price
     std::uint32_t trace;
     std::uint64_t tie;
 };
@@ -26,21 +27,15 @@ struct Trace {
 constexpr Id no_op = static_cast<Id>(-1);
 constexpr std::uint32_t no_trace = static_cast<std::uint32_t>(-1);
 
-std::uint64_t fingerprint(const State& s) {
-    std::uint64_t h = s.hash;
-    const Word* w = s.resident();
-    for (std::size_t i = 0; i < 2 * s.tensor_words(); ++i) h = (h ^ w[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
-    return h;
-}
-
 bool better(const Node& a, const Node& b) {
+    if (a.key != b.key) return a.key < b.key;
     return a.state.paid != b.state.paid ? a.state.paid < b.state.paid : a.tie < b.tie;
 }
 
 }  // namespace
 
-void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules, std::size_t width, Clock& clock, Progress& progress,
-          std::uint64_t seed, Incumbent& best) {
+void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules, std::size_t width, Clock& clock,
+          Progress& progress, std::uint64_t seed, Incumbent& best) {
     std::mt19937_64 random(seed);
     SafeMoves safe(p, rules, false);
     std::vector<std::vector<Node>> level(p.operators() + 1);
@@ -51,13 +46,16 @@ void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules
 
     const auto prune = [&](std::vector<Node>& nodes) {
         std::ranges::stable_sort(nodes, better);
-        std::unordered_set<std::uint64_t> seen;
+        std::unordered_map<std::uint64_t, std::vector<std::size_t>> of_set;  // kept nodes by executed set
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < nodes.size() && kept < width; ++i)
-            if (seen.insert(fingerprint(nodes[i].state)).second) {
-                if (kept != i) nodes[kept] = std::move(nodes[i]);
-                ++kept;
-            }
+        for (std::size_t i = 0; i < nodes.size() && kept < width; ++i) {
+            auto& rivals = of_set[nodes[i].state.hash];
+            const auto needless = [&](std::size_t k) { return dominates(p, nodes[k].state, nodes[i].state); };
+            if (std::ranges::any_of(rivals, needless)) continue;
+            rivals.push_back(kept);
+            if (kept != i) nodes[kept] = std::move(nodes[i]);
+            ++kept;
+        }
         held -= nodes.size() - kept;
         nodes.resize(kept);
     };
@@ -66,14 +64,15 @@ void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules
         auto& nodes = level[s.depth];
         traces.push_back(std::move(trace));
         const std::uint64_t tie = seed == 0 ? static_cast<std::uint64_t>(s.used) : random();
-        nodes.push_back({std::move(s), static_cast<std::uint32_t>(traces.size() - 1), tie});
+        const Bytes key = worth(p, s);
+        nodes.push_back({std::move(s), key, static_cast<std::uint32_t>(traces.size() - 1), tie});
         ++held;
         if (nodes.size() > 8 * width + 64) prune(nodes);
     };
     // The traces of the starts come first, so that a path's first trace is the number of its start.
     for (const State& s : starts) {
         traces.push_back({no_trace, {no_op, {}}, {}});
-        level[s.depth].push_back({s, static_cast<std::uint32_t>(traces.size() - 1), 0});
+        level[s.depth].push_back({s, worth(p, s), static_cast<std::uint32_t>(traces.size() - 1), 0});
         ++held;
     }
     for (std::size_t depth = 0; depth < p.operators(); ++depth) {
