@@ -81,7 +81,9 @@ def with_addresses(
         best = one_at_a_time(Schedule.nothing_kept(problem, found.order), budget)
     chosen = tried[:SCHEDULES_RELOCATED]
     for i, schedule in enumerate(chosen):
-        # Even without any time left the first pass over a schedule is made: it takes a moment.
+        # Even without any time left a first pass over the first schedule is made: it takes a moment.
+        if i and left().seconds == 0.0:
+            break
         rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
         rest = rest.at_most(0.0) if _cancelled(limits) else rest
         moved = place_schedule(schedule, budget, alignment, rest, relocate=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onchip.packing import ENGINES, Buffer, irreducible, max_load, pack
+from onchip.packing import ENGINES, Buffer, Engine, Packing, irreducible, max_load, pack
 from onchip.placement.rectangles import Piece, Rectangle, Relocation, relocation_bytes
 from onchip.placement.sweep import sweep
 
@@ -115,6 +115,10 @@ def place(
     return task.answer(*best, bound, conflict)
 
 
+MANY = 2_000
+"""Rectangles from which repairing a first fit is tried before searching: it is linear, a search is not."""
+
+
 class _Task:
     """One call of `place`: what it was given, and its clock."""
 
@@ -155,21 +159,26 @@ class _Task:
     def attempt(self, moves: Moves) -> tuple[str, tuple[Piece, ...]]:
         """Pack the rectangles as `moves` cuts them."""
         pieces = _cut(self.rectangles, moves)
-        found = pack(
-            self.buffers(pieces),
-            self.budget,
-            alignment=self.alignment,
-            time_limit=self.slice(0.1 if moves else self.first),
-            seed=self.seed,
-            engines=ENGINES if not moves else ("greedy", "search", "repair"),
-            node_limit=50_000 if moves else None,
-            progress=self.progress,
-        )
+        found = self._packed(pieces, ("greedy", "repair"), moves) if len(pieces) > MANY else None
+        if found is None or found.status == "unknown":
+            found = self._packed(pieces, ENGINES if not moves else ("greedy", "search", "repair"), moves)
         if found.status == "packed":
             pieces = tuple(
                 Piece(p.rectangle, p.start, p.end, at) for p, at in zip(pieces, found.offsets, strict=True)
             )
         return found.status, pieces
+
+    def _packed(self, pieces: Sequence[Piece], engines: Collection[Engine], moves: Moves) -> Packing:
+        return pack(
+            self.buffers(pieces),
+            self.budget,
+            alignment=self.alignment,
+            time_limit=self.slice(0.1 if moves else self.first),
+            seed=self.seed,
+            engines=engines,
+            node_limit=50_000 if moves else None,
+            progress=self.progress,
+        )
 
     def clash(self, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         """A minimal set of pieces that do not fit together, of pieces that do not."""

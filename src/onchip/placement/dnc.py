@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from onchip.placement.addressed import with_addresses
 from onchip.placement.cuts import break_points, exact_cuts, last_reads, topological
+from onchip.placement.greedy import list_order
 from onchip.placement.partition import partition_bound
 from onchip.placement.problem import Problem
 from onchip.placement.search import End, Found, Limits, Step
@@ -36,6 +37,10 @@ PATIENCE = 60.0
 
 BETWEEN_BREAKS = (32, 48, 64, 96, 128)
 """Operators between two breaks, tried in turn, each time from the best order so far."""
+
+
+Scheduled = tuple[tuple[Step, ...], int]
+"""The steps of a schedule and its traffic."""
 
 
 def solve(task: Task) -> Answer:
@@ -75,13 +80,18 @@ def divide(
     order = topological(problem)
     cuts = _not_too_short(exact_cuts(problem, order), shortest)
     walk = _Walk(Stages(problem, budget), order, cuts, searched)
-    steps, value = walk.upper(limits if limits.seconds is None else left(0.6))
+    hard = max(map(len, walk.pieces)) > SEARCHED
+    quick = _quickly(walk.stages, order, left(0.2)) if hard else None
+    steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if hard else 0.8))
+    if quick is not None and quick[1] < value:
+        steps, value = quick
     stopped, bound = walk.stopped, value
     if not walk.solved:
-        bound = min(value, walk.lower(limits.at_most(0.0) if stopped else left(0.5)))
-        stopped |= walk.stopped
+        bound = min(value, walk.lower(limits.at_most(0.0) if stopped else left(0.3)))
     if value > bound and not stopped:
-        steps, value = improve(walk.stages, steps, value, bound, left(1.0))
+        steps, value = improve(walk.stages, steps, value, bound, left(0.4))
+        if value > bound and not _cancelled(limits):
+            bound = min(value, max(bound, walk.lower(left(1.0))))
         stopped = _cancelled(limits)
     end: End = "complete" if value == bound else "stopped" if stopped else "time"
     found = Found(steps, value, bound, end, walk.stages.states, 0, 0, time.perf_counter() - began)
@@ -105,10 +115,11 @@ class _Walk:
         self.pieces = [order[a:b] for a, b in zip([0, *cuts[:-1]], cuts, strict=True)]
         self.last = last_reads(stages.problem, order)
         self.whole = [len(piece) <= searched for piece in self.pieces]
+        self.windows: dict[Problem, int] = {}
         self.solved, self.stopped = True, False
         """Whether every piece was searched to its end; whether the caller wants what there is."""
 
-    def upper(self, limits: Limits) -> tuple[tuple[Step, ...], int]:
+    def upper(self, limits: Limits) -> Scheduled:
         """A schedule and what it costs: the least, if every piece was solved."""
         began, front, todo = time.perf_counter(), START, self.cuts[-1]
         for i, piece in enumerate(self.pieces):
@@ -141,7 +152,8 @@ class _Walk:
                     continue
                 least = found.bound
             if rest.seconds != 0.0:
-                parts = partition_bound(self.stages.problem, piece, self.stages.budget, rest)
+                problem, budget = self.stages.problem, self.stages.budget
+                parts = partition_bound(problem, piece, budget, rest, known=self.windows)
                 least = max(least, parts)
             front = relaxed(cheapest(front).at.paid + least)
         return cheapest(front).at.paid
@@ -151,9 +163,21 @@ class _Walk:
         return self.stages.through(front, self.pieces[i], lives_on, replace(limits, beam_width=beam))
 
 
-def improve(
-    stages: Stages, steps: tuple[Step, ...], value: int, least: int, limits: Limits
-) -> tuple[tuple[Step, ...], int]:
+def _quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
+    """The better of two orders that take no search, the network's own and a list schedule, with breaks.
+
+    Networks of equal blocks are mostly listed block by block: then the same few pieces come again and again.
+    """
+    began, best = time.perf_counter(), None
+    for tried in dict.fromkeys((tuple(order), list_order(stages.problem))):
+        points = break_points(stages.problem, tried, BETWEEN_BREAKS[0])
+        found = between(stages, tried, points, limits.after(time.perf_counter() - began))
+        if found is not None and (best is None or found[1] < best[1]):
+            best = found
+    return best
+
+
+def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, limits: Limits) -> Scheduled:
     """A schedule as cheap or cheaper: that of the best order between breaks, which move until nothing helps.
 
     Every piece is searched exactly, from all ways to arrive at it; only orders across a break are not tried.
@@ -176,9 +200,7 @@ def improve(
     return steps, value
 
 
-def between(
-    stages: Stages, order: Sequence[int], points: Sequence[int], limits: Limits
-) -> tuple[tuple[Step, ...], int] | None:
+def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits: Limits) -> Scheduled | None:
     """The cheapest schedule that runs these pieces of `order` one after the other; None if time runs out."""
     began, begin, front = time.perf_counter(), 0, START
     last = last_reads(stages.problem, order)

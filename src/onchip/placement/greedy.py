@@ -1,8 +1,8 @@
-"""Strategy `greedy`: one pass over the network, no search, time nearly linear in its size.
+"""Strategy `greedy`: a pass over the network and no search, in time nearly linear in its size.
 
-The order, when it is free, is a list schedule: next runs the ready operator that leaves the fewest bytes
-live. Evictions follow Belady with sizes: what costs least for each byte it frees leaves first, of equals what
-is read again last.
+The order, when it is free, is the network's own or a list schedule, whichever costs less; in the latter next
+runs the ready operator that leaves the fewest bytes live. Evictions follow Belady with sizes: what costs
+least for each byte it frees leaves first, of equals what is read again last.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from onchip.network import bits
 from onchip.placement.addressed import with_addresses
+from onchip.placement.cuts import topological
 from onchip.placement.partition import partition_bound
 from onchip.placement.problem import Problem
 from onchip.placement.search import Found, Step
@@ -27,11 +29,14 @@ BOUND_SECONDS = 2.0
 
 
 def solve(task: Task) -> Answer:
-    """A schedule found in one pass, with a lower bound on any."""
+    """A schedule found without search, with a lower bound on any."""
     began = time.perf_counter()
     problem, limits = task.problem, task.limits
-    order = list_order(problem)
-    steps, value = evictions(problem, order, task.budget)
+    orders = {list_order(problem), topological(problem)}
+    steps, value = min(
+        (evictions(problem, order, task.budget) for order in sorted(orders)), key=itemgetter(1)
+    )
+    order = [step.operator for step in steps]
     bound = 0
     if value:
         left = limits.after(time.perf_counter() - began).at_most(BOUND_SECONDS)

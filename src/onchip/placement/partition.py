@@ -29,15 +29,21 @@ EACH = 0.1
 
 
 def partition_bound(
-    problem: Problem, order: Sequence[int], budget: int, limits: Limits, *, first: int = FIRST
+    problem: Problem,
+    order: Sequence[int],
+    budget: int,
+    limits: Limits,
+    *,
+    first: int = FIRST,
+    known: dict[Problem, int] | None = None,
 ) -> int:
     """A lower bound on the traffic of `problem` within `budget` bytes; windows are cut from `order`.
 
     From `first` operators on, larger and larger windows are tried while time is left. Valid for every order
-    that `problem` allows.
+    that `problem` allows. `known` are optima of windows seen before, and is added to.
     """
     began, best, every = time.perf_counter(), 0, first
-    known: dict[Problem, int] = {}
+    known = {} if known is None else known
     last = 0.0
     while True:
         left = limits.after(time.perf_counter() - began)
@@ -64,18 +70,19 @@ def windows_bound(
     points = break_points(problem, order, every)
     windows = [order[a:b] for a, b in zip([0, *points[:-1]], points, strict=True)]
     payer = _payers(problem, windows)
-    total = 0
+    total, unfinished = 0, dict[Problem, int]()
     for w, window in enumerate(windows):
         touched = {t for v in window for t in (*problem.inputs[v], *problem.outputs[v])}
         sub, _ = sub_problem(problem, window, free=(t for t in touched if payer[t] != w))
-        if sub not in known:
+        if sub not in known and sub not in unfinished:
             left = limits.after(time.perf_counter() - began)
             if left.seconds == 0.0:
                 continue  # counts as nothing
             if left.seconds is not None and limits.seconds is not None:
                 left = left.at_most(limits.seconds * EACH)
-            known[sub] = minimum_traffic(sub, budget, limits=left).bound
-        total += known[sub]
+            found = minimum_traffic(sub, budget, limits=left)
+            (known if found.end == "complete" else unfinished)[sub] = found.bound
+        total += known[sub] if sub in known else unfinished[sub]
     return total
 
 
