@@ -29,6 +29,9 @@ STAGE = 24
 SEARCHED = 250
 """Operators of a piece that is searched whole; larger ones are broken."""
 
+HARDLY = 2_000
+"""Operators above which a piece is hardly ever searched to its end: less of the time is spent on trying."""
+
 BEAM = 8
 """Width of the beam that gives a larger piece its first order."""
 
@@ -80,9 +83,10 @@ def divide(
     order = topological(problem)
     cuts = _not_too_short(exact_cuts(problem, order), shortest)
     walk = _Walk(Stages(problem, budget), order, cuts, searched)
-    hard = max(map(len, walk.pieces)) > SEARCHED
+    longest = max(map(len, walk.pieces))
+    hard = longest > SEARCHED
     quick = _quickly(walk.stages, order, left(0.2)) if hard else None
-    steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if hard else 0.8))
+    steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if longest > HARDLY else 0.8))
     if quick is not None and quick[1] < value:
         steps, value = quick
     stopped, bound = walk.stopped, value
