@@ -61,11 +61,11 @@ def without_sources(problem: Problem, answer: Answer) -> Answer:
     )
 
 
-def literal_figures(problem: Problem, answer: Answer, bound: int) -> Mapping[str, int]:
+def literal_figures(problem: Problem, answer: Answer, bound: int) -> Mapping[str, int | str]:
     """The answer's traffic with first spills of inputs charged, and what is proved of any plan's."""
     left = reloads_of(p.tensor for p in answer.placed)
     traffic = answer.traffic + sum(problem.cost[t] for t in _charged(problem) if t in left)
-    return {"literal_traffic_bytes": traffic, "literal_bound_bytes": min(bound, traffic)}
+    return {"inputs": "literal", "literal_traffic_bytes": traffic, "literal_bound_bytes": min(bound, traffic)}
 
 
 def first_spills(problem: Problem) -> int:

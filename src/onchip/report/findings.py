@@ -282,7 +282,10 @@ def strategy_sentences(plan: Plan) -> tuple[str, ...]:
         line = f"ILP: {sizes[0]:,} variables, {sizes[1]:,} constraints"
         if sizes[2] is not None and sizes[3] is not None:
             line += f" (without lifetime pruning {sizes[2]:,} and {sizes[3]:,})"
-        found.append(f"{line}, solved by {visible(str(plan.options.get('solver')))}.")
+        line += (
+            f"; {visible(str(plan.options.get('solver')))}: {visible(str(plan.options.get('ilp_solution')))}"
+        )
+        found.append(f"{line}.")
     literal, least = number("literal_traffic_bytes"), number("literal_bound_bytes")
     if literal is not None and least is not None:
         proved = "the least there is" if literal == least else f"at least {exact(least)}"

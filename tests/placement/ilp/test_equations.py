@@ -107,6 +107,17 @@ def test_eq_1_as_printed_lets_no_tensor_move_between_two_operators_that_need_it(
     assert minimum_traffic(problem, 6, Reading(relocations=False)).value == 0
 
 
+def test_eq_5_as_printed_lets_nothing_run_first() -> None:
+    network = network_of({"x": 1, "y": 1}, ["x -> y"], "y")
+    formulation = least_traffic(Problem.of(network), 9)
+    assert minimise(formulation.model, "cp-sat", Limits()).optimal
+    made = formulation.actions
+    # C[y, t] <= P[x, t] + R[x, t], where x can be created at t at the earliest.
+    here = [(x, 1) for x in (made.create[at_time(network, "x", 1)], made.operator[0, 0])]
+    formulation.model.at_most("5 as printed", here, 1)
+    assert minimise(formulation.model, "cp-sat", Limits()).infeasible
+
+
 def test_everything_fits_as_printed_where_it_fits_at_all() -> None:
     network = network_of({"x": 1, "a": 2, "y": 1}, ["x -> a", "a x -> y"], "y")
     assert minimum_traffic(Problem.of(network), 4, AS_PRINTED).value == 0

@@ -121,6 +121,36 @@ class Lifetimes:
         """Every operator that touches `a` runs before any at which `b` could appear."""
         return all(not a.touched & ~self.ancestors[v] for v in bits(b.begins))
 
+    def shared_steps(self, a: Item, b: Item) -> range:
+        """The steps at which both could be resident.
+
+        At such a step both have appeared, so everything that either needs has run; and both are still wanted,
+        so everything that needs their readers has not.
+        """
+        if self.never_meet(a, b):
+            return range(0)
+        begun = min(
+            ((self.ancestors[v] | 1 << v) | (self.ancestors[w] | 1 << w)).bit_count()
+            for v in bits(a.begins)
+            for w in bits(b.begins)
+        )
+        left = min(
+            (self.descendants[v] | self.descendants[w]).bit_count()
+            for v in a.readers or bits(a.touched)
+            for w in b.readers or bits(b.touched)
+        )
+        first, last = max(a.first, b.first, begun - 1), min(a.last, b.last, self.steps - left)
+        return range(first, max(first, last + 1))
+
+    @cached_property
+    def descendants(self) -> tuple[int, ...]:
+        """Bitset of each operator and all that must run after it."""
+        result = [1 << v for v in range(self.steps)]
+        for v, ancestors in enumerate(self.ancestors):
+            for p in bits(ancestors):
+                result[p] |= 1 << v
+        return tuple(result)
+
     def pairs(self) -> Iterator[tuple[int, int, range]]:
         """Pairs of items (i < j) that could be resident together, with the steps at which they could."""
         items = self.items
@@ -129,9 +159,9 @@ class Lifetimes:
             b = items[j]
             open_ = [i for i in open_ if items[i].last >= b.first]
             for i in open_:
-                a = items[i]
-                if not self.never_meet(a, b):
-                    yield min(i, j), max(i, j), range(b.first, min(a.last, b.last) + 1)
+                steps = self.shared_steps(items[i], b)
+                if steps:
+                    yield min(i, j), max(i, j), steps
             open_.append(j)
 
 

@@ -23,7 +23,7 @@ from onchip.placement.strategy import Answer, Task
 
 __all__ = ["MOST_PAIRS", "Peak", "Solved", "minimum_peak", "minimum_traffic", "solve"]
 
-MOST_PAIRS = 250_000
+MOST_PAIRS = 100_000
 """Most (pair of tensors, step) combinations, two variables and four constraints each, that are built."""
 
 NO_LIMITS = Limits()
@@ -44,6 +44,13 @@ class Solved:
     infeasible: bool
     model: Model
     lifetimes: Lifetimes
+
+    @property
+    def status(self) -> str:
+        """`proved`, `best so far`, or `none in time`."""
+        if self.answer is None:
+            return "none in time"
+        return "proved" if self.value == self.bound else "best so far"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ def solve(task: Task) -> Answer:
     whole = unpruned(found.lifetimes)
     figures: dict[str, str | int | float | bool | None] = {
         "solver": options.solver,
+        "ilp_solution": found.status,
         "ilp_variables": found.model.variables,
         "ilp_constraints": found.model.constraints,
         "ilp_variables_unpruned": whole.variables,

@@ -47,17 +47,15 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
         status = solver.solve(cp, _reporter(limits, began))
     if status == cp_model.INFEASIBLE:
         return Outcome(None, 0, optimal=False, infeasible=True)
-    # Before anything is proved the bound can be below every value there is.
-    bound = max(0, math.ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.UNKNOWN else 0
+    bound = _whole(solver.best_objective_bound)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Outcome(None, max(bound, _bound_so_far(solver)), optimal=False)
+        return Outcome(None, bound, optimal=False)
     values = tuple(solver.value(v) for v in x)
     return Outcome(values, bound, status == cp_model.OPTIMAL)
 
 
-def _bound_so_far(solver: Any) -> int:
-    """The proved bound of a search that has no solution yet, 0 where there is none."""
-    bound = solver.best_objective_bound
+def _whole(bound: float) -> int:
+    """The least objective that a bound leaves; no objective here is negative."""
     return max(0, math.ceil(bound - 1e-6)) if math.isfinite(bound) else 0
 
 
@@ -68,7 +66,7 @@ def _reporter(limits: Limits, began: float) -> Any:
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def on_solution_callback(self) -> None:
             if limits.progress is not None:
-                bound = max(0, math.ceil(self.best_objective_bound - 1e-6))
+                bound = _whole(self.best_objective_bound)
                 seconds = time.perf_counter() - began
                 limits.progress(Progress(self.num_branches, round(self.objective_value), bound, seconds))
 
