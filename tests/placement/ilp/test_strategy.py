@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,16 @@ def test_every_solver_plans(solver: Solver) -> None:
     assert (made.result.status, made.result.traffic_bytes) == ("optimal", best)
     assert best > 0
     assert made.options["solver"] == solver
+
+
+def test_a_model_larger_than_a_pipe_reaches_the_other_process() -> None:
+    network = random_case(Random(7), 24, min_operators=24, sizes=("uniform",), views=False).network
+    problem = Problem.of(network).in_order(network.order)
+    model = least_traffic(problem, problem.minimum_budget).model
+    assert len(pickle.dumps(model)) > 1 << 17
+    outcome = minimise(model, "scip", Limits())
+    assert outcome.optimal
+    assert outcome.bound == minimise(model, "cp-sat", Limits()).bound
 
 
 @given(cases(7))

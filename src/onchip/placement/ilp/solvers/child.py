@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
+from tempfile import TemporaryFile
 
 from onchip.placement.ilp.rows import Model
 from onchip.placement.ilp.solvers.outcome import MathOptSolver, Outcome
@@ -25,16 +26,20 @@ NOTHING = Outcome(None, 0, optimal=False)
 
 def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
     """Minimise with HiGHS or SCIP; no solution when Ctrl-C or the caller ends it before it ends itself."""
-    order = pickle.dumps((model, solver, limits.seconds, limits.seed))
-    with subprocess.Popen(
-        [sys.executable, "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for the parent
-    ) as process:
+    # A file: what a pipe cannot hold at once is lost when `communicate` is interrupted by its own timeout.
+    with TemporaryFile() as order:
+        pickle.dump((model, solver, limits.seconds, limits.seed), order)
+        order.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=order,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+    with process:
         try:
-            answer = _wait(process, order, limits)
+            answer = _wait(process, limits)
         except KeyboardInterrupt:
             answer = None
         finally:
@@ -47,14 +52,14 @@ def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
     return outcome
 
 
-def _wait(process: subprocess.Popen[bytes], order: bytes, limits: Limits) -> bytes | None:
+def _wait(process: subprocess.Popen[bytes], limits: Limits) -> bytes | None:
     """What the child answers; None when the caller cancelled."""
-    began, given = time.perf_counter(), order
+    began = time.perf_counter()
     while True:
         try:
-            return process.communicate(given or None, timeout=POLL_SECONDS)[0]
+            return process.communicate(timeout=POLL_SECONDS)[0]
         except subprocess.TimeoutExpired:
-            given = b""
+            pass
         if limits.cancelled is not None and limits.cancelled():
             return None
         # A solver may overlook its limit for a while, not for ever.
