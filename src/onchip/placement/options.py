@@ -69,6 +69,8 @@ class PlacementOptions:
             raise UsageError("keeps nothing on chip: leave it out with --pin or --state", item="in_place")
         if self.inputs == "literal" and self.strategy not in ("exact", "ilp"):
             raise UsageError(f"literal is for strategies exact and ilp, not {self.strategy}", item="inputs")
+        if self.inputs == "literal" and (self.pin or self.state):
+            raise UsageError("literal keeps nothing on chip: leave out --pin and --state", item="inputs")
         limit = self.time_limit
         if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < float("inf")):
             raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")

@@ -8,7 +8,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -178,6 +178,12 @@ def test_a_charged_input_makes_another_tensor_leave() -> None:
     assert literal.options["literal_traffic_bytes"] == 4
     assert literal.result.traffic_bytes == 4
     assert literal.result.status == "feasible"  # of the plan's own traffic the least is 3
+
+
+@pytest.mark.parametrize("other", [{"strategy": "greedy"}, {"pin": ("x",)}, {"in_place": True}])
+def test_literal_inputs_are_refused_where_nobody_charges_them(other: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="literal"):
+        PlacementOptions(inputs="literal", **other)
 
 
 # -- execution -----------------------------------------------------------------------------------------------
