@@ -99,7 +99,7 @@ def make(name: str, entry: dict[str, Any]) -> onnx.ModelProto:
         rank = len(entry["input"])
         free = ({rank - 2: torch.export.Dim.AUTO, rank - 1: torch.export.Dim.AUTO},)
     program = trace(network, tuple(examples), free_sizes=free, where=name)
-    made = export(program, name, opset=entry["opset"])
+    made = export(program, name, opset=entry["opset"], module=network)
     model = with_weights(made)
     error, spread = compare(model, network, examples)
     if entry["resizable"]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.errors import MissingExtra, ModelError, OnchipError
-from onchip.readers.onnx_graph import one_line
 from onchip.readers.reference import remember, split_reference
 from onchip.readers.source import Executable, ReadOptions, Source
 
@@ -52,9 +51,7 @@ def read_function(text: str, options: ReadOptions) -> Source:
     except OnchipError:
         raise
     except Exception as problem:
-        raise ModelError(
-            f"the function fails: {type(problem).__name__}: {one_line(problem)}", where=text
-        ) from None
+        raise ModelError(f"the function fails: {_reason(problem)}", where=text) from None
     import torch
 
     if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], torch.nn.Module):
@@ -85,7 +82,8 @@ def read_module(
     where: str,
 ) -> Source:
     """The network of a module that is at hand; raises `ModelError` naming the call that cannot be read."""
-    return _read(trace(module, args, kwargs, where=where), options or ReadOptions(), name=name, where=where)
+    program = trace(module, args, kwargs, where=where)
+    return _read(program, options or ReadOptions(), name=name, where=where, module=module)
 
 
 def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
@@ -104,7 +102,7 @@ def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
     except MemoryError:
         raise
     except Exception as problem:
-        raise ModelError(f"torch cannot load it: {one_line(problem)}", where=where) from None
+        raise ModelError(f"torch cannot load it: {_reason(problem)}", where=where) from None
     if _has_free_sizes(program):
         if program.example_inputs is None:
             raise ModelError("has free sizes and no example inputs: export it with fixed sizes", where=where)
@@ -150,12 +148,19 @@ def trace(
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _read(program: torch.export.ExportedProgram, options: ReadOptions, *, name: str, where: str) -> Source:
+def _read(
+    program: torch.export.ExportedProgram,
+    options: ReadOptions,
+    *,
+    name: str,
+    where: str,
+    module: torch.nn.Module | None = None,
+) -> Source:
     from onchip.readers.onnx_reader import read_onnx
     from onchip.readers.torch_export import export
 
     with _quiet():
-        exported = export(program, name, where=where)
+        exported = export(program, name, where=where, module=module)
     source = read_onnx(
         exported.model.SerializeToString(deterministic=True),
         options,
@@ -184,8 +189,7 @@ def _import(module: str, function: str, where: str) -> Any:
     except OnchipError:
         raise
     except Exception as problem:
-        reason = f"{type(problem).__name__}: {one_line(problem)}"
-        raise ModelError(f"cannot import {module}: {reason}", where=where) from None
+        raise ModelError(f"cannot import {module}: {_reason(problem)}", where=where) from None
     except SystemExit:
         raise ModelError(f"cannot import {module}: it exits", where=where) from None
     finally:
@@ -307,9 +311,11 @@ def _MAY_ALIAS() -> tuple[Any, ...]:
 
 
 def _reason(problem: Exception) -> str:
-    """The first line that says something: torch begins some messages with a blank or a heading."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return f"{type(problem).__name__}: {lines[0] if lines else ''}"[:400]
+    """The first line that says something, without colours: some of torch's messages begin with a blank."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(problem))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = f"{type(problem).__name__}: {lines[0] if lines else ''}"[:400]
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _array(tensor: torch.Tensor) -> Any:

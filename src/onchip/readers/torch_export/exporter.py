@@ -156,7 +156,7 @@ class Exporter:
         if node.target is operator.getitem:
             source, index = node.args
             assert isinstance(source, Node)
-            if source not in self.skipped and node not in self.values:
+            if source not in self.skipped and node not in self.values and node not in self.skipped:
                 self.values[node] = self.parts[source][index]
             return
         if not isinstance(node.target, torch._ops.OpOverload):
@@ -330,17 +330,25 @@ class Exporter:
 
 
 def export(
-    program: torch.export.ExportedProgram, name: str, *, where: str = "", opset: int | None = None
+    program: torch.export.ExportedProgram,
+    name: str,
+    *,
+    where: str = "",
+    opset: int | None = None,
+    module: torch.nn.Module | None = None,
 ) -> Exported:
     """The program as an ONNX model without the weights' data; every shape is as in torch.
 
-    Without `opset`, the first that has every operator needed. Free sizes are those of the example, and what
+    Without `opset`, the first that has every operator needed. `module`, where it is at hand, says which
+    modules have others inside even where no operator shows it. Free sizes are those of the example, and what
     the network works out from them stays a `Shape`. Raises `ModelError` naming the call that has no
     counterpart.
     """
     from onchip.readers.torch_export.attention import find_packed
 
     to = Exporter(program, where or name, opset or 23)
+    if module is not None:
+        to.inner |= {path for path, inner in module.named_modules() if any(inner.children())}
     find_packed(to)
     to.run()
     if opset is None and any(node.op_type == "Swish" for node in to.nodes):

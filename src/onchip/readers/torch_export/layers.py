@@ -242,7 +242,10 @@ def _single(to: Exporter, node: Node, value: str) -> None:
     for user in node.users:
         if user.args[1] != 0 and user.users:
             raise to.refuse(node, f"its output {user.args[1]} is read, which ONNX has not")
-        to.values[user] = value
+        if user.args[1] == 0:
+            to.values[user] = value
+        else:
+            to.skipped.add(user)
 
 
 # ---------------------------------------------------------------------- pooling and resizing
