@@ -10,6 +10,8 @@ from build import graph, read, rows, weighted
 from onnx import helper
 from stepwise import differing
 
+from onchip.check import may_overwrite
+from onchip.network import Geometry
 from onchip.readers import ReadOptions, load
 
 CONV = "a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w, b)"
@@ -198,3 +200,25 @@ def test_file_and_zoo_have_their_own_default_element(tmp_path: Path) -> None:
     assert read(conv("y = Relu(a)"), tmp_path).network.element == "float32"
     assert load("zoo:resnet18").network.element == "int8"
     assert load("zoo:resnet18", ReadOptions(dtype="file")).network.element == "float32"
+
+
+def test_merged_element_wise_operators_stay_element_wise(tmp_path: Path) -> None:
+    text = """(float[1,4,8,8] x, float[1,4,8,8] z) => (float[1,4,8,8] y) { a = Add(x, z)  b = Relu(a)
+        s = Sigmoid(b)  c = Mul(b, s)  y = Neg(c) }"""
+    [operator] = read(graph(text), tmp_path).network.operators
+    assert operator.geometry == Geometry("elementwise", (1, 4, 8, 8), (1, 4, 8, 8))
+    assert may_overwrite(read(graph(text), tmp_path).network, 0, 2, 0)
+
+
+def test_a_scale_that_is_broadcast_leaves_the_rest_element_wise(tmp_path: Path) -> None:
+    text = "(float[1,4,8,8] x, float[1,4,1,1] s) => (float[1,4,8,8] y) { y = Mul(s, x) }"
+    network = read(graph(text), tmp_path).network
+    assert network.operators[0].geometry == Geometry("elementwise", (1, 4, 8, 8), (1, 4, 8, 8))
+    x, s, y = (network.tensor_id[name] for name in "xsy")
+    assert may_overwrite(network, 0, y, x)
+    assert not may_overwrite(network, 0, y, s)
+    # Of several types nothing is said: four bytes may be one element or four.
+    text = "(bool[4,4] c, float[4,4] x, float[4] s) => (float[4,4] y) { y = Where(c, x, s) }"
+    assert read(graph(text), tmp_path).network.operators[0].geometry is None
+    text = "(float[4,1] x, float[1,4] s) => (float[4,4] y) { y = Mul(s, x) }"
+    assert read(graph(text), tmp_path).network.operators[0].geometry is None

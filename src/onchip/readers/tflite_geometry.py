@@ -23,7 +23,9 @@ def geometry_of(graph: TfliteGraph, node: Node, activations: list[int]) -> Geome
     shape = [row.shape for row in graph.tensors]
     result = shape[node.outputs[0]]
     if node.type in ELEMENTWISE:
-        if all(math.prod(shape[a]) == math.prod(result) for a in activations):
+        counts = {math.prod(shape[a]) for a in activations}
+        types = {graph.tensors[a].element for a in activations}
+        if max(counts) == math.prod(result) and (len(counts) == 1 or len(types) == 1):
             return Geometry("elementwise", input=result, output=result, layout="NHWC")
         return None
     if activations != [node.inputs[0]]:
