@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onchip.check import check
 from onchip.chip import Chip
 from onchip.errors import Infeasible, NegativeAnswer, UsageError
-from onchip.network import Network
+from onchip.network import Geometry, Network, Operator
 from onchip.placement import PlacementOptions, Problem, minimum_traffic, plan
 from onchip.placement.held import hold, read_wishes
 from onchip.plan import PinnedTensor, PinnedWeights, State, from_json, from_text, to_json, to_text
@@ -25,6 +25,18 @@ GENERIC = Chip("generic", 1)
 def with_weights(rng: Random, network: Network) -> Network:
     operators = tuple(replace(op, weight_bytes=rng.choice((0, 3, 5, 8))) for op in network.operators)
     return replace(network, operators=operators)
+
+
+def with_elementwise(network: Network) -> Network:
+    """Every operator whose sizes allow it reads and writes element by element."""
+
+    def geometry(op: Operator) -> Geometry | None:
+        sizes = {network.tensors[t].bytes for t in (*op.inputs, *op.outputs)}
+        if len(op.outputs) != 1 or len(sizes) != 1 or not op.inputs:
+            return None
+        return Geometry("elementwise", (*sizes,), (*sizes,))
+
+    return replace(network, operators=tuple(replace(op, geometry=geometry(op)) for op in network.operators))
 
 
 def some_wishes(rng: Random, network: Network) -> tuple[list[str], list[str]]:
@@ -81,10 +93,15 @@ def test_plans_keep_what_they_are_asked_to(rng: Random) -> None:
     network = with_weights(rng, case.network)
     pins, states = some_wishes(rng, network)
     options = PlacementOptions(
-        pin=tuple(pins), state=tuple(states), order=rng.choice(("free", "given")), time_limit=5.0,
+        pin=tuple(pins),
+        state=tuple(states),
+        order=rng.choice(("free", "given")),
+        time_limit=5.0,
         weights=rng.choice(("streamed", "resident")),
         strategy=rng.choice(("exact", "exact", "dnc", "beam", "greedy")),
-    )  # fmt: skip
+    )
+    if options.strategy != "greedy" and rng.random() < 0.5:
+        network, options = with_elementwise(network), replace(options, in_place=True)  # fmt: skip
     try:
         made = plan(network, case.chip, case.budget + rng.choice((0, 10, 40, 200)), options)
     except NegativeAnswer:
@@ -123,6 +140,15 @@ def test_a_state_that_is_read_while_the_next_is_made_moves_through_dram() -> Non
     network = network_of({"h": 6, "hn": 6}, ["h -> hn"], "hn")
     made = plan(network, GENERIC, 12, PlacementOptions(state=("h=hn",)))
     assert check(made).traffic_bytes == 12  # written where there is room, and loaded where it must end
+
+
+def test_a_state_that_is_written_over_the_one_before_moves_nowhere() -> None:
+    network = with_elementwise(network_of({"h": 6, "x": 6, "hn": 6}, ["h x -> hn"], "hn"))
+    made = plan(network, GENERIC, 12, PlacementOptions(state=("h=hn@6",), in_place=True))
+    result = check(made)
+    assert (result.status, result.traffic_bytes, result.peak_bytes) == ("optimal", 0, 12)
+    with pytest.raises(Infeasible):
+        plan(network, GENERIC, 12, PlacementOptions(state=("h=hn@6",)))
 
 
 def test_addresses_that_are_given_are_kept() -> None:

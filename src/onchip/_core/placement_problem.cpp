@@ -30,9 +30,14 @@ void Problem::complete() {
         before[v].erase(std::ranges::unique(before[v]).begin(), before[v].end());
     }
     overwrites.resize(n);
+    // One output with bytes, and the first; others may be empty (they only fix an order).
+    const auto one_output = [&](Id v) {
+        return !outputs[v].empty() &&
+               std::all_of(outputs[v].begin() + 1, outputs[v].end(), [&](Id t) { return size[t] == 0; });
+    };
     for (Id v = 0; v < n; ++v)
         for (Id x : overwrites[v])
-            if (outputs[v].size() != 1 || std::ranges::find(inputs[v], x) == inputs[v].end() ||
+            if (!one_output(v) || std::ranges::find(inputs[v], x) == inputs[v].end() ||
                 size[x] != size[outputs[v][0]])
                 throw std::invalid_argument("placement problem: an output cannot be written over that input");
     std::mt19937_64 random(0x0c41b);  // any fixed seed: hashes only spread the table

@@ -7,7 +7,7 @@ step that reads the one and writes the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -44,7 +44,7 @@ class Drawing:
         result = []
         for chain in self.members:
             first, *rest = (self.residencies[i][0] for i in chain)
-            at = self.residencies[chain[0]][1]
+            at = next((at for i in chain if (at := self.residencies[i][1]) is not None), None)
             result.append(
                 Rectangle(
                     first.tensor,
@@ -53,7 +53,7 @@ class Drawing:
                     problem.size[first.tensor],
                     tuple(sorted({use for r in (first, *rest) for use in r.uses})),
                     copied(first.tensor),
-                    movable=at is None and first.tensor not in pinned,
+                    movable=at is None and pinned.isdisjoint(r.tensor for r in (first, *rest)),
                     cost=problem.cost[first.tensor],
                     offset=at,
                     heirs=tuple((r.start, r.tensor, copied(r.tensor)) for r in rest),
@@ -88,7 +88,7 @@ def drawings(schedule: Schedule, budget: int) -> Iterator[Drawing]:
     problem = schedule.problem
     residencies = tuple((r, at) for r, at in where_kept(schedule) if problem.size[r.tensor])
     apart = tuple((i,) for i in range(len(residencies)))
-    pairs = _pairs(schedule)
+    pairs = _pairs(schedule, residencies)
     if not pairs:
         yield Drawing(schedule, residencies, apart)
         return
@@ -99,22 +99,34 @@ def drawings(schedule: Schedule, budget: int) -> Iterator[Drawing]:
         yield Drawing(schedule, residencies, _chains(apart, pairs.values()))
 
 
-def _pairs(schedule: Schedule) -> dict[int, tuple[int, int]]:
+def _pairs(
+    schedule: Schedule, residencies: Sequence[tuple[Residency, int | None]]
+) -> dict[int, tuple[int, int]]:
     """By step the residencies (of an input that dies there, of the output) that may be one rectangle."""
     problem = schedule.problem
     if not problem.overwrites:
         return {}
-    assert problem.kept is None, "then the residencies drawn are the schedule's"
-    begins = {(r.tensor, r.start): i for i, r in enumerate(schedule.residencies)}
-    ends = {(r.tensor, r.end): i for i, r in enumerate(schedule.residencies)}
-    last = {r.tensor: r.end for r in schedule.residencies}  # ascending in time for each tensor
+    begins = {(r.tensor, r.start): i for i, (r, _) in enumerate(residencies)}
+    ends = {(r.tensor, r.end): i for i, (r, _) in enumerate(residencies)}
+    last = {r.tensor: r.end for r, _ in residencies}  # ascending in time for each tensor
+    address: dict[int, int | None] = {}  # of the chain that a residency belongs to
     result = {}
     for step, v in enumerate(schedule.order):
         dying = [x for x in problem.overwrites[v] if last[x] == step + 1]
-        if dying:
-            # Of several the one that has come last: what has been there for long may be in the way of others.
-            before = max((ends[x, step + 1] for x in dying), key=lambda i: schedule.residencies[i].start)
-            result[step] = before, begins[problem.outputs[v][0], step]
+        if not dying:
+            continue
+        after = begins[problem.outputs[v][0], step]
+        wanted = residencies[after][1]
+        there = {i: address.get(i, residencies[i][1]) for i in (ends[x, step + 1] for x in dying)}
+        fitting = [i for i, at in there.items() if at is None or wanted is None or at == wanted]
+        if fitting:
+            # The one that is where the output must be; else the one that has come last: what has been there
+            # for long may be in the way of others.
+            _, _, before = max(
+                (wanted is not None and there[i] == wanted, residencies[i][0].start, i) for i in fitting
+            )
+            address[after] = wanted if wanted is not None else there[before]
+            result[step] = before, after
     return result
 
 

@@ -184,6 +184,7 @@ def hold(
         inputs=(*map(tuple, inputs), (), tuple(ends)),
         outputs=(*map(tuple, outputs), tuple(begins), ()),
         workspace=(*problem.workspace, 0, 0),
+        overwrites=(*problem.overwrites, (), ()) if problem.overwrites else (),
         graph_inputs=problem.graph_inputs & apart,
         graph_outputs=problem.graph_outputs & apart,
         kept=Kept(
@@ -208,7 +209,7 @@ def where_kept(schedule: Schedule) -> list[tuple[Residency, int | None]]:
     kept = schedule.problem.kept
     if kept is None:
         return [(r, None) for r in schedule.residencies]
-    steps = len(schedule.order)
+    steps, overwrites = len(schedule.order), schedule.problem.overwrites
     fixed = dict(kept.fixed)
     first = {t: at for t, _, at in kept.state}
     last = {t: (of, at) for of, t, at in kept.state}
@@ -221,7 +222,9 @@ def where_kept(schedule: Schedule) -> list[tuple[Residency, int | None]]:
             found.append((r, first[r.tensor]))
         elif r.tensor in last and r.end == steps:
             of, at = last[r.tensor]
-            if r.start < until[of] and len(r.uses) > 1:
+            v = schedule.order[r.start]
+            over = bool(overwrites) and until[of] == r.start + 1 and of in overwrites[v]
+            if r.start < until[of] and not over and len(r.uses) > 1:
                 before, after = r.cut(r.uses[-2], steps - 1)
                 found += [(before, None), (after, at)]
             else:

@@ -65,8 +65,6 @@ class PlacementOptions:
         if self.in_place and (self.strategy not in ("exact", "dnc", "beam") or self.inputs == "literal"):
             what = "inputs literal" if self.inputs == "literal" else f"strategy {self.strategy}"
             raise UsageError(f"is for strategies exact, dnc and beam, not for {what}", item="in_place")
-        if self.in_place and (self.pin or self.state):
-            raise UsageError("keeps nothing on chip: leave it out with --pin or --state", item="in_place")
         if self.inputs == "literal" and self.strategy not in ("exact", "ilp"):
             raise UsageError(f"literal is for strategies exact and ilp, not {self.strategy}", item="inputs")
         if self.inputs == "literal" and (self.pin or self.state):
