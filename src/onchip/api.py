@@ -153,7 +153,8 @@ def plan(
     """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
 
     `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
-    the least peak of any order); without it, the chip's own scratchpad. `options` are the fields of
+    the least peak of any order); without it, the chip's own scratchpad, or for the objective `peak` what it
+    takes. `options` are the fields of
     `ReadOptions` (when `model` is to be read) and `PlacementOptions`.
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
@@ -165,7 +166,8 @@ def plan(
     how = {} if isinstance(model, Network) else how_read(model.options)
     network = model if isinstance(model, Network) else model.network
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    bytes_ = resolve_budget(network, on, budget, placing, progress)
+    as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
+    bytes_ = None if as_it_takes else resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     context = _context(planned, network, on, placing, progress)
     return Plan.of(replace(planned, options={**how, **planned.options, **context}))

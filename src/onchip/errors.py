@@ -9,6 +9,7 @@
     ├── MissingExtra        an optional dependency; the message is the install line       (exit 2)
     └── NegativeAnswer      the question was understood and the answer is no              (exit 1)
         ├── Infeasible      no plan exists within the budget: needs, has, because of      (exit 1)
+        ├── NeedsTraffic    no plan without spills and reloads within the budget          (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
         └── Mismatch        an executed plan differed from the reference                  (exit 1)
 
@@ -25,6 +26,7 @@ __all__ = [
     "Mismatch",
     "MissingExtra",
     "ModelError",
+    "NeedsTraffic",
     "NegativeAnswer",
     "OnchipError",
     "PlanFormatError",
@@ -98,6 +100,21 @@ class Infeasible(NegativeAnswer):
         super().__init__(
             f"infeasible: {who} needs {needs:,} bytes, the budget has {has:,}"
             f" ({needs - has:,} missing), because of {because}"
+        )
+
+
+class NeedsTraffic(NegativeAnswer):
+    """No plan without spills and reloads was found within the budget.
+
+    `needs` is the fewest bytes that a plan without them was found for, `at_least` what every one needs.
+    """
+
+    def __init__(self, *, needs: int, at_least: int, has: int) -> None:
+        self.needs, self.at_least, self.has = needs, at_least, has
+        known = "" if needs == at_least else f" (and none needs fewer than {at_least:,})"
+        super().__init__(
+            f"infeasible: without spills and reloads the network needs {needs:,} bytes{known},"
+            f" the budget has {has:,}"
         )
 
 

@@ -21,7 +21,17 @@ from onchip.chip import RATES, Chip
 from onchip.network import Network
 from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, State, Status, Timed
 
-__all__ = ["RULES", "Clock", "certify", "check", "may_overwrite", "plan_chip_of"]
+__all__ = [
+    "RULES",
+    "Clock",
+    "certify",
+    "check",
+    "clock_of",
+    "energy",
+    "may_overwrite",
+    "plan_chip_of",
+    "times_of",
+]
 
 
 def check(plan: Plan) -> Result:

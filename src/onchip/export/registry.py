@@ -16,6 +16,7 @@ FORMATS = {
     "tflm": "onchip.export.tflm",
     "c": "onchip.export.c_header",
     "json": "onchip.export.json_table",
+    "trace": "onchip.export.trace",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
 is now, or None for where the plan says it was, and means something to `tflm` only."""

@@ -57,6 +57,10 @@ class PlacementOptions:
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
 
+    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic"
+    """`traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching;
+    `peak`: least scratchpad without any spill or reload."""
+
     def __post_init__(self) -> None:
         for key, hint in get_type_hints(type(self)).items():
             value, allowed = getattr(self, key), get_args(hint)

@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from onchip.check import certify, plan_chip_of
+from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.chip import Chip
-from onchip.errors import Infeasible, UsageError
+from onchip.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.network import Network, bits, mask
 from onchip.placement.held import Wishes, hold, read_wishes
+from onchip.placement.objectives.bounds import latency_bound
+from onchip.placement.objectives.latency import fastest
+from onchip.placement.objectives.peak import extent_of, smallest
 from onchip.placement.options import DEFAULTS, PlacementOptions
 from onchip.placement.problem import Problem
 from onchip.placement.program import program
@@ -18,6 +21,7 @@ from onchip.placement.search import Limits, Progress, minimum_peak
 from onchip.placement.strategy import Answer, Task, strategy
 from onchip.placement.weights import apart, as_planned, pinned_addresses
 from onchip.plan import Pin, PinnedTensor, PinnedWeights, Plan, State
+from onchip.units import MAX_BYTES
 
 __all__ = ["plan", "refuse_if_infeasible"]
 
@@ -25,50 +29,66 @@ __all__ = ["plan", "refuse_if_infeasible"]
 def plan(
     network: Network,
     chip: Chip,
-    budget: int,
+    budget: int | None,
     options: PlacementOptions = DEFAULTS,
     *,
     progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Plan:
-    """The plan with the least non-compulsory DRAM traffic within `budget` bytes of scratchpad.
+    """The plan that is best by `options.objective` within `budget` bytes of scratchpad.
 
-    `optimal` when its traffic equals a proved lower bound (over the orders that `options.order` allows), else
-    `feasible` with that bound. Raises `Infeasible` naming the operator and tensors that do not fit. With a
-    limit reached, or on Ctrl-C, the plan is the best so far.
+    `optimal` when what the objective makes small equals a proved lower bound (over the orders that
+    `options.order` allows), else `feasible` with that bound. Only the objective `peak` needs no budget: None
+    is as much as it takes. Raises `Infeasible` naming the operator and tensors that do not fit, `ChipError`
+    for a figure of the chip that the objective needs. With a limit reached, or on Ctrl-C, the plan is the
+    best so far.
     """
     began = time.perf_counter()
+    _refuse_if_unanswerable(chip, budget, options)
+    room = MAX_BYTES if budget is None else budget
     wishes = read_wishes(network, options.pin, options.state, chip.alignment_bytes)
     weights_apart = apart(chip, options)
     weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
     network = as_planned(network, chip, options, wishes)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
     in_order = problem.in_order(network.order) if options.order == "given" else problem
-    refuse_if_infeasible(network, in_order, budget)
+    refuse_if_infeasible(network, in_order, room)
     if wishes:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
         problem = hold(network, problem, wishes, weights_apart=weights_apart, alignment=chip.alignment_bytes)
-        refuse_if_infeasible(network, problem, budget)
+        refuse_if_infeasible(network, problem, room)
     limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
         problem = problem.in_order(network.order)
     elif options.order == "minpeak":
         peak = minimum_peak(problem, limits=limits)
         problem = problem.in_order(peak.order)
-        refuse_if_infeasible(network, problem, budget)  # in place, what operators need depends on the order
+        refuse_if_infeasible(network, problem, room)  # in place, what operators need depends on the order
         limits = limits.after(peak.seconds)
 
-    answer = strategy(options.strategy)(Task(network, problem, budget, chip.alignment_bytes, limits, options))
-    return certify(
+    task = Task(network, problem, room, chip.alignment_bytes, limits, options)
+    peak_bound = None
+    if options.objective == "peak":
+        answer, peak_bound = smallest(task, limits)
+        extent = extent_of(task, answer)
+        if extent > room:
+            raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room)
+        budget, reached = extent if budget is None else budget, extent == peak_bound
+    else:
+        answer = strategy(options.strategy)(task)
+        reached = answer.traffic == answer.bound
+    on = plan_chip_of(chip)
+    if weights_apart:
+        on = replace(on, weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
+    made = certify(
         network,
-        replace(plan_chip_of(chip), weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
-        if weights_apart
-        else chip,
-        budget,
+        on,
+        room if budget is None else budget,
         program(network, problem, answer.order, answer.placed, answer.scratch),
-        status="optimal" if answer.traffic == answer.bound else "feasible",
+        status="optimal" if reached else "feasible",
         lower_bound_bytes=answer.bound,
+        peak_lower_bound_bytes=peak_bound,
         seconds=time.perf_counter() - began,
         pins=_pins(network, wishes, answer, weights_at),
         state=_state(network, problem),
@@ -77,6 +97,7 @@ def plan(
             "granularity": network.granularity,
             "element": network.element,
             "weights": options.weights,
+            "objective": "peak" if options.objective == "peak" else "traffic",
             "order": options.order,
             **({"in_place": True} if options.in_place else {}),
             "strategy": options.strategy,
@@ -84,6 +105,52 @@ def plan(
             **answer.figures,
         },
     )
+    return _with_times_and_energy(made, task, answer, began)
+
+
+def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float) -> Plan:
+    """The plan with bounds of what else its chip tells; for the objective `latency` a faster program."""
+    clock, objective, result = clock_of(made), task.options.objective, made.result
+    instructions, status, slowest = made.program, result.status, None
+    if clock is not None:
+        traffic = answer.bound
+        slowest = latency_bound(clock, task.problem, task.budget, traffic)
+        if objective == "latency":
+            limits = task.limits.after(time.perf_counter() - began)
+            found = fastest(task, clock, answer, made.program, slowest, limits)
+            instructions, status = found.program, "optimal" if found.latency == slowest else "feasible"
+    # What is no traffic is the same for every plan, and the rest has its proved bound.
+    least = energy(made.network, made.chip, result.dram_bytes - result.traffic_bytes + answer.bound)
+    if slowest is None and least is None:
+        return made
+    return certify(
+        made.network,
+        made.chip,
+        made.budget,
+        instructions,
+        status=status,
+        lower_bound_bytes=result.lower_bound_bytes,
+        peak_lower_bound_bytes=result.peak_lower_bound_bytes,
+        latency_lower_bound_picoseconds=slowest,
+        energy_lower_bound_picojoules=least,
+        seconds=time.perf_counter() - began,
+        pins=made.pins,
+        state=made.state,
+        options={**made.options, "objective": objective},
+    )
+
+
+def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOptions) -> None:
+    """Raise for a figure of the chip, or a budget, that the objective needs and does not have."""
+    if options.objective == "latency":
+        for key in ("dram_bytes_per_second", "macs_per_second"):
+            chip.require(key, "--objective latency")
+    elif options.objective == "energy":
+        chip.require("dram_picojoules_per_byte", "--objective energy")
+    elif options.objective == "peak" and (options.pin or options.state):
+        raise UsageError("keeps nothing on chip: use another with --pin or --state", item="objective peak")
+    if budget is None and options.objective != "peak":
+        raise UsageError("is needed for every objective but peak", item="budget")
 
 
 def refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:

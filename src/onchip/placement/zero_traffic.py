@@ -42,5 +42,5 @@ def zero_traffic(
     if not peak.complete:
         return ZeroTraffic(peak.bound, None)
     left = limits.after(peak.seconds)
-    there = plan(network, chip, peak.value, replace(options, time_limit=left.seconds))
+    there = plan(network, chip, peak.value, replace(options, time_limit=left.seconds, objective="traffic"))
     return ZeroTraffic(peak.value, peak.value if there.result.traffic_bytes == 0 else None)
