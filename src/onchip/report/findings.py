@@ -103,11 +103,28 @@ def title(plan: Plan) -> str:
 
 
 def gap_percent(plan: Plan) -> float | None:
-    """How far the traffic may lie above the least possible, in percent; None without a bound above 0."""
-    r = plan.result
-    if r.traffic_bytes <= r.lower_bound_bytes:
+    """How far what the objective makes small may lie above the least possible, in percent; None without a
+    bound above 0."""
+    value, bound = _goal(plan)
+    if value <= bound:
         return 0.0
-    return 100 * (r.traffic_bytes / r.lower_bound_bytes - 1) if r.lower_bound_bytes > 0 else None
+    return 100 * (value / bound - 1) if bound > 0 else None
+
+
+def _goal(plan: Plan) -> tuple[int, int]:
+    """What the plan's objective makes small, and the bound claimed of it."""
+    r = plan.result
+    value, bound = {
+        "peak": (r.extent_bytes, r.peak_lower_bound_bytes),
+        "latency": (r.latency_picoseconds, r.latency_lower_bound_picoseconds),
+        "energy": (r.energy_picojoules, r.energy_lower_bound_picojoules),
+    }.get(objective(plan), (r.traffic_bytes, r.lower_bound_bytes))
+    return value or 0, bound or 0
+
+
+def objective(plan: Plan) -> str:
+    """What the plan was made to make small; traffic where it does not say."""
+    return str(plan.options.get("objective", "traffic"))
 
 
 def status_words(plan: Plan) -> str:
@@ -139,6 +156,17 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
     among = _among(plan)
+    proven = plan.result.status == "optimal"
+    if objective(plan) == "peak":
+        least = plan.result.peak_lower_bound_bytes or 0
+        needs = f"Without spills and reloads this plan needs {exact(plan.result.extent_bytes)}"
+        return f"{needs}; " + (
+            f"proven least: no plan{among} needs fewer."
+            if proven
+            else f"no plan{among} needs fewer than {exact(least)}."
+        )
+    if objective(plan) == "latency":
+        return f"{'Proven fastest' if proven else 'Fastest plan found'}{among} within {room}."
     if plan.result.status == "optimal":
         if traffic == 0:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."

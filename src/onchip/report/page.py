@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
-from onchip.report import findings
+from onchip.report import findings, times
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import short_size, visible
 
@@ -172,6 +172,8 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
         "status_class": plan.result.status,
         "sentence": findings.status_sentence(plan, traffic.spill + traffic.reload),
         "zero_traffic": findings.zero_traffic_sentence(plan, line),
+        "times": "" if (found := times.times(plan)) is None else times.sentence(found),
+        "lanes": times.drawn(plan),
         "figures": _figures(plan, line),
         "facts": _facts(plan),
         "peak": _peak_rows(line),

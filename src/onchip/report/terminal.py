@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onchip.plan import Plan
-from onchip.report import findings
+from onchip.report import findings, times
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import exact, short_size, shorten, visible
 
@@ -41,6 +41,7 @@ class Summary:
         yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
         for heading, body in (
             ("DRAM traffic", self.dram()),
+            *((("Time", self.times()),) if self.plan.timing else ()),
             (self.peak_heading(width), self.peak(width)),
             *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),
         ):
@@ -85,6 +86,13 @@ class Summary:
         table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes")
         for what, value in findings.cost_of_dram(self.plan, self.timeline):
             table.add_row(value, "", "", what)
+        return table
+
+    def times(self) -> RenderableType:
+        found = times.times(self.plan)
+        table = _table(("time", True), ("what", False))
+        for time, what in times.rows(found) if found else ():
+            table.add_row(time, what)
         return table
 
     def peak_heading(self, width: int) -> str:
