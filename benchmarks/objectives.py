@@ -48,7 +48,7 @@ def main() -> None:
     chip = EDGE if given.chip is None else load_chip(given.chip)
     print(f"{platform.machine()}, Python {platform.python_version()}, chip {chip.name}\n")
     print(
-        "| network | budget | weights | least traffic | latency | bound | gap | hidden by prefetching |"
+        "| network | budget | weights | planned for traffic | for latency | bound | gap | saved |"
         " energy | seconds |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
