@@ -45,14 +45,16 @@ def rated(rng: Random, alignment: int = 1) -> Chip:
 # -- latency ----------------------------------------------------------------------------------------------
 
 
-@given(cases(9), st.randoms(use_true_random=False), Weights)
-@settings(max_examples=60, deadline=None)
-def test_prefetching_only_helps_and_never_beats_the_bound(case: Case, rng: Random, weights: str) -> None:
+@pytest.mark.parametrize("in_place", [False, True])
+@given(st.randoms(use_true_random=False), Weights)
+@settings(max_examples=40, deadline=None)
+def test_prefetching_only_helps_and_never_beats_the_bound(in_place: bool, rng: Random, weights: str) -> None:
+    case = random_case(rng, 9, in_place=in_place)
     network, chip = working(case.network, rng), rated(rng, case.alignment)
     budget = case.budget + (rng.choice((0, 10, 1000)))
     sized = network.with_resident_weights() if weights == "resident" else network
-    budget = max(budget, Problem.of(sized, case.alignment).minimum_budget)
-    options = PlacementOptions(weights="resident" if weights == "resident" else "streamed")
+    budget = max(budget, Problem.of(sized, case.alignment, in_place=in_place).minimum_budget)
+    options = PlacementOptions(weights="resident" if weights == "resident" else "streamed", in_place=in_place)
     before = plan(network, chip, budget, options)
     after = plan(network, chip, budget, replace(options, objective="latency"))
     assert check(after) == after.result
@@ -148,14 +150,17 @@ def test_a_chip_without_rates_says_what_it_lacks() -> None:
 # -- peak -------------------------------------------------------------------------------------------------
 
 
-@given(cases(8))
-@settings(max_examples=60, deadline=None)
-def test_the_least_scratchpad_needs_no_traffic_and_no_budget(case: Case) -> None:
-    made = plan(case.network, case.chip, None, PlacementOptions(objective="peak"))
+@pytest.mark.parametrize("in_place", [False, True])
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_least_scratchpad_needs_no_traffic_and_no_budget(in_place: bool, rng: Random) -> None:
+    case = random_case(rng, 8, in_place=in_place)
+    made = plan(case.network, case.chip, None, PlacementOptions(objective="peak", in_place=in_place))
     result = check(made)
     assert result == made.result
     assert (result.traffic_bytes, made.budget) == (0, result.extent_bytes)
-    assert result.peak_lower_bound_bytes == minimum_peak(Problem.of(case.network, case.alignment)).value
+    problem = Problem.of(case.network, case.alignment, in_place=in_place)
+    assert result.peak_lower_bound_bytes == minimum_peak(problem).value
     assert (result.status == "optimal") == (result.extent_bytes == result.peak_lower_bound_bytes)
 
 
