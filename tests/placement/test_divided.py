@@ -12,7 +12,7 @@ from onchip.check import check
 from onchip.network import Network, bits
 from onchip.placement import Limits, PlacementOptions, Problem, minimum_traffic, plan
 from onchip.placement.cuts import break_points, exact_cuts, topological
-from onchip.placement.dnc import between, divide
+from onchip.placement.dnc import between, divide, quickly
 from onchip.placement.greedy import evictions, list_order
 from onchip.placement.partition import partition_bound, windows_bound
 from onchip.placement.stages import Stages
@@ -185,3 +185,20 @@ def test_equal_blocks_are_searched_once() -> None:
     assert divided.found.value == minimum_traffic(problem, problem.minimum_budget).value
     assert divided.exact_cuts > 30
     assert divided.pieces <= 4
+
+
+def test_orders_that_need_no_search_are_left_out_where_they_do_not_fit() -> None:
+    fits = too_large = 0
+    for seed in range(60):
+        case = random_case(Random(seed), 9, min_operators=4, in_place=True)
+        problem = Problem.of(case.network, case.alignment, in_place=True)
+        budget = problem.minimum_budget
+        order = topological(problem)
+        found = quickly(Stages(problem, budget), order, Limits())
+        needed = min(problem.in_order(o).minimum_budget for o in (order, list_order(problem)))
+        assert (found is None) == (needed > budget)
+        if found is not None:
+            assert found[1] >= minimum_traffic(problem, budget).value
+        fits, too_large = fits + (found is not None), too_large + (found is None)
+    assert fits > 20
+    assert too_large > 0

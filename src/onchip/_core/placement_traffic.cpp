@@ -1,5 +1,6 @@
 // Minimum traffic with unlimited freedom of addresses: best-first search over (D, M, H).
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "placement_beam.h"
@@ -212,7 +213,8 @@ Outcome TrafficSearch::solve() {
 Outcome TrafficSearch::answer(std::optional<End> end) {
     Outcome outcome;
     outcome.end = end.value_or(End::complete);
-    if (goals_.empty() || end) add_goal({ahead_.last, ahead_.start, ahead_.steps});
+    if (ahead_.paid >= 0 && (goals_.empty() || end)) add_goal({ahead_.last, ahead_.start, ahead_.steps});
+    if (goals_.empty()) throw std::invalid_argument("placement search: no order that is allowed fits the budget");
     for (Goal& g : goals_) outcome.arrivals.push_back({boundary(p_, g.last), g.start, std::move(g.steps)});
     const Arrival& best =
         std::ranges::min(outcome.arrivals, {}, [](const Arrival& a) { return a.at.paid; });

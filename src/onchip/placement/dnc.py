@@ -21,7 +21,7 @@ from onchip.placement.search import End, Found, Limits, Step
 from onchip.placement.stages import START, Front, Stages, cheapest, relaxed
 from onchip.placement.strategy import Answer, Task
 
-__all__ = ["Divided", "between", "divide", "solve"]
+__all__ = ["Divided", "between", "divide", "quickly", "solve"]
 
 STAGE = 24
 """Operators between exact cuts at least: shorter pieces cost more to hand on than to search."""
@@ -85,7 +85,7 @@ def divide(
     walk = _Walk(Stages(problem, budget), order, cuts, searched)
     longest = max(map(len, walk.pieces))
     hard = longest > SEARCHED
-    quick = _quickly(walk.stages, order, left(0.2)) if hard else None
+    quick = quickly(walk.stages, order, left(0.2)) if hard else None
     steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if longest > HARDLY else 0.8))
     if quick is not None and quick[1] < value:
         steps, value = quick
@@ -167,13 +167,16 @@ class _Walk:
         return self.stages.through(front, self.pieces[i], lives_on, replace(limits, beam_width=beam))
 
 
-def _quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
+def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
     """The better of two orders that take no search, the network's own and a list schedule, with breaks.
 
     Networks of equal blocks are mostly listed block by block: then the same few pieces come again and again.
     """
     began, best = time.perf_counter(), None
     for tried in dict.fromkeys((tuple(order), list_order(stages.problem))):
+        # Where an operator may write over an input depends on who has read it: an order may need more room.
+        if stages.problem.in_order(tried).minimum_budget > stages.budget:
+            continue
         points = break_points(stages.problem, tried, BETWEEN_BREAKS[0])
         found = between(stages, tried, points, limits.after(time.perf_counter() - began))
         if found is not None and (best is None or found[1] < best[1]):
