@@ -1,6 +1,7 @@
 """Optimum, states and seconds of placement, network by network: the table in docs/placement-figures.md.
 
-    python benchmarks/placement_known_values.py [FOLDER] [--only PATTERN] [--plan] [--time-limit SECONDS]
+    python benchmarks/placement_known_values.py [FOLDER] [--only PATTERN] [--granularity fused|op] [--plan]
+                                                [--time-limit SECONDS]
 
 Takes the built-in zoo, or a FOLDER of `onchip.network/1` files. For each network, with weights streamed and
 resident, the capacity-only search at MR, MH and MP; with --plan also the whole plan, addresses included.
@@ -18,21 +19,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import onchip
 from onchip import zoo
 from onchip.chip import load_chip
 from onchip.network import Network
 from onchip.network_json import read_network
 from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
-from onchip.readers import load
 
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
 
-def networks(folder: Path | None, only: str) -> Iterator[tuple[str, Network]]:
+def networks(folder: Path | None, only: str, granularity: str) -> Iterator[tuple[str, Network]]:
     """The networks of a folder, or of the zoo."""
     if folder is None:
         for name in fnmatch.filter(zoo.names(), only):
-            yield name, load(f"zoo:{name}").network
+            yield name, onchip.load(f"zoo:{name}", granularity=granularity).network
     else:
         for path in sorted(folder.glob(f"{only}.json")):
             yield path.stem, read_network(path)
@@ -42,6 +43,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--only", default="*", metavar="PATTERN")
+    parser.add_argument(
+        "--granularity", choices=("fused", "op"), default="fused", help="of the zoo's networks"
+    )
     parser.add_argument("--plan", action="store_true")
     parser.add_argument("--time-limit", type=float, default=None)
     args = parser.parse_args()
@@ -51,7 +55,7 @@ def main() -> None:
     )
     print("| network | weights | at | budget | traffic | states | CPU s | memory MB | search | plan |")
     print("|---|---|---|--:|--:|--:|--:|--:|---|---|")
-    for name, network in networks(args.folder, args.only):
+    for name, network in networks(args.folder, args.only, args.granularity):
         for weights in WEIGHTS:
             seen = network if weights == "streamed" else network.with_resident_weights()
             problem = Problem.of(seen)

@@ -100,6 +100,8 @@ def figures(data: Row) -> str:
         *_seconds_table(chosen(fused, NAS, weights="streamed")),
         "\n## Against the targets\n",
         *_targets(records),
+        "\n## Every plan\n",
+        *_every_plan(chosen(records, TITLES)),
     ]
     return "\n".join(parts) + "\n"
 
@@ -221,6 +223,19 @@ def _targets(records: list[Row]) -> Iterator[str]:
         [all(r["rows"][k]["seconds"] < 0.1 for k in fixed) for r in nas],
         slowest(nas, fixed),
     )
+
+
+def _every_plan(records: list[Row]) -> Iterator[str]:
+    yield "| network | graph | tensors | at | budget | traffic | status | s | search s | states | MB |"
+    yield "|---|---|---|---|--:|--:|---|--:|--:|--:|--:|"
+    for r in records:
+        what = "activations" if r["weights"] == "streamed" else "with parameters"
+        exact = r["rows"]["exact"]
+        yield (
+            f"| {TITLES[r['network']]} | {r['granularity']} | {what} | {r['at']} | {r['budget']:,} "
+            f"| {exact['traffic']:,} | {exact['status']} | {exact['seconds']:.3f} "
+            f"| {r['search_seconds']:.3f} | {r['states']:,} | {r['megabytes']:.1f} |"
+        )
 
 
 def case(r: Row) -> str:

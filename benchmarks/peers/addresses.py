@@ -173,7 +173,7 @@ def instances(args: argparse.Namespace) -> Iterator[tuple[str, tuple[Buffer, ...
         if name not in zoo.names():
             yield name, whole_lives(read_network(path))
     for path in sorted(args.csv.glob(f"{args.only}.csv")) if args.csv else ():
-        yield path.stem, read_buffers(path)
+        yield path.stem, read_buffers(path).buffers
 
 
 def whole_lives(network: onchip.Network) -> tuple[Buffer, ...]:

@@ -159,10 +159,9 @@ def compare(
     Raises `Infeasible` when some operator does not fit, which is so for every scheme. On Ctrl-C what is
     finished is the answer; before the first row `KeyboardInterrupt` passes through.
     """
-    problem = placement.Problem.of(
-        network.with_resident_weights() if options.weights == "resident" else network, chip.alignment_bytes
-    )
-    placement.refuse_if_infeasible(network, problem, budget)
+    planned = placement.as_planned(network, chip, PlacementOptions(weights=options.weights))
+    problem = placement.Problem.of(planned, chip.alignment_bytes)
+    placement.refuse_if_infeasible(planned, problem, budget)
     rows: list[Row] = []
     bound = 0
     with _until_interrupted() as stopped:

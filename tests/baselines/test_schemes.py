@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from onchip.baselines import SCHEMES, DoesNotFit, solve
 from onchip.baselines.whole_life import executorch, extent, lives, tflm
 from onchip.check import check
-from onchip.chip import load_chip
-from onchip.network import Network
+from onchip.chip import Chip, load_chip
+from onchip.network import Network, OperatorSpec
 from onchip.network_json import read_network
 from onchip.packing import Buffer, fault, max_load
 from onchip.placement import Problem, budgets, minimum_traffic, plan
@@ -133,6 +133,20 @@ def traffic(name: str, network: Network, budget: int) -> int:
     made = solve(name, network, load_chip("generic"), budget)
     assert not isinstance(made, DoesNotFit)
     return made.result.traffic_bytes
+
+
+def test_weights_with_a_scratchpad_of_their_own_take_no_room_from_tensors() -> None:
+    network = Network.build(
+        "n",
+        [("x", 4, "input"), ("y", 4, "activation")],
+        [OperatorSpec("op", "Conv", ["x"], ["y"], weight_bytes=100)],
+        ["y"],
+    )
+    chip = Chip("two", 1, weight_scratchpad_bytes=128)
+    for name in SCHEMES:
+        made = solve(name, network, chip, 8, weights="resident")
+        assert not isinstance(made, DoesNotFit)
+        assert check(made) == made.result
 
 
 def test_a_budget_that_nothing_fits_is_refused() -> None:

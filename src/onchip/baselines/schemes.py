@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from onchip.baselines.replacement import belady, least_traffic
 from onchip.baselines.stepwise import stepwise
 from onchip.baselines.whole_life import executorch, place_lives, tflm
-from onchip.check import certify
+from onchip.check import certify, plan_chip_of
 from onchip.chip import Chip
 from onchip.network import Network
+from onchip.placement.options import PlacementOptions
 from onchip.placement.problem import Problem
 from onchip.placement.program import program
 from onchip.placement.search import NO_LIMITS, Limits, minimum_peak
 from onchip.placement.strategy import Answer
+from onchip.placement.weights import apart, as_planned
 from onchip.plan import Plan
 
 __all__ = ["SCHEMES", "DoesNotFit", "Scheme", "solve"]
@@ -100,8 +102,8 @@ def solve(
     """
     began = time.perf_counter()
     scheme = SCHEMES[name]
-    if weights == "resident":
-        network = network.with_resident_weights()
+    asked = PlacementOptions(weights=weights)
+    network = as_planned(network, chip, asked)
     problem = Problem.of(network, chip.alignment_bytes)
     if budget < problem.minimum_budget:
         raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
@@ -110,9 +112,10 @@ def solve(
     answer = scheme.place(problem, order, budget)
     if isinstance(answer, int):
         return DoesNotFit(answer, time.perf_counter() - began)
+    own_room = replace(plan_chip_of(chip), weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
     return certify(
         network,
-        chip,
+        own_room if apart(chip, asked) else chip,
         budget,
         program(network, problem, answer.order, answer.placed, answer.scratch),
         status="optimal" if answer.traffic == bound else "feasible",

@@ -45,7 +45,8 @@ def executorch(buffers: Sequence[Buffer]) -> tuple[int, ...]:
     """Largest first into shared objects, each as large as its first tensor, laid out one behind the other.
 
     A tensor joins the first object in which nobody lives when it does, else the first that has room behind
-    all who do, else it founds one. Source: `greedy` in exir/memory_planning.py (ExecuTorch 1.5).
+    all who do, else it founds one. Of equals the one added last comes first. Source: `greedy` in
+    exir/memory_planning.py (ExecuTorch 1.5).
     """
     members: list[list[int]] = []
     within = [0] * len(buffers)
@@ -60,7 +61,7 @@ def executorch(buffers: Sequence[Buffer]) -> tuple[int, ...]:
             default=0,
         )
 
-    for i in sorted(range(len(buffers)), key=lambda i: (-buffers[i].size, i)):
+    for i in sorted(range(len(buffers)), key=lambda i: (-buffers[i].size, -i)):
         tops = [top(of, i) for of in members]
         free = [k for k, t in enumerate(tops) if t == 0]
         room = [k for k, t in enumerate(tops) if t + buffers[i].size <= buffers[members[k][0]].size]
