@@ -1,7 +1,7 @@
 """Addresses for the same live ranges by onchip and by whatever public planners are installed: docs/peers.md.
 
     python benchmarks/peers/addresses.py [--networks FOLDER] [--csv FOLDER] [--minimalloc BINARY]
-                                         [--only PATTERN] [--seconds N] [--into docs/peers.md]
+                                         [--only PATTERN] [--seconds N] [--iterations N] [--into PAGE]
 
 Live ranges: the built-in networks and those of a FOLDER of `onchip.network/1` files (`NAME.fused.json`), each
 tensor whole-life at the network's own order; and minimalloc's CSV files. The peers are optional, each is left
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,12 +81,11 @@ def real_executorch() -> Planner:
     return plan
 
 
-def vela_hillclimb() -> Planner:
+def vela_hillclimb(iterations: int) -> Planner:
     from ethosu.vela.hillclimb_allocation import HillClimbAllocator
 
     def plan(buffers: Sequence[Buffer]) -> tuple[int, ...]:
-        made = HillClimbAllocator(vela_ranges(buffers), HillClimbAllocator.MAX_ITERATIONS, max_load(buffers))
-        return tuple(made.allocate())
+        return tuple(HillClimbAllocator(vela_ranges(buffers), iterations, max_load(buffers)).allocate())
 
     return plan
 
@@ -147,7 +147,7 @@ def planners(args: argparse.Namespace) -> Iterator[tuple[str, Planner]]:
     yield "ExecuTorch greedy (ours)", executorch
     for package, label, make in (
         ("executorch", "ExecuTorch greedy", real_executorch),
-        ("ethos-u-vela", "Vela hill climb", vela_hillclimb),
+        ("ethos-u-vela", "Vela hill climb", partial(vela_hillclimb, args.iterations)),
         ("ethos-u-vela", "Vela greedy", vela_greedy),
     ):
         try:
@@ -191,6 +191,9 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="for onchip and MiniMalloc, each instance"
     )
+    parser.add_argument(
+        "--iterations", type=int, default=99_999, help="of Vela's hill climb [its own default]"
+    )
     parser.add_argument("--only", default="*", metavar="PATTERN")
     parser.add_argument("--into", type=Path, metavar="PAGE")
     args = parser.parse_args()
@@ -198,7 +201,7 @@ def main() -> None:
     print("\n".join(f"measured: {name}" for name, _ in here), file=sys.stderr)
     lines = [
         f"<!-- {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()};"
-        f" {args.seconds:g} s each for onchip and MiniMalloc -->",
+        f" {args.seconds:g} s each for onchip and MiniMalloc, {args.iterations:,} iterations for Vela -->",
         "| live ranges | buffers | load | " + " | ".join(name for name, _ in here) + " |",
         "|---|--:|--:|" + "--:|" * len(here),
     ]
