@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onchip
 from onchip.check import Clock, check, plan_chip_of
 from onchip.chip import Chip
 from onchip.errors import ChipError, NeedsTraffic, UsageError
@@ -217,3 +218,14 @@ def test_the_bound_counts_weights_that_find_no_room() -> None:
     problem = Problem.of(network)
     assert latency_bound(clock, problem, 7, 0) == (1 + 5 + 5 + 5 + 5 + 1) * 10**12
     assert latency_bound(clock, problem, 12, 0) == (1 + 5 + 5 + 5 + 1) * 10**12
+
+
+@pytest.mark.slow
+def test_a_prefetched_plan_of_a_real_network_is_executed_bit_for_bit() -> None:
+    chip = Chip("edge", 64, dram_bytes_per_second=6.4e9, macs_per_second=1e12)
+    made = onchip.plan("zoo:squeezenet1_0", chip, "MR", weights="resident", objective="latency")
+    late = onchip.plan("zoo:squeezenet1_0", chip, "MR", weights="resident")
+    assert made.result.latency_picoseconds is not None
+    assert late.result.latency_picoseconds is not None
+    assert made.result.latency_picoseconds < late.result.latency_picoseconds
+    made.run()  # raises Mismatch where a tensor differs

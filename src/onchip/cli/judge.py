@@ -25,12 +25,19 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
         print(json.dumps(msgspec.to_builtins(result)))
         return
     operators, instructions = len(made.network.operators), len(made.program)
-    claim = "" if result.status == "optimal" else f", claimed lower bound {result.lower_bound_bytes:,} B"
+    goal = str(made.options.get("objective", "traffic"))
+    sought = "" if goal == "traffic" else f" by {goal}"
+    proved = result.lower_bound_bytes == result.traffic_bytes
+    claim = "" if proved else f", claimed lower bound {result.lower_bound_bytes:,} B"
     print(f"legal: {operators:,} operators in {instructions:,} instructions; every figure holds")
-    print(f"  {result.status}: traffic {result.traffic_bytes:,} B{claim}")
+    print(f"  {result.status}{sought}: traffic {result.traffic_bytes:,} B{claim}")
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
     print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
     print(f"  peak {result.peak_bytes:,} B, extent {result.extent_bytes:,} B, budget {made.budget:,} B")
+    latency, least = result.latency_picoseconds, result.latency_lower_bound_picoseconds
+    if latency is not None:
+        bound = "" if least is None else f", claimed lower bound {least:,} ps"
+        print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
 
 
 @app.command()
