@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from onchip.check import check
 from onchip.chip import Chip
-from onchip.errors import Infeasible, UsageError
+from onchip.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.network_json import read_network
 from onchip.placement import Limits, PlacementOptions, Problem, budgets, minimum_peak, minimum_traffic, plan
@@ -290,6 +290,14 @@ def test_a_chain_of_outputs_over_inputs_stays_where_it_is() -> None:
     assert made.options["in_place"] is True
     # Apart, each of these steps takes three tensors' room.
     assert plan(tight, GENERIC, 17).result.traffic_bytes > 0
+
+
+def test_addresses_that_forbid_to_write_over_an_input_are_an_answer() -> None:
+    net = network({"x": 10, "a": 10, "y": 1}, ["x => a", "a -> y"], "y")
+    with pytest.raises(NegativeAnswer, match="no addresses"):
+        plan(net, GENERIC, 15, PlacementOptions(in_place=True, pin=("x@0", "a@5")))
+    made = plan(net, GENERIC, 15, PlacementOptions(in_place=True, pin=("x@0", "a@0")))
+    assert made.result.traffic_bytes == 0
 
 
 @pytest.mark.parametrize(

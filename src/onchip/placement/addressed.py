@@ -149,14 +149,20 @@ def place_schedule(
     ways = list(drawings(schedule, budget))
     for i, drawing in enumerate(ways):
         left = limits.after(time.perf_counter() - began)
-        found = place(
-            drawing.rectangles,
-            budget,
-            alignment=alignment,
-            time_limit=None if left.seconds is None else left.seconds / (len(ways) - i),
-            relocate=relocate,
-            seed=limits.seed,
-        )
+        try:
+            found = place(
+                drawing.rectangles,
+                budget,
+                alignment=alignment,
+                time_limit=None if left.seconds is None else left.seconds / (len(ways) - i),
+                relocate=relocate,
+                seed=limits.seed,
+            )
+        except ValueError:
+            # The search counted on an output over an input, and both are wanted at addresses of their own.
+            if schedule.problem.kept is None or not schedule.problem.overwrites:
+                raise
+            continue
         if found.status == "unknown":
             continue
         placed, scratch = drawing.placed(found.pieces)
