@@ -1,6 +1,6 @@
 """Packing, measured: our search beside CP-SAT's NoOverlap2D in one run. Prints the tables of docs/packing.md.
 
-    python benchmarks/packing_fixtures.py [FOLDER] [--seeds N] [--cpsat-seconds S] [--ablation]
+    python benchmarks/packing_fixtures.py [FOLDER] [--seeds N] [--cpsat-seconds S] [--smallest S] [--ablation]
 
 FOLDER holds minimalloc CSV files named NAME.CAPACITY.csv (default: ../shared/bench/minimalloc). Seconds are
 CPU time of this process, CP-SAT with one worker.
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import platform
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from statistics import median
 
-from onchip.packing import ALL_RULES, Buffer, Rules, pack, read_buffers
+from onchip.packing import ALL_RULES, Buffer, Rules, max_load, minimise, pack, read_buffers
 from onchip.packing.cpsat import pack_with_cpsat
 
 SECONDS = 10.0
@@ -44,30 +43,13 @@ def cpsat(buffers: Sequence[Buffer], capacity: int, seconds: float) -> tuple[str
     return timed(lambda: pack_with_cpsat(buffers, capacity, time_limit=seconds, workers=1)[0])
 
 
-def tiling(n: int, seed: int, side: int = 10_000) -> list[Buffer]:
-    """A full rectangle cut into `n` buffers at random: the load is the capacity at every step."""
-    rnd = random.Random(seed)
-    tiles = [(0, side, 0, side)]
-    while len(tiles) < n:
-        weights = [(t1 - t0) * (a1 - a0) * rnd.uniform(0.2, 1) for t0, t1, a0, a1 in tiles]
-        t0, t1, a0, a1 = tiles.pop(weights.index(max(weights)))
-        if rnd.random() < (t1 - t0) / (t1 - t0 + a1 - a0):
-            cut = rnd.randint(t0 + 1, t1 - 1)
-            tiles += [(t0, cut, a0, a1), (cut, t1, a0, a1)]
-        else:
-            cut = rnd.randint(a0 + 1, a1 - 1)
-            tiles += [(t0, t1, a0, cut), (t0, t1, cut, a1)]
-    rnd.shuffle(tiles)
-    return [Buffer(t0, t1, a1 - a0) for t0, t1, a0, a1 in tiles]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("../shared/bench/minimalloc"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cpsat-seconds", type=float, default=60.0)
     parser.add_argument("--ablation", action="store_true", help="each rule switched off in turn")
-    parser.add_argument("--tilings", action="store_true", help="generated exact tilings as well")
+    parser.add_argument("--smallest", type=float, metavar="S", help="look S seconds for smallest capacities")
     options = parser.parse_args()
     print(f"machine: {platform.machine()}, {platform.python_implementation()} {platform.python_version()}")
 
@@ -92,13 +74,16 @@ def main() -> None:
             flush=True,
         )
 
-    if options.tilings:
-        print("\n| exact tilings | search packs | CP-SAT packs |\n|---|---|---|")
-        for n in (50, 100, 200, 350):
-            cases = [tiling(n, seed) for seed in range(4)]
-            ours = sum(search(c, 10_000, 0)[0] == "packed" for c in cases)
-            theirs = sum(cpsat(c, 10_000, SECONDS)[0] == "packed" for c in cases)
-            print(f"| {n} buffers | {ours}/4 | {theirs}/4 |", flush=True)
+    if options.smallest:
+        print("\n| instance | maximum load | smallest capacity | CPU seconds | first and best fit |")
+        print("|---|---|---|---|---|")
+        for name, (buffers, capacity) in instances.items():
+            begin = time.process_time()
+            least = minimise(buffers, time_limit=options.smallest)
+            seconds = time.process_time() - begin
+            shown = f"{least.bytes:,}" if least.optimal else f"{least.lower_bound:,} to {least.bytes:,}"
+            load, quick = max_load(buffers), overflow(buffers, capacity)
+            print(f"| {name} | {load:,} | {shown} | {seconds:.2f} | {quick:,} |", flush=True)
 
     if options.ablation:
         print("\n| rule off | seconds in all | packed |\n|---|---|---|")

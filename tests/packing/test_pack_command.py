@@ -145,6 +145,18 @@ def test_fixed_buffers_that_overlap_need_no_capacity(
     assert "a (2 B in [0, 4) at 4), c (1 B in [3, 5) at 5)" in captured.err
 
 
+@pytest.mark.parametrize("name", ["A", "B", "C", "D", "E"])
+def test_the_challenging_instances_below_their_load(shared: Path, name: str) -> None:
+    buffers = read_buffers(shared / "bench" / "minimalloc" / f"{name}.1048576.csv").buffers
+    load = max_load(buffers)
+    verdict = decide(buffers, load - 1, PackOptions())
+    assert verdict.status == "infeasible"
+    assert verdict.conflict is not None
+    assert verdict.conflict.minimal
+    assert verdict.conflict.exact
+    assert verdict.conflict.needs == load
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_verdicts_agree_with_trying_everything(seed: int) -> None:
     buffers, capacity = featured(seed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 
-from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules
+from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules, max_load
 from onchip.packing.pack import pack
 
 __all__ = ["irreducible", "shrink"]
@@ -45,6 +46,9 @@ def shrink(
     """`irreducible`, and whether it is proved that any one fewer fits."""
     deadline = None if time_limit is None else time.monotonic() + time_limit
     kept = list(range(len(buffers)))
+    crowd = _crowd(buffers)
+    if max_load([buffers[i] for i in crowd], alignment=alignment) > capacity:
+        kept = crowd
     minimal = len(kept) == 1
     chunk = len(kept) // 2
     while chunk:
@@ -71,3 +75,16 @@ def shrink(
                 minimal = minimal and answer.status == "packed" and chunk == 1
         chunk //= 2
     return tuple(kept), minimal
+
+
+def _crowd(buffers: Sequence[Buffer]) -> list[int]:
+    """The buffers that are live when the most bytes are."""
+    times = {start for b in buffers for start, _ in b.live}
+    load = dict.fromkeys(times, 0)
+    ordered = sorted(times)
+    for b in buffers:
+        for start, end in b.live:
+            for t in ordered[bisect_left(ordered, start) : bisect_left(ordered, end)]:
+                load[t] += b.size
+    busiest = max(ordered, key=lambda t: load[t], default=0)
+    return [i for i, b in enumerate(buffers) if any(s <= busiest < e for s, e in b.live)]
