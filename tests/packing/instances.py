@@ -56,7 +56,7 @@ def featured(seed: int, *, most: int = 7, capacity: int = 12) -> tuple[list[Buff
 
 
 @st.composite
-def small_instances(draw: st.DrawFn, most: int = 7) -> tuple[list[Buffer], int]:
+def small_instances(draw: st.DrawFn, most: int = 6) -> tuple[list[Buffer], int]:
     """A few buffers and a capacity at or just above their load."""
     n = draw(st.integers(1, most))
     buffers = []
