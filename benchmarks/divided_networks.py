@@ -1,6 +1,6 @@
 """What dividing costs: traffic of `dnc`, `beam` and `greedy` against the exact optimum on the NAS networks.
 
-    python benchmarks/divided_networks.py FOLDER [--only PATTERN] [--time-limit SECONDS]
+    python benchmarks/divided_networks.py FOLDER [--only PATTERN] [--time-limit SECONDS] [--beam-width N]
 
 FOLDER holds `onchip.network/1` files. Addresses are left aside: what is compared is the searches. A gap is
 (traffic - optimum) / optimum. Prints a Markdown table.
@@ -28,12 +28,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="*.fused", metavar="PATTERN")
     parser.add_argument("--time-limit", type=float, default=30.0)
+    parser.add_argument("--beam-width", type=int, default=100)
     args = parser.parse_args()
     limits = Limits(args.time_limit)
     print(
         f"<!-- {platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()} -->"
     )
-    print("| network | at | exact | CPU s | dnc | gap | its bound | CPU s | beam 100 | gap | greedy | gap |")
+    print("| network | at | exact | CPU s | dnc | gap | its bound | CPU s | beam | gap | greedy | gap |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for path in sorted(args.folder.glob("*.json")):
         name = path.stem
@@ -47,7 +48,9 @@ def main() -> None:
             between = time.process_time()
             divided = divide(problem, budget, limits).found
             end = time.process_time()
-            beam = minimum_traffic(problem, budget, limits=Limits(args.time_limit, beam_width=100)).value
+            beam = minimum_traffic(
+                problem, budget, limits=Limits(args.time_limit, beam_width=args.beam_width)
+            ).value
             greedy = min(
                 evictions(problem, o, budget)[1] for o in (list_order(problem), topological(problem))
             )

@@ -24,7 +24,7 @@ FIRST, GROWTH = 24, 2
 LARGEST = 400
 """Windows above it seldom end within a time limit."""
 
-EACH = 0.1
+EACH = 0.3
 """Share of the time that one window may take: what is proved by then counts."""
 
 
