@@ -219,6 +219,12 @@ def test_damaged_files_are_read_or_refused(form: str, data: st.DataObject) -> No
     assert plan is None or read(write(plan)) == plan  # what is accepted can be written again
 
 
+def test_a_lone_surrogate_in_text_is_refused_with_its_line() -> None:
+    text = to_text(PLAN).replace("operators op", "operators \ud800op")
+    with pytest.raises(PlanFormatError, match="lone surrogate"):
+        from_text(text)
+
+
 @given(st.binary(max_size=60), st.booleans())
 @example(b"\xff\xfe", False)
 @example(b"\xed\xa0\x80", True)

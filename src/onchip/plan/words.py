@@ -34,6 +34,10 @@ def words(names: Iterable[str]) -> str:
 
 def split(line: str) -> list[Word]:
     """The words of a line, without its comment. Raises `ValueError` with the reason."""
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise ValueError("has a lone surrogate, which is no text") from None
     found: list[Word] = []
     at, line = 0, line.rstrip()
     while at < len(line):
