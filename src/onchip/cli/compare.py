@@ -45,6 +45,8 @@ def compare(
         return
     from onchip.comparison_table import table
 
-    stdout().print(table(made))
+    out = stdout()
+    out.width = max(out.width, 100)  # a narrow terminal wraps whole lines; cut figures would say nothing
+    out.print(table(made))
     if not made.complete:
         raise typer.Exit(130)
