@@ -126,18 +126,21 @@ def minimalloc(binary: Path, seconds: float) -> Planner:
         with tempfile.TemporaryDirectory() as folder:
             given, made = Path(folder) / "in.csv", Path(folder) / "out.csv"
             with given.open("w", newline="") as file:
-                rows = csv.writer(file)
+                rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(("id", "lower", "upper", "size"))
                 rows.writerows((i, b.lower, b.upper, b.size) for i, b in enumerate(buffers))
             limit = f"--timeout={seconds}s"
-            subprocess.run(
+            done = subprocess.run(
                 [binary, f"--capacity={max_load(buffers)}", f"--input={given}", f"--output={made}", limit],
                 check=False,
                 capture_output=True,
+                text=True,
                 timeout=4 * seconds + 10,
             )
-            if not made.is_file():
+            if "DEADLINE_EXCEEDED" in done.stderr or "NOT_FOUND" in done.stderr:
                 return None
+            if done.returncode or not made.is_file():
+                raise SystemExit(f"{binary}: {done.stderr.strip()[:200]}")
             with made.open(newline="") as file:
                 found = {int(row["id"]): int(row["offset"]) for row in csv.DictReader(file)}
             return tuple(found[i] for i in range(len(buffers))) if len(found) == len(buffers) else None
