@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -15,6 +12,7 @@ from onchip.chip import Chip
 from onchip.errors import UsageError
 from onchip.network import Network
 from onchip.placement import PlacementOptions
+from onchip.placement.interrupt import until_interrupted
 from onchip.plan import Plan
 from onchip.units import parse_bytes
 
@@ -164,7 +162,7 @@ def compare(
     placement.refuse_if_infeasible(planned, problem, budget)
     rows: list[Row] = []
     bound = 0
-    with _until_interrupted() as stopped:
+    with until_interrupted() as stopped:
         try:
             for asked in options.asked:
                 made = _strategy(network, chip, budget, asked, progress, stopped)
@@ -255,22 +253,3 @@ def _limits(
 def _say(progress: Callable[[str], None] | None, line: str) -> None:
     if progress is not None:
         progress(line)
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed: a search takes it as "best so far" and keeps it to itself."""
-    pressed = threading.Event()
-
-    def note(*_: object) -> None:
-        pressed.set()
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed.is_set  # only the main thread hears of Ctrl-C
-        return
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield pressed.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -10,6 +10,7 @@
     └── NegativeAnswer      the question was understood and the answer is no              (exit 1)
         ├── Infeasible      no plan exists within the budget: needs, has, because of      (exit 1)
         ├── NeedsTraffic    no plan without spills and reloads within the budget          (exit 1)
+        ├── NoAddresses     none were found for what is to stay on chip; not proved       (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
         └── Mismatch        an executed plan differed from the reference                  (exit 1)
 
@@ -28,6 +29,7 @@ __all__ = [
     "ModelError",
     "NeedsTraffic",
     "NegativeAnswer",
+    "NoAddresses",
     "OnchipError",
     "PlanFormatError",
     "UsageError",
@@ -115,6 +117,20 @@ class NeedsTraffic(NegativeAnswer):
         super().__init__(
             f"infeasible: without spills and reloads the network needs {needs:,} bytes{known},"
             f" the budget has {has:,}"
+        )
+
+
+class NoAddresses(NegativeAnswer):
+    """No plan was found that leaves what is to stay on chip there; that there is none is not proved.
+
+    `bound` is what any such plan costs at least, in bytes of traffic.
+    """
+
+    def __init__(self, budget: int, bound: int) -> None:
+        self.bound = bound
+        super().__init__(
+            f"no addresses were found within {budget:,} bytes for what is to stay on chip and the rest; more"
+            " bytes or other addresses may help"
         )
 
 

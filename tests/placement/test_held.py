@@ -203,6 +203,7 @@ def test_a_scratchpad_of_their_own_leaves_the_budget_to_tensors() -> None:
         ((), ("h=y",), "6 bytes"),
         ((), ("a=hn",), "no graph input"),
         ((), ("h=hn", "h=a"), "two states"),
+        (("a@0x10",), (), "no address"),
     ],
 )
 def test_wishes_that_make_no_sense_are_refused(
@@ -218,6 +219,30 @@ def test_names_may_look_like_wishes() -> None:
     name = [t.name for t in network.tensors]
     assert {(name[t], at) for t, at in wishes.tensors} == {("b@3", None), ("a=b", 8)}
     assert [(name[a], name[b], at) for a, b, at in wishes.state] == [("a", "c", 4)]
+
+
+def test_an_open_state_keeps_clear_of_addresses_that_are_given() -> None:
+    made = plan(HEAVY, GENERIC, 64, PlacementOptions(state=("h=hn",), pin=("weights:op1@0", "weights:op2")))
+    assert check(made).status == "optimal"
+    assert made.state[0].address >= 9
+
+
+def test_a_state_is_read_before_the_next_is_made_where_the_order_is_free() -> None:
+    network = with_elementwise(
+        replace(
+            network_of({"x": 4, "a": 4, "b": 4}, ["x -> a", "x -> b + 2"], "a b"),
+            granularity="op",
+        )
+    )
+    made = plan(network, GENERIC, 10, PlacementOptions(in_place=True, pin=("a",), state=("x=b",)))
+    result = check(made)
+    assert (result.status, result.traffic_bytes) == ("optimal", 0)
+
+
+@pytest.mark.parametrize("wish", [{"pin": ("a@60",)}, {"state": ("h=hn@59",)}, {"pin": ("weights:op1@56",)}])
+def test_an_address_beyond_the_budget_is_refused(wish: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(UsageError, match="leave the budget of 64 bytes"):
+        plan(HEAVY, GENERIC, 64, PlacementOptions(**wish))
 
 
 def test_a_pinned_output_stays_to_the_end() -> None:

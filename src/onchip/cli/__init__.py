@@ -6,6 +6,7 @@ Exit codes: 0 yes; 1 the answer is no (infeasible, illegal, mismatch); 2 wrong u
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NoReturn
@@ -22,7 +23,12 @@ __all__ = ["app", "main"]
 def main() -> NoReturn:
     """Run the command line; every expected failure is one line on stderr and an exit code."""
     stdout = sys.stdout
+    for stream in (stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is escaped, no error
+            stream.reconfigure(errors="backslashreplace")
     try:
+        if stdout is None:
+            raise OSError(errno.EBADF, "stdout is closed")
         code = app(standalone_mode=False)
         stdout.flush()
     except OnchipError as problem:

@@ -27,5 +27,6 @@ def export(
     """Write a plan for another program: a packer's CSV, a TFLM model, a C header or a JSON table."""
     writable(output, plan, model)
     made = api.read(plan)
+    writable(output, Path(made.network.source) if made.network.source else None)
     write_atomically(output, made.export(to, model=model))
     stdout().print(f"{to} written to {output}", markup=False, highlight=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from onchip.flags import expand_options
 from onchip.packing.buffers import Buffer
 from onchip.packing.csv_file import BufferFile, read_buffers, write_buffers
 from onchip.packing.verdict import Conflict, PackOptions, Verdict, decide
+from onchip.report.wording import visible
 from onchip.units import parse_bytes
 
 SHOWN = 8
@@ -119,6 +120,7 @@ def _show(given: BufferFile, verdict: Verdict, output: Path | None) -> None:
     if verdict.conflict is not None:
         rows = [_row(given, i) for i in verdict.conflict.which]
         for shown in rows:
+            shown["id"] = visible(shown["id"])
             shown["gaps"] = " ".join(f"{begin}-{end}" for begin, end in shown["gaps"])
         used = [key for key in rows[0] if key in ("id", "lower", "upper", "size") or _matters(rows, key)]
         kind = "an irreducible set" if verdict.conflict.minimal else "a set"

@@ -32,9 +32,8 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
     unit = "picoseconds / 10^6"
     if clock is None or times is None:
         on = replace(plan.chip, dram_bytes_per_second=1.0, macs_per_second=1.0)
-        clock = Clock(
-            plan.network, on, plan.groups, weights_resident=plan.options.get("weights") == "resident"
-        )
+        clock = clock_of(replace(plan, chip=on))
+        assert clock is not None
         times, unit = _one_by_one(clock.times(plan.program)), UNITS
     events = list(_events(plan, clock, times))
     events.sort(key=lambda event: (event["ts"], event["ph"] != "C"))
@@ -97,8 +96,9 @@ class _Held:
 def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[str, Any]]:
     net = plan.network
     timed = {t.index: t for t in times}
-    inputs = set(bits(net.input_roots))
-    ledger = Ledger(inputs, set(bits(net.output_roots)), copies=set(inputs))
+    handed = {net.tensor_id[name] for pair in plan.state for name in (pair.input, pair.output)}
+    inputs = set(bits(net.input_roots)) - handed
+    ledger = Ledger(inputs, set(bits(net.output_roots)) - handed, copies=set(inputs))
     here: dict[str, _Held] = {}
     scratch: dict[str, _Held] = {}
     held: list[_Held] = []
@@ -108,6 +108,8 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
         held.append(where[name])
         return where[name]
 
+    for pair in plan.state:
+        hold(here, pair.input, clock.bytes[pair.input]).touch(0, 0)
     for index, instruction in enumerate(plan.program):
         now = timed.get(index)
         match instruction:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from onchip.errors import NegativeAnswer
+from onchip.errors import NoAddresses
 from onchip.placement import combined
 from onchip.placement.addresses import place
 from onchip.placement.drawing import drawings
@@ -53,7 +53,7 @@ def with_addresses(
     When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
 
     Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
-    `NegativeAnswer` when no addresses are found that leave it there; without such wishes some always are.
+    `NoAddresses` when no addresses are found that leave it there; without such wishes some always are.
     """
     began = time.perf_counter()
     refuse_if_forbidden(problem, budget, alignment, found, limits)
@@ -92,10 +92,7 @@ def with_addresses(
         if (best is not None and best.traffic == found.bound) or _cancelled(limits):
             break
     if best is None:
-        raise NegativeAnswer(
-            f"no addresses were found within {budget:,} bytes for what is to stay on chip and the rest; leave"
-            " addresses open, or give more bytes"
-        )
+        raise NoAddresses(budget, found.bound)
     if problem.kept is not None or other_schedules is None or len(problem.inputs) > combined.MOST_OPERATORS:
         return replace(best, bound=found.bound)
     exact, bound = combined.solve(

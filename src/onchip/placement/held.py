@@ -20,7 +20,14 @@ from onchip.placement.problem import Kept, Problem
 from onchip.placement.schedule import Residency, Schedule
 from onchip.placement.search import Found, Limits, minimum_peak, minimum_traffic
 
-__all__ = ["Wishes", "hold", "read_wishes", "refuse_if_forbidden", "where_kept"]
+__all__ = [
+    "Wishes",
+    "hold",
+    "one_after_the_other",
+    "read_wishes",
+    "refuse_if_forbidden",
+    "where_kept",
+]
 
 _AT = re.compile(r"(?P<name>.+)@(?P<address>[0-9]{1,18})", re.DOTALL)
 
@@ -88,6 +95,9 @@ def _found(
     match = _AT.fullmatch(rest)
     if match and match["name"] in table:
         return table[match["name"]], int(match["address"])
+    name, _, address = rest.rpartition("@")
+    if name in table:
+        raise UsageError(f"{address[:40]!r} is no address in whole bytes", item=f"{option} {text}")
     raise UsageError(f"the network has no such {what}", item=f"{option} {text}")
 
 
@@ -115,12 +125,19 @@ def _pair(network: Network, text: str) -> tuple[int, int, int | None]:
 
 
 def hold(
-    network: Network, problem: Problem, wishes: Wishes, *, weights_apart: bool, alignment: int
+    network: Network,
+    problem: Problem,
+    wishes: Wishes,
+    *,
+    weights_apart: bool,
+    alignment: int,
+    budget: int | None = None,
 ) -> Problem:
     """The problem in which `wishes` are kept; with `weights_apart` pinned weights take no room in it.
 
-    State without an address is given one, above the pinned weights that have none either: weights that stay
-    throughout can always be moved to the bottom.
+    State without an address is given the lowest beside what has one. Pinned weights without an address lie
+    at the bottom if nobody gave any (what stays throughout can always be moved there), else anywhere. Raises
+    `UsageError` for a given address that leaves `budget`.
     """
     size, cost = list(problem.size), list(problem.cost)
     inputs, outputs = [list(ids) for ids in problem.inputs], [list(ids) for ids in problem.outputs]
@@ -128,28 +145,52 @@ def hold(
     begins: list[int] = []
     ends: list[int] = []
 
+    def up(n: int) -> int:
+        return -(-n // alignment) * alignment
+
+    def lowest(occupies: int) -> int:
+        """The lowest place beside what has one; it is taken from now on."""
+        at = 0
+        for start, length in sorted([*given, *chosen]):
+            if start < at + occupies:
+                at = max(at, up(start + length))
+        chosen.append((at, occupies))
+        return at
+
+    chosen: list[tuple[int, int]] = []
+
     def tensor(occupies: int) -> int:
         size.append(occupies)
         cost.append(occupies)
         return len(size) - 1
 
-    bottom = 0
+    given = [
+        *((at, size[t]) for t, at in wishes.tensors if at is not None),
+        *((at, size[first]) for first, _, at in wishes.state if at is not None),
+    ]
+    if not weights_apart:
+        given += [(at, up(network.operators[v].weight_bytes)) for v, at in wishes.weights if at is not None]
+    beyond = [(at, n) for at, n in given if budget is not None and at + n > budget]
+    if beyond:
+        at, n = beyond[0]
+        raise UsageError(
+            f"{n:,} bytes at address {at:,} leave the budget of {budget:,} bytes", item="--pin or --state"
+        )
     fixed: list[tuple[int, int]] = [(t, at) for t, at in wishes.tensors if at is not None]
     weights: list[tuple[int, int]] = []
     if not weights_apart:
-        for v, at in wishes.weights:
-            t = tensor(-(-network.operators[v].weight_bytes // alignment) * alignment)
+        for v, wanted in wishes.weights:
+            t = tensor(up(network.operators[v].weight_bytes))
             weights.append((t, v))
             begins.append(t)
             ends.append(t)
-            if at is None:
-                at, bottom = bottom, bottom + size[t]
-            fixed.append((t, at))
+            if wanted is not None:
+                fixed.append((t, wanted))
+            elif not given:
+                fixed.append((t, lowest(size[t])))
     state = []
-    for first, last, at in wishes.state:
-        if at is None:
-            at, bottom = bottom, bottom + size[first]
-        state.append((first, last, at))
+    for first, last, wanted in wishes.state:
+        state.append((first, last, lowest(size[first]) if wanted is None else wanted))
         begins.append(first)
         ends.append(last)
     # A pinned network output stays to the end, although its store has made a copy.
@@ -197,6 +238,42 @@ def hold(
             forbidden,
             tuple(sorted(names, key=lambda row: (-row[1], row[0]))),
         ),
+    )
+
+
+def one_after_the_other(problem: Problem) -> Problem | None:
+    """The problem in which a state's input is read for the last time before its output is made.
+
+    Then both can have the one address. None where the data or a given order do not allow it. Such orders are
+    not all orders: what is proved for them is not proved for `problem`.
+    """
+    kept = problem.kept
+    if kept is None or not kept.state or problem.order is not None:
+        return None
+    size, cost = list(problem.size), list(problem.cost)
+    inputs, outputs = [list(ids) for ids in problem.inputs], [list(ids) for ids in problem.outputs]
+    producer = {t: v for v, ids in enumerate(outputs) for t in ids}
+    for first, last, _ in kept.state:
+        maker = producer[last]
+        for reader in [v for v, ids in enumerate(problem.inputs) if first in ids and v != maker]:
+            size.append(0)
+            cost.append(0)
+            outputs[reader].append(len(size) - 1)
+            inputs[maker].append(len(size) - 1)
+            producer[len(size) - 1] = reader
+    waiting = {v: {producer[t] for t in ids if t in producer} for v, ids in enumerate(inputs)}
+    while waiting:
+        ready = {v for v, before in waiting.items() if not before & waiting.keys()}
+        if not ready:
+            return None
+        for v in ready:
+            del waiting[v]
+    return replace(
+        problem,
+        size=tuple(size),
+        cost=tuple(cost),
+        inputs=tuple(map(tuple, inputs)),
+        outputs=tuple(map(tuple, outputs)),
     )
 
 

@@ -76,7 +76,7 @@ def windows_bound(
         sub, _ = sub_problem(problem, window, free=(t for t in touched if payer[t] != w))
         if sub not in known and sub not in unfinished:
             left = limits.after(time.perf_counter() - began)
-            if left.seconds == 0.0:
+            if left.seconds == 0.0 or (limits.cancelled is not None and limits.cancelled()):
                 continue  # counts as nothing
             if left.seconds is not None and limits.seconds is not None:
                 left = left.at_most(limits.seconds * EACH)

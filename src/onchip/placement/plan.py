@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.chip import Chip
-from onchip.errors import Infeasible, NeedsTraffic, UsageError
+from onchip.errors import Infeasible, NeedsTraffic, NegativeAnswer, NoAddresses, UsageError
 from onchip.network import Network, bits, mask
-from onchip.placement.held import Wishes, hold, read_wishes
+from onchip.placement.held import Wishes, hold, one_after_the_other, read_wishes
+from onchip.placement.interrupt import until_interrupted
 from onchip.placement.objectives.bounds import latency_bound
 from onchip.placement.objectives.latency import fastest
 from onchip.placement.objectives.peak import extent_of, smallest
@@ -43,6 +45,19 @@ def plan(
     for a figure of the chip that the objective needs. With a limit reached, or on Ctrl-C, the plan is the
     best so far.
     """
+    with until_interrupted() as pressed:
+        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
+        return _plan(network, chip, budget, options, progress, stop)
+
+
+def _plan(
+    network: Network,
+    chip: Chip,
+    budget: int | None,
+    options: PlacementOptions,
+    progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool],
+) -> Plan:
     began = time.perf_counter()
     _refuse_if_unanswerable(chip, budget, options)
     room = MAX_BYTES if budget is None else budget
@@ -56,7 +71,14 @@ def plan(
     if wishes:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
-        problem = hold(network, problem, wishes, weights_apart=weights_apart, alignment=chip.alignment_bytes)
+        problem = hold(
+            network,
+            problem,
+            wishes,
+            weights_apart=weights_apart,
+            alignment=chip.alignment_bytes,
+            budget=room,
+        )
         refuse_if_infeasible(network, problem, room)
     limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
@@ -76,7 +98,7 @@ def plan(
             raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room)
         budget, reached = extent if budget is None else budget, extent == peak_bound
     else:
-        answer = strategy(options.strategy)(task)
+        answer = _solved(task)
         reached = answer.traffic == answer.bound
     on = plan_chip_of(chip)
     if weights_apart:
@@ -151,6 +173,31 @@ def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOp
         raise UsageError("keeps nothing on chip: use another with --pin or --state", item="objective peak")
     if budget is None and options.objective != "peak":
         raise UsageError("is needed for every objective but peak", item="budget")
+
+
+def _solved(task: Task) -> Answer:
+    """The strategy's answer; with a state also among the orders in which old and new can share an address."""
+    solve = strategy(task.options.strategy)
+    first, bound, refusal = None, 0, None
+    try:
+        first = solve(task)
+        bound = first.bound
+    except NoAddresses as none:
+        bound, refusal = none.bound, none
+    tighter = one_after_the_other(task.problem)
+    if tighter is None or (first is not None and first.traffic == bound):
+        if first is None:
+            assert refusal is not None
+            raise refusal
+        return first
+    second = None
+    with suppress(NegativeAnswer):  # of these orders only
+        second = solve(replace(task, problem=tighter))
+    found = [answer for answer in (first, second) if answer is not None]
+    if not found:
+        assert refusal is not None
+        raise refusal
+    return replace(min(found, key=lambda answer: answer.traffic), bound=bound)
 
 
 def refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:

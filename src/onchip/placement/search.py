@@ -199,6 +199,8 @@ def _run(
     starts: Sequence[Boundary] = (),
 ) -> Found:
     began = time.perf_counter()
+    if limits.cancelled is not None and limits.cancelled():
+        limits = limits.at_most(0.0)
 
     def stop(states: int, best: int, bound: int) -> bool:
         if limits.progress is not None:
