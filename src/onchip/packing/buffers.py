@@ -63,12 +63,14 @@ class Buffer:
                     f"a gap that is empty, out of order or outside the live range: [{begin}, {after})"
                 )
             end = after
-        if not self.live:
+        if self.gaps and not self.live:
             raise ValueError("gaps that leave no live range")
 
     @property
     def live(self) -> tuple[tuple[int, int], ...]:
         """The half-open intervals in which it is live, ascending and disjoint."""
+        if not self.gaps:
+            return ((self.lower, self.upper),)
         begins = [self.lower, *(after for _, after in self.gaps)]
         ends = [*(begin for begin, _ in self.gaps), self.upper]
         return tuple((b, e) for b, e in zip(begins, ends, strict=True) if b < e)
