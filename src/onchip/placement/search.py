@@ -199,7 +199,8 @@ def _run(
     starts: Sequence[Boundary] = (),
 ) -> Found:
     began = time.perf_counter()
-    if limits.cancelled is not None and limits.cancelled():
+    already = limits.cancelled is not None and limits.cancelled()
+    if already:
         limits = limits.at_most(0.0)
 
     def stop(states: int, best: int, bound: int) -> bool:
@@ -231,7 +232,7 @@ def _run(
         steps=_steps(result["steps"]),
         value=result["value"],
         bound=result["bound"],
-        end=result["end"],
+        end="stopped" if already and result["end"] == "time" else result["end"],
         states=result["expanded"],
         stored=result["stored"],
         memory=result["memory"],
