@@ -36,10 +36,6 @@ class Kept:
     forbidden: int
     names: tuple[tuple[str, int], ...]
 
-    def is_virtual(self, operator: int) -> bool:
-        """Is it `begin` or `end`?"""
-        return operator >= self.begin
-
 
 @dataclass(frozen=True)
 class Problem:
