@@ -12,6 +12,7 @@ import math
 
 from onchip.network import Geometry
 from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.padding import same_padding
 from onchip.readers.traits import ELEMENTWISE
 
 __all__ = ["geometry_of"]
@@ -68,14 +69,8 @@ def _windowed(
     if mode == b"VALID":
         padding = (0, 0, 0, 0)
     elif mode in (b"SAME_UPPER", b"SAME_LOWER"):
-        before, after = [], []
-        for axis in (0, 1):
-            span = (kernel[axis] - 1) * dilation[axis] + 1
-            total = max(0, (result[2 + axis] - 1) * stride[axis] + span - first[2 + axis])
-            small, large = total // 2, total - total // 2
-            before.append(small if mode == b"SAME_UPPER" else large)
-            after.append(large if mode == b"SAME_UPPER" else small)
-        padding = (*before, *after)
+        lower = mode == b"SAME_LOWER"
+        padding = same_padding(first[2:], result[2:], kernel, stride, dilation, more_before=lower)
     return Geometry(
         kind,
         input=first,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from onchip.network import Geometry
+from onchip.readers.padding import same_padding
 from onchip.readers.tflite_graph import Node, TfliteGraph
 from onchip.readers.tflite_traits import ELEMENTWISE
 
@@ -71,10 +72,5 @@ def _windowed(
         return None
     padding = (0, 0, 0, 0)
     if node.options["Padding"] == _SAME:
-        total = [
-            max(0, (result[1 + i] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1 - first[1 + i])
-            for i in (0, 1)
-        ]
-        top, left = total[0] // 2, total[1] // 2
-        padding = (top, left, total[0] - top, total[1] - left)
+        padding = same_padding(first[1:3], result[1:3], kernel, stride, dilation)
     return Geometry(kind, first, result, kernel, stride, padding, dilation, groups, "NHWC")
