@@ -8,6 +8,7 @@ from onchip.plan.files import FORMAT, read_plan, write_plan
 from onchip.plan.json import from_json, to_json
 from onchip.plan.program import (
     Alloc,
+    Blocks,
     Free,
     Group,
     Instruction,
@@ -23,6 +24,7 @@ from onchip.plan.program import (
     State,
     Status,
     Store,
+    Tiling,
     Timed,
 )
 from onchip.plan.text import from_text, to_text
@@ -30,6 +32,7 @@ from onchip.plan.text import from_text, to_text
 __all__ = [
     "FORMAT",
     "Alloc",
+    "Blocks",
     "Free",
     "Group",
     "Instruction",
@@ -45,6 +48,7 @@ __all__ = [
     "State",
     "Status",
     "Store",
+    "Tiling",
     "Timed",
     "from_json",
     "from_text",

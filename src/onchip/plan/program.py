@@ -13,6 +13,7 @@ from onchip.network import Network
 
 __all__ = [
     "Alloc",
+    "Blocks",
     "Free",
     "Group",
     "Instruction",
@@ -28,6 +29,7 @@ __all__ = [
     "State",
     "Status",
     "Store",
+    "Tiling",
     "Timed",
 ]
 
@@ -98,11 +100,47 @@ Instruction = Load | Alloc | Scratch | Run | Store | Free
 
 
 @dataclass(frozen=True, slots=True)
+class Tiling:
+    """A group runs in bands of rows: `rows` of its coarsest map (`t_h` of Optimus), more of the finer ones.
+
+    Of the tensors `streamed` only `channels` channels (`T_c`) are in the scratch at a time, and rows that two
+    bands share are made or fetched anew; the others keep those rows (a line buffer). A sub-group does one
+    band of `images` images.
+    """
+
+    rows: int
+    streamed: tuple[str, ...] = ()
+    channels: int = 1
+    images: int = 1
+
+    def __post_init__(self) -> None:
+        if len(set(self.streamed)) < len(self.streamed):
+            raise ValueError("a tensor is streamed once")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A single operator runs in blocks of its output, for what fits in no band of rows.
+
+    A block is `rows` x `columns` pixels of `output_channels` channels, made from slices of `channels` input
+    channels. With `keep_weights` those of the block's output channels stay in the scratch until its last
+    pixel.
+    """
+
+    rows: int
+    columns: int
+    output_channels: int
+    channels: int
+    keep_weights: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A fused group, used like an operator; its inner tensors live only in its scratch.
 
     `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
-    theirs in the scratch and fetch them once. `subgroups` is the number of tiles the group runs in.
+    theirs in the scratch and fetch them once. `subgroups` is the number of tiles the group runs in, and
+    `tiling` says which.
     """
 
     name: str
@@ -111,6 +149,7 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
+    tiling: Tiling | Blocks | None = None
 
     def __post_init__(self) -> None:
         if len(dict(self.refills)) < len(self.refills):
