@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Load, Plan, PlanChip, Result, Run, Scratch, Store, Timed
+from onchip.plan import (
+    Alloc,
+    Blocks,
+    Free,
+    Group,
+    Load,
+    Plan,
+    PlanChip,
+    Result,
+    Run,
+    Scratch,
+    Store,
+    Tiling,
+    Timed,
+)
 
 RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 10, 11, 12, 13, 14)
 NETWORK = Network.build(
@@ -25,7 +39,11 @@ PLAN = Plan(
         Store("x"), Free('a "b"\n#'), Alloc("in", 0), Run("run"),
     ),
     RESULT,
-    groups=(Group("g", ("op", "run"), 3, 2, (("op", 2),), ("run",)),),
+    groups=(
+        Group("g", ("op", "run"), 3, 2, (("op", 2),), ("run",)),
+        Group("tiled", ("op",), 5, 6, (), (), Tiling(2, ("rows", "x y"), 16, 3)),
+        Group("blocked", ("rows", "run"), 5, 6, (), (), Blocks(1, 2, 3, 4, True)),
+    ),
     options={"a": None, "b": 1.5, "c": "x y", "d": True, "e": "1", "f": 7},
     timing=(Timed(0, 1, 2), Timed(2, 3, 9, 5)),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from onchip.errors import PlanFormatError
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plan import (
     Alloc,
+    Blocks,
     Free,
     Group,
     Instruction,
@@ -27,6 +28,7 @@ from onchip.plan import (
     Scratch,
     State,
     Store,
+    Tiling,
     Timed,
     from_json,
     from_text,
@@ -58,6 +60,11 @@ instructions: st.SearchStrategy[Instruction] = st.one_of(
     st.builds(Run, hostile_names, counts),
     st.builds(Store, hostile_names),
     st.builds(Free, hostile_names),
+)
+keywords = st.sampled_from(("tiling", "blocks", "rows", "channels", "keep_weights", "refills", "streaming"))
+members = st.lists(hostile_names | keywords, max_size=3, unique=True).map(tuple)
+tilings = st.builds(Tiling, numbers, members, numbers, numbers) | st.builds(
+    Blocks, numbers, numbers, numbers, numbers, st.booleans()
 )
 sizes = st.lists(st.integers(0, 1 << 40), max_size=4).map(tuple)
 geometries = st.builds(
@@ -100,7 +107,12 @@ plans = st.builds(
     st.builds(
         Result, st.sampled_from(("optimal", "feasible")), *[numbers] * 9, finite, *[numbers | st.none()] * 5
     ),
-    st.lists(st.builds(Group, hostile_names, names, numbers, numbers, counts, names), max_size=2).map(tuple),
+    st.lists(
+        st.builds(
+            Group, hostile_names, members, numbers, numbers, counts, names | members, st.none() | tilings
+        ),
+        max_size=2,
+    ).map(tuple),
     st.dictionaries(
         hostile_names, st.one_of(hostile_names, numbers, finite, st.booleans(), st.none()), max_size=3
     ),
@@ -145,6 +157,14 @@ def test_text_is_plain_where_names_are() -> None:
         " output 1 4\n" in text
     )
     assert "group g scratch 3 subgroups 2 operators op run refills op:2 resident run\n" in text
+    assert (
+        'group tiled tiling rows 2 channels 16 images 3 streaming "rows" "x y" scratch 5 subgroups 6'
+        " operators op\n" in text
+    )
+    assert (
+        "group blocked blocks rows 1 columns 2 output_channels 3 channels 4 keep_weights"
+        ' scratch 5 subgroups 6 operators "rows" run\n' in text
+    )
     assert '  run op streaming "x:1 y":3 k:4\n' in text
     assert from_text(text.replace("\n", "   # comment\r\n")) == PLAN
 
@@ -155,11 +175,25 @@ def test_text_is_plain_where_names_are() -> None:
         lambda: Alloc("t", 0, None, 4),
         lambda: Run("op", (("x", 1), ("x", 2))),
         lambda: Group("g", ("a",), 0, 1, (("a", 1), ("a", 2))),
+        lambda: Tiling(1, ("a", "b", "a")),
     ],
 )
 def test_what_no_form_can_say_cannot_be_made(broken: Callable[[], object]) -> None:
     with pytest.raises(ValueError):
         broken()
+
+
+def test_words_of_a_tiled_line_are_names_on_every_other_one() -> None:
+    line = "group g scratch 3 subgroups 2 operators op run refills op:2 resident run\n"
+    names = "group g scratch 3 subgroups 2 operators tiling rows refills blocks:2 resident keep_weights\n"
+    assert line in to_text(PLAN)
+    group = from_text(to_text(PLAN).replace(line, names)).groups[0]
+    assert group == Group("g", ("tiling", "rows"), 3, 2, (("blocks", 2),), ("keep_weights",))
+    assert names in to_text(replaced(groups=(group,)))
+
+
+def with_tiling(tiling: Tiling | Blocks) -> Plan:
+    return replaced(groups=(Group("g", ("op",), 0, 1, (), (), tiling),))
 
 
 def replaced(**changes: object) -> Plan:
@@ -182,6 +216,14 @@ def replaced(**changes: object) -> Plan:
         replaced(timing=(Timed(0, 0, 10**18),)),
         replaced(chip=PlanChip("c", 1, float("nan"))),
         replaced(chip=PlanChip("c", 1, 0.0)),
+        with_tiling(Tiling(10**18)),
+        with_tiling(Tiling(1, ("\ud800",))),
+        with_tiling(Tiling(1, (), -(10**18))),
+        with_tiling(Tiling(1, (), 1, 10**30)),
+        with_tiling(Blocks(10**18, 1, 1, 1)),
+        with_tiling(Blocks(1, 10**18, 1, 1)),
+        with_tiling(Blocks(1, 1, 10**18, 1)),
+        with_tiling(Blocks(1, 1, 1, 1.5)),  # type: ignore[arg-type]
         replaced(result=Result("feasible", 10**18, 2, 3, 4, 5, 6, 7, 8, 9, 1)),
     ],
 )

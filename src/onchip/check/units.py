@@ -93,6 +93,8 @@ def _group_unit(
         & ~inside  # an output that nothing reads leaves the group, like one read outside
     )
     weights = _fetched(network, group, ids)
+    if group.tiling is not None:
+        broken("group-unproved", f"group {group.name} runs in tiles, and nothing is proved of them yet")
     if group.subgroups > 1:
         broken("group-unproved", f"group {group.name} runs in {group.subgroups} subgroups; only 1 is proved")
     resident = {network.operator_id[name] for name in group.resident_weights}

@@ -13,6 +13,7 @@ from onchip.network_json import WireNetwork, decode, network_from_wire, wire_net
 from onchip.plan.limits import FORMAT, LIMIT, plan_chip, refuse_unwritable
 from onchip.plan.program import (
     Alloc,
+    Blocks,
     Free,
     Group,
     Instruction,
@@ -28,6 +29,7 @@ from onchip.plan.program import (
     State,
     Status,
     Store,
+    Tiling,
     Timed,
 )
 
@@ -39,6 +41,21 @@ _ROWS = ("program", "groups", "pins", "state", "timing")
 Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
 
 
+class _WireTiling(msgspec.Struct, forbid_unknown_fields=True):
+    rows: Count
+    channels: Count
+    images: Count
+    streamed: tuple[str, ...] = ()
+
+
+class _WireBlocks(msgspec.Struct, forbid_unknown_fields=True):
+    rows: Count
+    columns: Count
+    output_channels: Count
+    channels: Count
+    keep_weights: bool = False
+
+
 class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     operators: tuple[str, ...]
@@ -46,6 +63,8 @@ class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     subgroups: Count = 1
     refills: dict[str, Count] = {}
     resident_weights: tuple[str, ...] = ()
+    tiling: _WireTiling | None = None
+    blocks: _WireBlocks | None = None
 
 
 class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,10 +136,7 @@ def to_json(plan: Plan) -> str:
         network=wire_network(plan.network),
         chip=_WireChip(**_stated(plan.chip)),
         budget=plan.budget,
-        groups=tuple(
-            _WireGroup(g.name, g.operators, g.scratch_bytes, g.subgroups, dict(g.refills), g.resident_weights)
-            for g in plan.groups
-        ),
+        groups=tuple(_wire_group(g) for g in plan.groups),
         pins=tuple(_wire_pin(p) for p in plan.pins),
         state=tuple(_WireState(s.input, s.output, s.address) for s in plan.state),
         options=dict(plan.options),
@@ -160,17 +176,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         budget=wire.budget,
         program=tuple(_instruction(row, i, where) for i, row in enumerate(wire.program)),
         result=Result(**_set(wire.result)),
-        groups=tuple(
-            Group(
-                g.name,
-                g.operators,
-                g.scratch_bytes,
-                g.subgroups,
-                tuple(g.refills.items()),
-                g.resident_weights,
-            )
-            for g in wire.groups
-        ),
+        groups=tuple(_group(g, i, where) for i, g in enumerate(wire.groups)),
         pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
         state=tuple(State(s.input, s.output, s.address) for s in wire.state),
         options=wire.options,
@@ -200,6 +206,48 @@ def _timed(row: list[int], where: str) -> Timed:
             item="timing",
         )
     return Timed(*row)
+
+
+def _wire_group(group: Group) -> _WireGroup:
+    wire = _WireGroup(
+        group.name,
+        group.operators,
+        group.scratch_bytes,
+        group.subgroups,
+        dict(group.refills),
+        group.resident_weights,
+    )
+    match group.tiling:
+        case Tiling(rows, streamed, channels, images):
+            wire.tiling = _WireTiling(rows, channels, images, streamed)
+        case Blocks(rows, columns, output_channels, channels, keep_weights):
+            wire.blocks = _WireBlocks(rows, columns, output_channels, channels, bool(keep_weights))
+    return wire
+
+
+def _group(wire: _WireGroup, index: int, where: str) -> Group:
+    def refuse(reason: str) -> PlanFormatError:
+        return PlanFormatError(reason, where=where, item=f"groups[{index}]")
+
+    tiling: Tiling | Blocks | None = None
+    if wire.tiling is not None:
+        if wire.blocks is not None:
+            raise refuse("has both a tiling and blocks")
+        t = wire.tiling
+        if len(set(t.streamed)) < len(t.streamed):
+            raise refuse("its tiling names a streamed tensor twice")
+        tiling = Tiling(t.rows, t.streamed, t.channels, t.images)
+    elif wire.blocks is not None:
+        tiling = Blocks(**msgspec.structs.asdict(wire.blocks))
+    return Group(
+        wire.name,
+        wire.operators,
+        wire.scratch_bytes,
+        wire.subgroups,
+        tuple(wire.refills.items()),
+        wire.resident_weights,
+        tiling,
+    )
 
 
 def _wire_pin(pin: Pin) -> _WirePin:

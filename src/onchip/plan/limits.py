@@ -8,7 +8,18 @@ from dataclasses import fields
 
 from onchip.chip import RATES
 from onchip.errors import PlanFormatError
-from onchip.plan.program import Alloc, Load, PinnedTensor, Plan, PlanChip, Result, Run, Scratch
+from onchip.plan.program import (
+    Alloc,
+    Blocks,
+    Load,
+    PinnedTensor,
+    Plan,
+    PlanChip,
+    Result,
+    Run,
+    Scratch,
+    Tiling,
+)
 
 __all__ = ["FORMAT", "LIMIT", "MAX_ALIGNMENT", "Option", "plan_chip", "refuse_unwritable"]
 
@@ -92,6 +103,7 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
     for group in plan.groups:
         for number in (group.scratch_bytes, group.subgroups, *(n for _, n in group.refills)):
             yield group.name, number
+        yield from ((f"tiling of {group.name}", number) for number in _tiling_numbers(group.tiling))
     for index, instruction in enumerate(plan.program):
         match instruction:
             case Load(_, n) | Scratch(_, n):
@@ -100,6 +112,15 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
                 yield from ((f"program[{index}]", n) for n in (address, by))
             case Run(_, streaming):
                 yield from ((f"program[{index}]", n) for _, n in streaming)
+
+
+def _tiling_numbers(tiling: Tiling | Blocks | None) -> tuple[int, ...]:
+    match tiling:
+        case Tiling(rows, _, channels, images):
+            return rows, channels, images
+        case Blocks(rows, columns, output_channels, channels, _):
+            return rows, columns, output_channels, channels
+    return ()
 
 
 def _strings(plan: Plan) -> Iterator[str]:
@@ -111,6 +132,8 @@ def _strings(plan: Plan) -> Iterator[str]:
             yield value
     for group in plan.groups:
         yield from (group.name, *group.operators, *group.resident_weights, *(n for n, _ in group.refills))
+        if isinstance(group.tiling, Tiling):
+            yield from group.tiling.streamed
     for pin in plan.pins:
         yield pin.tensor if isinstance(pin, PinnedTensor) else pin.operator
     for state in plan.state:

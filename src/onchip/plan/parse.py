@@ -14,6 +14,7 @@ from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.plan.limits import FORMAT, Option, plan_chip
 from onchip.plan.program import (
     Alloc,
+    Blocks,
     Free,
     Group,
     Instruction,
@@ -28,9 +29,10 @@ from onchip.plan.program import (
     State,
     Status,
     Store,
+    Tiling,
     Timed,
 )
-from onchip.plan.words import Word, split
+from onchip.plan.words import TILED, Word, split
 
 __all__ = ["from_text"]
 
@@ -38,6 +40,7 @@ T = TypeVar("T")
 
 _SIZES = ("input", "output", "kernel", "stride", "padding", "dilation")
 _GEOMETRY = ("geometry", *_SIZES, "groups", "layout", "traversal")
+_GROUP = ("scratch", "subgroups", "operators", "refills", "resident")
 
 
 def from_text(content: str, *, where: str = "plan") -> Plan:
@@ -212,7 +215,8 @@ class _Reader:
         )
 
     def group(self, name: str, words: Sequence[Word]) -> Group:
-        lists = self.lists(words, ("scratch", "subgroups", "operators", "refills", "resident"))
+        first, quoted = words[0] if words else ("", True)
+        lists = self.lists(words, (*(() if quoted else TILED.get(first, ())), *_GROUP))
         return Group(
             name,
             tuple(_names(lists.get("operators", ()))),
@@ -220,7 +224,23 @@ class _Reader:
             self.count(lists, "subgroups", 1),
             self.counts(lists.get("refills", ())),
             tuple(_names(lists.get("resident", ()))),
+            self.tiling(lists),
         )
+
+    def tiling(self, lists: dict[str, list[Word]]) -> Tiling | Blocks | None:
+        if any(lists.get(key) for key in ("tiling", "blocks", "keep_weights")):
+            raise self.refuse("tiling, blocks and keep_weights take no words of their own")
+        if "tiling" in lists:
+            streamed = tuple(_names(lists.get("streaming", ())))
+            if len(set(streamed)) < len(streamed):
+                raise self.refuse("a tiling names a streamed tensor twice")
+            rows, channels, images = (self.count(lists, key, None) for key in ("rows", "channels", "images"))
+            return Tiling(rows, streamed, channels, images)
+        if "blocks" in lists:
+            keys = ("rows", "columns", "output_channels", "channels")
+            rows, columns, output_channels, channels = (self.count(lists, key, None) for key in keys)
+            return Blocks(rows, columns, output_channels, channels, "keep_weights" in lists)
+        return None
 
     def result(self, rows: dict[str, str]) -> Result:
         def refuse(key: str, reason: str) -> PlanFormatError:

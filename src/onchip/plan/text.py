@@ -15,6 +15,7 @@ from onchip.plan.limits import FORMAT, refuse_unwritable
 from onchip.plan.parse import from_text
 from onchip.plan.program import (
     Alloc,
+    Blocks,
     Free,
     Group,
     Instruction,
@@ -27,9 +28,10 @@ from onchip.plan.program import (
     Run,
     Scratch,
     Store,
+    Tiling,
     Timed,
 )
-from onchip.plan.words import word, words
+from onchip.plan.words import TILED, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
 
@@ -119,11 +121,24 @@ def _timed(timed: Timed) -> str:
 
 
 def _group(group: Group) -> str:
-    line = f"group {word(group.name)} scratch {group.scratch_bytes} subgroups {group.subgroups}"
-    line += f" operators{words(group.operators)}"
+    line = f"group {word(group.name)}{_tiling(group.tiling)}"
+    own = () if group.tiling is None else TILED["tiling" if isinstance(group.tiling, Tiling) else "blocks"]
+    line += f" scratch {group.scratch_bytes} subgroups {group.subgroups}"
+    line += f" operators{words(group.operators, own)}"
     if group.refills:
         line += f" refills{_counts(group.refills)}"
-    return line + (f" resident{words(group.resident_weights)}" if group.resident_weights else "")
+    return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
+
+
+def _tiling(tiling: Tiling | Blocks | None) -> str:
+    match tiling:
+        case Tiling(rows, streamed, channels, images):
+            line = f" tiling rows {rows} channels {channels} images {images}"
+            return line + (f" streaming{words(streamed, TILED['tiling'])}" if streamed else "")
+        case Blocks(rows, columns, output_channels, channels, keep_weights):
+            line = f" blocks rows {rows} columns {columns} output_channels {output_channels}"
+            return line + f" channels {channels}" + (" keep_weights" if keep_weights else "")
+    return ""
 
 
 def _chip(chip: PlanChip) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-__all__ = ["KEYWORDS", "Word", "split", "word"]
+__all__ = ["KEYWORDS", "TILED", "Word", "split", "word", "words"]
 
 Word = tuple[str, bool]
 """A word of a line, and whether it was quoted: a quoted word is a name, never a keyword."""
@@ -18,18 +18,25 @@ KEYWORDS = frozenset({
     "over", "by", "streaming",
 })  # fmt: skip
 
+TILED = {
+    "tiling": ("tiling", "rows", "channels", "images", "streaming"),
+    "blocks": ("blocks", "rows", "columns", "output_channels", "channels", "keep_weights"),
+}
+"""The words of a tiled group's line, by the one it starts with; on any other line they are plain names."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+\-]*", re.ASCII)
 _WORD = re.compile(r'\s*(?:#.*|("(?:[^"\\]|\\.)*")|([^\s"#]\S*))', re.ASCII)
 
 
-def word(name: str) -> str:
-    """A name as one word."""
-    return name if _PLAIN.fullmatch(name) and name not in KEYWORDS else json.dumps(name)
+def word(name: str, keywords: Collection[str] = ()) -> str:
+    """A name as one word, on a line that has `keywords` of its own."""
+    plain = _PLAIN.fullmatch(name) and name not in KEYWORDS and name not in keywords
+    return name if plain else json.dumps(name)
 
 
-def words(names: Iterable[str]) -> str:
+def words(names: Iterable[str], keywords: Collection[str] = ()) -> str:
     """Names as words, each with a space before it."""
-    return "".join(f" {word(n)}" for n in names)
+    return "".join(f" {word(n, keywords)}" for n in names)
 
 
 def split(line: str) -> list[Word]:
