@@ -56,7 +56,10 @@ class Tensor:
 class Geometry:
     """How an operator walks over its operands: what a proof about overlapping bytes or halos needs.
 
-    Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right).
+    `kind` is conv, depthwise, pool, fully_connected, elementwise, concat, pad or rowwise (docs/models.md says
+    what each promises), or a word that promises nothing.
+    Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right),
+    negative where rows or columns are cut off.
     `traversal` says in which order output elements are written, by address: `forward` or `reverse`.
     """
 

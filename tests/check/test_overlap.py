@@ -190,6 +190,11 @@ def test_a_tensor_of_a_terabyte_is_judged_without_walking_it() -> None:
         Geometry("conv", (1, 2, 2, 1), (1, 2, 2, 1), (1 << 30, 1), layout="NHWC"),
         Geometry("fully_connected", (2, 2), (4, 2)),
         Geometry("fully_connected", (), ()),
+        Geometry("concat", (1, 2, 4, 4), (1, 2, 4, 4)),
+        Geometry("pad", (1, 2, 4, 4), (1, 2, 4, 4), padding=(0, 0, 0, 0)),
+        Geometry("pad", (1, 2, 4, 4), (1, 2, 3, 4), padding=(-1, 0, 0, 0)),
+        Geometry("rowwise", (1, 2, 4, 4), (1, 2, 4, 4)),
+        Geometry("rowwise", (1, 4, 4, 2), (1, 4, 4, 1), layout="NHWC"),
     ],
 )
 def test_what_the_geometry_does_not_say_is_refused(geometry: Geometry | None) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from onchip.check.walk import Windows, walk_of
 from onchip.errors import ModelError, UsageError
+from onchip.network import Geometry
 from onchip.readers import ReadOptions, Source, load
 from readers.tflite_build import CONV, Op, T, branching, model
 
@@ -257,3 +258,68 @@ def test_real_models(shared: Path, name: str) -> None:
     limits = budgets(source.network, chip)
     assert limits.mr == least
     assert plan(source.network, chip, limits.mp).result.traffic_bytes == 0
+
+
+PAIR = [T((1, 6, 4, 8), name="x"), T((1, 6, 4, 2), name="z")]
+
+
+@pytest.mark.parametrize(
+    ("more", "op", "geometry"),
+    [
+        (
+            [T((1, 6, 4, 10))],
+            Op("CONCATENATION", [0, 1], [2], ("ConcatenationOptions", {"Axis": -1})),
+            Geometry("concat", (1, 6, 4, 8), (1, 6, 4, 10), layout="NHWC"),
+        ),
+        (
+            [T((1, 9, 7, 8)), T((4, 2), "int32", [0, 0, 1, 2, 0, 3, 0, 0])],
+            Op("PAD", [0, 3], [2]),
+            Geometry("pad", (1, 6, 4, 8), (1, 9, 7, 8), padding=(1, 0, 2, 3), layout="NHWC"),
+        ),
+        (
+            [T((1, 6, 4, 9)), T((4, 2), "int32", [0, 0, 0, 0, 0, 0, 1, 0])],
+            Op("PAD", [0, 3], [2]),
+            None,
+        ),
+        (
+            [T((1, 6, 4, 8))],
+            Op("SOFTMAX", [0], [2], ("SoftmaxOptions", {})),
+            Geometry("rowwise", (1, 6, 4, 8), (1, 6, 4, 8), layout="NHWC"),
+        ),
+        (
+            [T((1, 6, 4, 3)), T((4,), "int32", [0, 0, 0, 2]), T((4,), "int32", [1, -1, 4, 3])],
+            Op("SLICE", [0, 3, 4], [2]),
+            Geometry("rowwise", (1, 6, 4, 8), (1, 6, 4, 3), layout="NHWC"),
+        ),
+        (
+            [T((1, 6, 3, 8)), T((4,), "int32", [0, 0, 1, 0]), T((4,), "int32", [1, 6, 3, 8])],
+            Op("SLICE", [0, 3, 4], [2]),
+            None,
+        ),
+        (
+            [T((1, 1, 1, 8)), T((2,), "int32", [2, 1])],
+            Op("REDUCE_MAX", [0, 3], [2], ("ReducerOptions", {"KeepDims": 1})),
+            Geometry("pool", (1, 6, 4, 8), (1, 1, 1, 8), (6, 4), layout="NHWC"),
+        ),
+        ([T((1, 4, 6, 8)), T((4,), "int32", [0, 2, 1, 3])], Op("TRANSPOSE", [0, 3], [2]), None),
+    ],
+)
+def test_geometry_of_what_keeps_rows(
+    tmp_path: Path, more: list[T], op: Op, geometry: Geometry | None
+) -> None:
+    [operator] = read(model([*PAIR, *more], [op], [0, 1], [2]), tmp_path).network.operators
+    assert operator.geometry == geometry
+
+
+def test_a_transpose_of_groups_of_channels_keeps_rows(tmp_path: Path) -> None:
+    content = model(
+        [
+            T((1, 6, 4, 8)), T((1, 6, 4, 2, 4)), T((5,), "int32", [1, 6, 4, 2, 4]), T((1, 6, 4, 4, 2)),
+            T((5,), "int32", [0, 1, 2, 4, 3]), T((1, 6, 4, 4, 2)),
+        ],
+        [Op("RESHAPE", [0, 2], [1]), Op("TRANSPOSE", [1, 4], [3]), Op("EXP", [3], [5])],
+        [0],
+        [5],
+    )  # fmt: skip
+    first = read(content, tmp_path).network.operators[0]
+    assert first.geometry == Geometry("rowwise", (1, 6, 4, 8), (1, 6, 4, 8), layout="NHWC")

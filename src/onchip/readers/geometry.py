@@ -1,9 +1,16 @@
 """How an operator walks over its operands, from the ONNX node: what proofs about overlap and halos need.
 
-Kinds are those the checker proves things about: `conv`, `depthwise`, `pool` (global pooling has the kernel of
-its input), `fully_connected` (a matrix of parameters; shapes are (rows, features)) and `elementwise` (the
-largest operands have an element for each one of the output; smaller ones of the same type are broadcast).
-`input` and `output` are what the node itself sees, NCHW.
+`input` and `output` are what the node itself sees, NCHW. The kinds:
+
+- `conv`, `depthwise`, `pool`: windows over height and width. What reduces over the whole map (a global pool,
+  a mean over height and width) is a `pool` with the map as kernel and an output of one pixel;
+- `fully_connected`: a matrix of parameters; shapes are (rows, features);
+- `elementwise`: the largest operands have an element for each one of the output, smaller ones of the same
+  type are broadcast;
+- `concat`: over the channels; `input` is the first operand. The others have its images, rows and columns, and
+  as many channels as their bytes say beside the first one's;
+- `pad`: rows and columns of a constant (or, with a negative padding, fewer of them);
+- `rowwise`: a pixel of the output needs that pixel of the input in all its channels, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,14 +18,22 @@ from __future__ import annotations
 import math
 
 from onchip.network import Geometry
+from onchip.readers.constants import Constants
+from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.padding import same_padding
 from onchip.readers.traits import ELEMENTWISE
 
-__all__ = ["geometry_of"]
+__all__ = ["geometry_of", "geometry_of_copy"]
+
+_OVER_A_MAP = frozenset({
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare",
+})  # fmt: skip
+_ALONG_CHANNELS = frozenset({"Hardmax", "LogSoftmax", "LpNormalization", "Softmax"})
 
 
-def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | None:
+def geometry_of(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
     """The node's geometry, None where `Geometry` cannot say it; `activations` are its non-constant inputs."""
     if node.domain or not activations or not node.outputs[0]:
         return None
@@ -30,6 +45,8 @@ def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | 
         if max(counts) == math.prod(result) and (len(counts) == 1 or len(types) == 1):
             return Geometry("elementwise", input=result, output=result)
         return None
+    if node.op == "Concat":
+        return _concat(graph, node, activations, result)
     if activations != [node.inputs[0]]:
         return None
     match node.op:
@@ -48,7 +65,89 @@ def geometry_of(graph: Graph, node: Node, activations: list[str]) -> Geometry | 
             rows = math.prod(first[:-1])
             if rows * result[-1] == math.prod(result):
                 return Geometry("fully_connected", input=(rows, first[-1]), output=(rows, result[-1]))
+        case "Pad" if len(first) == len(result) == 4:
+            return _padded(graph, node, constants, first, result)
+        case "LRN" if len(first) == 4:
+            return Geometry("rowwise", input=first, output=result)
+        case op if op in _ALONG_CHANNELS and len(result) == len(first):
+            return _along_channels(graph, node, first)
+        case op if op in _OVER_A_MAP and len(first) == 4:
+            axes = _axes(node, constants)
+            if axes is not None and sorted(axis % 4 for axis in axes) == [2, 3]:
+                return Geometry("pool", input=first, output=(*first[:2], 1, 1), kernel=first[2:])
     return None
+
+
+def geometry_of_copy(root: tuple[int, ...], copied: Layout) -> Geometry | None:
+    """The geometry of an operator that copies some of a tensor's channels, or all of them in another order.
+
+    `root` is the tensor's shape, `copied` where the copied elements lie in it. None unless every pixel of
+    every image stays where it is.
+    """
+    if len(root) != 4:
+        return None
+    images, _, height, width = root
+    channels, rest = divmod(copied.size, images * height * width)
+    if rest:
+        return None
+    shape = (images, channels, height, width)
+    as_map, whole = copied.reshape(shape), Layout.whole(root)
+    if as_map is None or any(as_map.dims[axis] != whole.dims[axis] for axis in (0, 2, 3)):
+        return None
+    return Geometry("rowwise", input=root, output=shape)
+
+
+def _concat(graph: Graph, node: Node, activations: list[str], result: tuple[int, ...]) -> Geometry | None:
+    """A concat of maps over their channels, each operand another tensor of the same element type."""
+    shapes = [graph.shape[a] for a in activations]
+    if list(node.inputs) != activations or len(set(activations)) < len(activations) or len(result) != 4:
+        return None
+    if node.integer("axis", 1) % 4 != 1 or len({graph.element.get(a) for a in activations}) != 1:
+        return None
+    return Geometry("concat", input=shapes[0], output=result)
+
+
+def _padded(
+    graph: Graph, node: Node, constants: Constants, first: tuple[int, ...], result: tuple[int, ...]
+) -> Geometry | None:
+    """A constant around the rows and columns; negative amounts cut some off."""
+    mode = node.attribute("mode")
+    if mode is not None and mode.s != b"constant":
+        return None
+    amounts = node.integers("pads") or _numbers(node, 1, constants)
+    axes = _numbers(node, 3, constants) if len(node.inputs) > 3 and node.inputs[3] else range(4)
+    if amounts is None or axes is None or len(amounts) != 2 * len(axes):
+        return None
+    before, after = [0] * 4, [0] * 4
+    for axis, low, high in zip(axes, amounts, amounts[len(axes) :], strict=False):
+        before[axis % 4], after[axis % 4] = low, high
+    if before[:2] != [0, 0] or after[:2] != [0, 0]:
+        return None
+    return Geometry("pad", input=first, output=result, padding=(*before[2:], *after[2:]))
+
+
+def _along_channels(graph: Graph, node: Node, first: tuple[int, ...]) -> Geometry | None:
+    """Softmax and its like over the channels of a map, or over the features of a matrix."""
+    coerced = node.op not in ("LpNormalization",) and graph.opsets[""] < 13
+    axis = node.integer("axis", 1 if coerced else -1) % len(first)
+    if len(first) == 4 and axis == 1 and (not coerced or first[2:] == (1, 1)):
+        return Geometry("rowwise", input=first, output=first)
+    if len(first) in (2, 3) and axis == len(first) - 1:
+        shape = (math.prod(first[:-1]), first[-1])
+        return Geometry("rowwise", input=shape, output=shape)
+    return None
+
+
+def _axes(node: Node, constants: Constants) -> tuple[int, ...] | None:
+    return node.integers("axes") or _numbers(node, 1, constants)
+
+
+def _numbers(node: Node, position: int, constants: Constants) -> tuple[int, ...] | None:
+    """The contents of a small constant operand."""
+    if len(node.inputs) <= position or node.inputs[position] not in constants:
+        return None
+    value = constants.value(node.inputs[position])
+    return None if value is None else tuple(int(v) for v in value.reshape(-1))
 
 
 def _windowed(

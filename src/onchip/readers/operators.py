@@ -10,7 +10,7 @@ from typing import Literal
 from onchip.network import Geometry
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS, value_bytes
-from onchip.readers.geometry import geometry_of
+from onchip.readers.geometry import geometry_of, geometry_of_copy
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.places import Place, Places
 from onchip.readers.traits import ELEMENTWISE, is_setting
@@ -106,6 +106,9 @@ class Drafts:
         types = [op for i in path if (op := self.graph.nodes[i].op) not in _RESHAPES]
         draft = Draft(node.proto.name or name, types or [node.op], set(path), {origin: None}, [name])
         draft.elementwise = node.op == "DequantizeLinear" and self.places.of[node.inputs[0]].layout.contiguous
+        moved = self.places.copies[name]
+        if self.places.of[origin].root == origin and moved.root == origin and not moved.converted:
+            draft.geometry = geometry_of_copy(self.graph.shape[origin], moved.layout)
         return draft
 
     def _compute(self, node: Node) -> Draft:
@@ -143,7 +146,7 @@ class Drafts:
             and max((math.prod(graph.shape[a]) for a in activations), default=0) == result
         )
         if whole:
-            draft.geometry = geometry_of(graph, node, activations)
+            draft.geometry = geometry_of(graph, node, activations, self.constants)
         return draft
 
     def _parameters(self, node: Node, name: str) -> dict[str, int]:

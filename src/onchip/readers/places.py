@@ -41,11 +41,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Places:
-    """`of` places every non-constant value; `copies` are the values that need an operator to copy them."""
+    """`of` places every non-constant value; `copies` are the values that need an operator to copy them, and
+    where their elements lie before that."""
 
     of: dict[str, Place]
     layout_nodes: frozenset[int]
-    copies: dict[str, Node]
+    copies: dict[str, Place]
 
 
 def find_places(graph: Graph, nodes: list[Node], constants: Constants, *, absorb: bool) -> Places:
@@ -68,6 +69,7 @@ def _place(
     of = {name: _whole(graph, name) for name in graph.inputs if name in graph.shape}
     layout_nodes: set[int] = set()
     wanted: set[str] = set()
+    copies: dict[str, Place] = {}
     for node in nodes:
         moved = _moved(graph, node, constants, of, absorb)
         if moved is not None and None in moved.values() and not of[node.inputs[0]].layout.contiguous:
@@ -77,6 +79,7 @@ def _place(
         if moved is not None and None not in moved.values():
             layout_nodes.add(node.index)
             of |= {name: _whole(graph, name) if name in copied else p for name, p in moved.items() if p}
+            copies |= {name: p for name, p in moved.items() if p and name in copied}
             continue
         of |= {name: _whole(graph, name) for name in node.outputs if name and name in graph.shape}
         for position, name in enumerate(node.inputs):
@@ -90,7 +93,6 @@ def _place(
             wanted.add(name)
         elif not place.layout.contiguous:
             wanted.add(_copy_point(graph, name, of, layout_nodes))
-    copies = {name: graph.producer[name] for name in copied}
     return Places(of, frozenset(layout_nodes), copies), wanted
 
 

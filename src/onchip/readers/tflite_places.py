@@ -14,7 +14,7 @@ from onchip.readers.layout import Layout
 from onchip.readers.tflite_graph import Node, TfliteGraph
 from onchip.readers.tflite_traits import SAME_BYTES
 
-__all__ = ["Place", "find_places"]
+__all__ = ["Place", "cuts", "find_places"]
 
 Cut = tuple[int, int, int, int]
 """(axis, start, count, step)"""
@@ -63,10 +63,10 @@ def _moved(
     elif _keeps_order(graph, node, whole):
         found = [whole]
     else:
-        cuts = _cuts(graph, node, rows[source].shape)
-        if cuts is None:
+        parts = cuts(graph, node, rows[source].shape)
+        if parts is None:
             return None
-        found = [_sliced(whole, cut) for cut in cuts]
+        found = [_sliced(whole, cut) for cut in parts]
     if len(found) != len(node.outputs) or min(node.outputs) < 0:
         return None
     result = {}
@@ -98,16 +98,16 @@ def _keeps_order(graph: TfliteGraph, node: Node, whole: Layout) -> bool:
     return False
 
 
-def _sliced(layout: Layout, cuts: list[Cut]) -> Layout | None:
+def _sliced(layout: Layout, cut: list[Cut]) -> Layout | None:
     result: Layout | None = layout
-    for axis, start, count, step in cuts:
+    for axis, start, count, step in cut:
         if result is None:
             return None
         result = result.slice(axis, start, count, step)
     return result
 
 
-def _cuts(graph: TfliteGraph, node: Node, shape: tuple[int, ...]) -> list[list[Cut]] | None:
+def cuts(graph: TfliteGraph, node: Node, shape: tuple[int, ...]) -> list[list[Cut]] | None:
     """For each output of a slice or split the part it is of the operand; None when the file does not say."""
     numbers = [graph.numbers(t) if t >= 0 else None for t in node.inputs]
     match node.type, numbers:
@@ -150,11 +150,11 @@ def _strided(
         return None
     if not len(begin) == len(end) == len(step) <= len(shape) or 0 in step:
         return None
-    cuts = []
+    found = []
     for axis, (first, last, by) in enumerate(zip(begin, end, step, strict=True)):
         bit = 1 << axis
         if options["ShrinkAxisMask"] & bit:
-            cuts.append((axis, first % shape[axis], 1, 1))
+            found.append((axis, first % shape[axis], 1, 1))
             continue
         part = slice(
             None if options["BeginMask"] & bit else first, None if options["EndMask"] & bit else last, by
@@ -162,8 +162,8 @@ def _strided(
         indices = range(*part.indices(shape[axis]))
         if not indices:
             return None
-        cuts.append((axis, indices[0], len(indices), by))
-    return _inside(shape, [cuts])
+        found.append((axis, indices[0], len(indices), by))
+    return _inside(shape, [found])
 
 
 def _inside(shape: tuple[int, ...], parts: list[list[Cut]]) -> list[list[Cut]] | None:
