@@ -10,7 +10,7 @@ from onchip.errors import ModelError, UsageError
 from onchip.files import read_bytes
 from onchip.network_json import read_network
 from onchip.readers.reference import is_reference
-from onchip.readers.source import ReadOptions, Source
+from onchip.readers.source import MAX_BATCH, ReadOptions, Source
 
 __all__ = ["load"]
 
@@ -34,6 +34,8 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.attention!r} is neither whole nor parts", item="attention")
     if not isinstance(options.dims, str):
         raise UsageError(f"{options.dims!r} is no text like batch=1,height=224", item="dims")
+    if options.batch is not None and (type(options.batch) is not int or not 1 <= options.batch <= MAX_BATCH):
+        raise UsageError(f"{options.batch!r} is no number of images from 1 to {MAX_BATCH:,}", item="batch")
     return replace(_read(model, text, options), options=options)
 
 
@@ -47,6 +49,7 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
     path = Path(model)
     suffix = path.suffix.lower()
     if suffix == ".json":
+        _as_it_is(options, text)
         return Source(read_network(path), None)
     if suffix == ".pt2":
         from onchip.readers.torch_reader import read_pt2
@@ -66,10 +69,20 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
     if suffix == ".tflite":
         from onchip.readers.tflite_reader import read_tflite
 
+        _as_it_is(options, text)
         content = read_bytes(path, error=ModelError)
         return read_tflite(content, options, name=path.stem, where=text, dtype=options.dtype or "file")
     forms = "a path ending in .onnx, .pt2, .tflite or .json, module:function, or zoo:NAME"
     raise UsageError(f"is no model: expected {forms}", item=text)
+
+
+def _as_it_is(options: ReadOptions, text: str) -> None:
+    """Refuse another batch for files that state every size."""
+    if options.batch is not None:
+        raise ModelError(
+            "its sizes follow from the batch it was made for; --batch is for .onnx, torch and zoo:NAME",
+            where=text,
+        )
 
 
 def _zoo(text: str, options: ReadOptions) -> Source:

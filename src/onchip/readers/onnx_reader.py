@@ -11,6 +11,7 @@ from onchip._validate import MAX_MACS
 from onchip.errors import UsageError
 from onchip.network import Network, OperatorSpec, TensorKind
 from onchip.readers.attention_parts import with_attention_parts
+from onchip.readers.batch import infer_at_batch
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.macs import macs_of
@@ -48,7 +49,11 @@ def read_onnx(
         content = with_attention_parts(content, where=where)
     graph = parse(content, where=where, folder=folder)
     del content
-    constants = infer(graph, parse_dims(options.dims), resize)
+    dims = parse_dims(options.dims)
+    if options.batch is None:
+        constants = infer(graph, dims, resize)
+    else:
+        constants = infer_at_batch(graph, dims, resize, options.batch)
     _settle_shapes(graph, constants)
     graph.keep(graph.live())
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]

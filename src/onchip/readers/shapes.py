@@ -44,15 +44,22 @@ def parse_dims(text: str) -> dict[str, int]:
     return result
 
 
-def infer(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None = None) -> Constants:
+def infer(
+    graph: Graph,
+    dims: Mapping[str, int],
+    resize: tuple[int, int] | None = None,
+    *,
+    believe: bool = True,
+) -> Constants:
     """Fill in `graph.element` and `graph.shape`; the graph's constants, on the way.
 
-    `resize` replaces the last two dimensions of every input with four or five of them. Raises `ModelError`
+    `resize` replaces the last two dimensions of every input with four or five of them; then, and without
+    `believe`, shapes that the file states are not taken for true. Raises `ModelError`
     naming an input and its symbol when a dimension has no value, and the node when inference finds a
     contradiction; `UsageError` for a value that nothing asks for.
     """
     _fix_inputs(graph, dims, resize)
-    claimed = _claimed(graph, dims) if resize is None else {}
+    claimed = _claimed(graph, dims) if believe and resize is None else {}
     _infer_whole(graph)
     constants = Constants(graph)
     for node in graph.nodes:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
     from onchip.readers.tflite_graph import TfliteGraph
 
-__all__ = ["Executable", "ReadOptions", "Source", "TfliteExecutable"]
+__all__ = ["MAX_BATCH", "Executable", "ReadOptions", "Source", "TfliteExecutable"]
+
+
+MAX_BATCH = 1 << 16
+"""More images than this at once are refused: a mistake."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,10 @@ class ReadOptions:
 
     dims: str = ""
     """Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`."""
+
+    batch: int | None = None
+    """Images at once, for a model of one image or with a free first axis; refused where it is not proved that
+    the images stay apart. None: as the model is."""
 
     attention: Literal["whole", "parts"] = "whole"
     """`whole`: an attention is one operator; `parts`: its products, mask and softmax are operators."""

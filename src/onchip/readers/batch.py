@@ -1,0 +1,207 @@
+"""`--batch N`: a model of one image read as the model of N images, where it is proved to stay the same.
+
+The graph is inferred twice, for one image and for N. Every computed value must have exactly one axis that is
+N times as long, and every node must be one that leaves images apart when they lie side by side along that
+axis. Targets of `Reshape`, `Expand` and `Resize` that have the one image written into them are written anew:
+with the images first in memory before and after, N images reshaped are N reshaped images.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from onchip.errors import ModelError, UsageError
+from onchip.readers.constants import Constants
+from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.shapes import infer, node_types
+from onchip.readers.traits import ELEMENTWISE
+
+__all__ = ["infer_at_batch"]
+
+Shape = tuple[int, ...]
+
+_TARGETS = {"Reshape": 1, "Expand": 1, "Resize": 3}
+"""Operators told their output's shape, and which operand says it."""
+
+_IMAGES_FIRST = frozenset({
+    "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace",
+    "Gemm", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+    "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth", "Upsample",
+})  # fmt: skip
+"""Operators for which axis 0 is the images: what they compute of one depends on that one."""
+
+_MOVING = frozenset({"Concat", "Expand", "Gather", "Pad", "Slice", "Split", "Tile"})
+"""Operators that put elements together or take some: never along the images."""
+
+_ALONG_ONE_AXIS = {"Hardmax": -1, "LogSoftmax": -1, "LpNormalization": -1, "Softmax": -1}
+_FROM_AN_AXIS_ON = {"LayerNormalization": -1, "RMSNormalization": -1}
+"""Normalisations, with the default of their `axis`."""
+
+_ANY = frozenset({
+    "ArgMax", "ArgMin", "Dropout", "Identity", "MatMul", "MatMulInteger", "QLinearMatMul", "ReduceL1",
+    "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare", "Squeeze", "TopK", "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""Operators of which the shapes say enough: had they mixed images, no axis would be N times as long."""
+
+
+def infer_at_batch(
+    graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None, batch: int
+) -> Constants:
+    """`shapes.infer` with `batch` images where the model has one or a free dimension.
+
+    The first axis of every input counts the images. Raises `ModelError` naming the input that holds another
+    number of images, or the node that is not known to keep them apart.
+    """
+    axes = _first_axes(graph, dims, batch)
+    constants = infer(graph, {**dims, **{symbol: 1 for symbol in axes.values() if symbol}}, resize)
+    one = dict(graph.shape)
+    if batch == 1:
+        return constants
+    _write_targets(graph, constants, batch)
+    for name in axes:
+        graph.inputs[name].type.tensor_type.shape.dim[0].dim_value = batch
+    graph.shape.clear()
+    graph.element.clear()
+    constants = infer(graph, {}, believe=False)
+    _Proof(graph, constants, one, batch).run()
+    return constants
+
+
+def _first_axes(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, str]:
+    """The inputs that have images, each with the symbol of its first axis, empty where that is 1."""
+    found: dict[str, str] = {}
+    wanted = {name for node in graph.live() for name in node.inputs} | set(graph.outputs)
+    for name, info in graph.inputs.items():
+        axes = info.type.tensor_type.shape.dim
+        if name not in wanted or not axes:
+            continue
+        if axes[0].HasField("dim_value") and axes[0].dim_value >= 0:
+            if axes[0].dim_value != 1:
+                raise graph.refuse(
+                    f"its first axis is {axes[0].dim_value}; only a model of one image is read at a batch",
+                    f"input {name}",
+                )
+            found[name] = ""
+        else:
+            found[name] = axes[0].dim_param or f"{name}.0"
+            if dims.get(found[name], batch) != batch:
+                raise UsageError(f"{found[name]} is the batch, which is {batch}", item="dims")
+    if not found:
+        raise graph.refuse("no input has an axis that could count images", "inputs")
+    return found
+
+
+def _write_targets(graph: Graph, constants: Constants, batch: int) -> None:
+    """Give every target shape that has one image's first axis written into it that of all images."""
+    import onnx
+
+    taken = {name for node in graph.nodes for name in (*node.inputs, *node.outputs)} | set(graph.weights)
+    for node in graph.nodes:
+        position = _TARGETS.get(node.op)
+        if position is None or node.domain or len(node.inputs) <= position or node.inputs[0] in constants:
+            continue
+        name = node.inputs[position]
+        value = constants.value(name) if name in constants else None
+        if value is None or value.size == 0 or value.reshape(-1)[0] < 1:
+            continue
+        if node.op != "Reshape" and value.reshape(-1)[0] != 1:
+            continue
+        sizes = [int(v) for v in value.reshape(-1)]
+        fresh = f"{name}@{batch}x{node.index}"
+        while fresh in taken:
+            fresh += "_"
+        taken.add(fresh)
+        tensor = onnx.helper.make_tensor(
+            fresh, onnx.TensorProto.INT64, [len(sizes)], [sizes[0] * batch, *sizes[1:]]
+        )
+        graph.model.graph.initializer.append(tensor)
+        graph.weights[fresh] = graph.model.graph.initializer[-1]
+        graph.weight_shape[fresh] = (len(sizes),)
+        node.proto.input[position] = fresh
+        node.inputs = tuple(node.proto.input)
+    graph.keep(graph.nodes)
+
+
+class _Proof:
+    """Where the images lie in every value, node by node."""
+
+    def __init__(self, graph: Graph, constants: Constants, one: Mapping[str, Shape], batch: int) -> None:
+        self.graph, self.constants, self.one, self.batch = graph, constants, one, batch
+        self.axis: dict[str, int] = {}
+        """The axis that is `batch` times as long as for one image, by value; constants have none."""
+
+    def run(self) -> None:
+        """Go through all nodes that an output depends on."""
+        for name in self.graph.inputs:
+            if self.graph.shape.get(name):
+                self.axis[name] = 0
+        for node in self.graph.live():
+            outputs = [name for name in node.outputs if name and name not in self.constants]
+            if not outputs or node.op in ("Shape", "Size"):
+                continue
+            given = [name for name in node.inputs if name in self.axis]
+            for name in outputs:
+                if name in self.graph.read:
+                    self.axis[name] = self._scaled(node, name)
+            kept = [name for name in outputs if name in self.axis]
+            if given and kept and not self._keeps_apart(node, given, kept):
+                raise self._refuse(node, "is not known to keep images apart")
+
+    def _refuse(self, node: Node, why: str) -> ModelError:
+        return self.graph.refuse(f"{why}: the model cannot be read at batch {self.batch}", node.label)
+
+    def _scaled(self, node: Node, name: str) -> int:
+        """The one axis of a value that is `batch` times as long."""
+        many, single = self.graph.shape.get(name), self.one.get(name)
+        if many is None or single is None:
+            reason = node_types(self.graph, node, {})[1]
+            raise self._refuse(
+                node, f"the shape of {name} cannot be inferred" + (f" ({reason})" * bool(reason))
+            )
+        different = [
+            axis for axis, sizes in enumerate(zip(many, single, strict=False)) if len(set(sizes)) > 1
+        ]
+        scaled = len(many) == len(single) and len(different) == 1
+        if not scaled or many[different[0]] != self.batch * single[different[0]]:
+            raise self._refuse(node, f"makes {list(many)} of {self.batch} images, and {list(single)} of one")
+        return different[0]
+
+    def _keeps_apart(self, node: Node, given: list[str], made: list[str]) -> bool:
+        axis, shape = self.axis, self.graph.shape
+        before, after = given[0], made[0]
+        if node.domain:
+            return False
+        if node.op in _IMAGES_FIRST:
+            mixes = node.op == "Gemm" and node.integer("transA", 0)
+            mixes = mixes or (node.op == "BatchNormalization" and node.integer("training_mode", 0))
+            return not mixes and all(axis[name] == 0 for name in (*given, *made))
+        if node.op in ELEMENTWISE:
+            return len({axis[name] - len(shape[name]) for name in (*given, *made)}) == 1
+        if node.op in ("Reshape", "Flatten"):
+            return self._same_order(before, after)
+        if node.op in _MOVING:
+            if node.op in ("Concat", "Split") and self._axis_of(node, before, 0) == axis[before]:
+                return False
+            return all(shape[g][axis[g]] == shape[m][axis[m]] for g in given for m in made)
+        if node.op in _ALONG_ONE_AXIS:
+            if self.graph.opsets[""] < 13 and node.op != "LpNormalization":
+                return axis[before] < self._axis_of(node, before, 1)
+            return axis[before] != self._axis_of(node, before, -1)
+        if node.op in _FROM_AN_AXIS_ON:
+            return axis[before] < self._axis_of(node, before, -1)
+        if node.op in ("Cast", "CastLike"):
+            return True
+        return node.op in _ANY
+
+    def _axis_of(self, node: Node, name: str, default: int) -> int:
+        return node.integer("axis", default) % len(self.graph.shape[name])
+
+    def _same_order(self, before: str, after: str) -> bool:
+        """Whether a reshape leaves every image's elements to that image."""
+        sides = []
+        for name in (before, after):
+            axis, shape = self.axis[name], self.one[name]
+            sides.append((math.prod(shape[:axis]), shape[axis]))
+        return sides[0] == sides[1] or sides[0][0] == sides[1][0] == 1
