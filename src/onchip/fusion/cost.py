@@ -1,0 +1,205 @@
+"""The DRAM traffic of a fused group, by definition: what a group costs, and how it runs at that cost.
+
+Optimus eq. 3 and 4, made exact and executable; docs/fusion-model.md derives every term. This is the readable
+reference; the search has a fast one of its own, and tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from onchip.fusion.problem import FusionProblem
+from onchip.fusion.residency import Residents, Weights, choose
+from onchip.fusion.rows import Bands, bands_of, halo_rows, rows_of
+from onchip.fusion.streams import candidates, smallest, streams
+from onchip.network import bits
+from onchip.plan import Blocks
+
+__all__ = ["GroupCost", "group_cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCost:
+    """What a group costs in bytes of all images, and how it runs.
+
+    `members` and `resident` are bitsets of operators, `streamed` of tensors. `rows` is t (0: whole, opaque or
+    in blocks), `images` how many images a sub-group does at once, `subgroups` how many there are over the
+    batch. `dram_bytes` = `io_bytes` + `halo_bytes` + `weight_bytes`.
+    """
+
+    members: int
+    rows: int
+    subgroups: int
+    images: int
+    streamed: int
+    resident: int
+    scratch_bytes: int
+    io_bytes: int
+    halo_bytes: int
+    weight_bytes: int
+    dram_bytes: int
+    blocks: Blocks | None = None
+
+
+def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
+    """The cheapest way to run a convex group (bitset of operators) within the budget; None if there is none.
+
+    Least DRAM bytes over all bands, streamed sets and resident weights that the options allow; among equals
+    fewest sub-groups, then least scratchpad.
+    """
+    bands = bands_of(problem, members)
+    if bands is None:
+        return _whole(problem, members) if members.bit_count() == 1 else None
+    search = _Search(problem, bands)
+    search.without_halo()
+    if problem.options.halo != "paper":
+        search.with_halo()
+    return search.best
+
+
+def _whole(problem: FusionProblem, members: int) -> GroupCost | None:
+    """An opaque operator: all its operands at once, its weights once."""
+    v = members.bit_length() - 1
+    network = problem.network
+    op = network.operators[v]
+    touched = network.reads[v] | network.writes[v]
+    scratch = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
+    scratch += problem.round_up(op.workspace)
+    if scratch > problem.budget:
+        return None
+    crossing = sum(network.tensors[t].bytes for t in bits(touched))
+    total = crossing + op.weight_bytes
+    return GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
+
+
+class _Search:
+    """The minimum over bands, streamed sets and residents of one group."""
+
+    def __init__(self, problem: FusionProblem, bands: Bands) -> None:
+        self.problem, self.bands = problem, bands
+        self.rows = rows_of(problem, bands.tensors)
+        self.io = problem.crossing_bytes(bands.members)
+        self.best: GroupCost | None = None
+        tiled = problem.options.weight_tile
+        self.weights = [
+            Weights(
+                v,
+                op.weight_bytes,
+                problem.round_up(op.weight_bytes),
+                problem.round_up(op.tile_bytes) if tiled else 0,
+            )
+            for v in bits(bands.members)
+            if (op := problem.operators[v]).weight_bytes
+        ]
+        self.candidates = candidates(problem, bands)
+
+    def without_halo(self) -> None:
+        """Every number of bands, with the set that needs the fewest bytes and makes nothing cross twice."""
+        problem, bands = self.problem, self.bands
+        recompute = problem.options.halo == "recompute"
+        for t in self.band_rows(every=False):
+            if recompute and self.count(t) > 1:
+                continue
+            for images in self.images(t):
+                crosses_again = self.count(t) > 1 and problem.options.halo != "paper"
+                allowed = self.candidates & ~bands.external if crosses_again else self.candidates
+                found = smallest(problem, bands, allowed, t, images, problem.budget)
+                if found is not None:
+                    self.offer(t, images, *found)
+
+    def with_halo(self) -> None:
+        """The sets that stream external inputs, whose shared rows cross again, where they may be cheaper."""
+        problem, bands = self.problem, self.bands
+        recompute = problem.options.halo == "recompute"
+        outer = self.candidates & bands.external
+        if not outer and not recompute:
+            return
+        for t in self.band_rows(every=True):
+            if self.count(t) == 1:
+                continue
+            for images in self.images(t):
+                least = smallest(problem, bands, self.candidates, t, images, problem.budget)
+                if least is None or not self.promising(least[0], t, images):
+                    continue
+                every = streams(problem, bands, self.candidates, t, images, lambda: problem.budget + 1)
+                for size, streamed in every:
+                    if (recompute or streamed & outer) and self.promising(size, t, images):
+                        self.offer(t, images, size, streamed)
+
+    def images(self, t: int) -> Sequence[int]:
+        """How many images a sub-group may do at once: of bands of an image one, unless `held`."""
+        batch, how = self.problem.batch, self.problem.options.batch_weights
+        if how == "shared" or (how == "per-image" and self.count(t) > 1):
+            return (1,)
+        return [m for m in range(1, batch + 1) if batch % m == 0]
+
+    def band_rows(self, *, every: bool) -> Iterator[int]:
+        """The heights of a band: all, or for each number of bands the least."""
+        longest = self.bands.longest
+        last = 0
+        for t in range(min(self.problem.least_rows, longest), longest + 1):
+            if every or self.count(t) != last:
+                last = self.count(t)
+                yield t
+
+    def count(self, t: int) -> int:
+        """Bands of an image."""
+        return self.bands.count(self.rows, t)
+
+    def fetches(self, t: int, images: int) -> int:
+        """How often refilled weights are fetched."""
+        if self.problem.options.batch_weights == "shared":
+            return self.count(t)
+        return self.problem.batch // images * self.count(t)
+
+    def residents(self, size: int, fetches: int) -> Residents | None:
+        """The best residents beside buffers of `size` bytes; with one fetch all are equal."""
+        residency = self.problem.options.residency
+        return choose(self.weights, self.problem.budget - size, "none" if fetches == 1 else residency)
+
+    def spent(self, chosen: Residents, fetches: int) -> int:
+        """Bytes of weights fetched."""
+        return sum(w.bytes for w in self.weights) + (fetches - 1) * chosen.refilled_bytes
+
+    def promising(self, size: int, t: int, images: int) -> bool:
+        """Whether buffers of `size` bytes could beat the best if nothing crossed twice."""
+        fetches = self.fetches(t, images)
+        chosen = self.residents(size, fetches)
+        if chosen is None:
+            return False
+        return self.best is None or self.io + self.spent(chosen, fetches) < self.best.dram_bytes
+
+    def offer(self, t: int, images: int, size: int, streamed: int) -> None:
+        """Take this way to run the group if it is the best so far."""
+        problem = self.problem
+        fetches = self.fetches(t, images)
+        chosen = self.residents(size, fetches)
+        if chosen is None:
+            return
+        halo = 0
+        again_rows = {} if problem.options.halo == "paper" else halo_rows(problem, self.bands, streamed, t)
+        for x, again in again_rows.items():
+            shape = problem.maps[x]
+            assert shape is not None
+            halo += problem.batch * shape.channels * shape.row_bytes * again
+        spent = self.spent(chosen, fetches)
+        found = GroupCost(
+            self.bands.members,
+            t,
+            fetches,
+            images,
+            streamed,
+            chosen.operators,
+            size + chosen.scratch_bytes,
+            self.io,
+            halo,
+            spent,
+            self.io + halo + spent,
+        )
+        if self.best is None or _order(found) < _order(self.best):
+            self.best = found
+
+
+def _order(cost: GroupCost) -> tuple[int, int, int]:
+    return cost.dram_bytes, cost.subgroups, cost.scratch_bytes
