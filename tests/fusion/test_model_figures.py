@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from oracles.fusion import convex_groups, search_python
 
 from onchip.chip import load_chip
 from onchip.fusion import FusionOptions, FusionProblem, group_cost
+from oracles.fusion import convex_groups, search_python
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from fusion_graphs import fusion_graph

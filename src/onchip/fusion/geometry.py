@@ -187,7 +187,7 @@ def windows_of(
             total = sum(m.channels for m in read if m is not None)
             if same and total == out.channels:
                 return "concat", tuple(Window(t) for t in op.inputs)
-        case "pad" if alone and len(g.padding) == 4 and min(g.padding) >= 0:
+        case "pad" if alone and len(g.padding) == 4:
             top, left, bottom, right = g.padding
             sides = (first.channels, first.rows + top + bottom, first.columns + left + right)
             if sides == (out.channels, out.rows, out.columns) and (first.rows > 1 or out.rows == 1):
