@@ -6,6 +6,7 @@ missing figure says so through `Chip.require`.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from dataclasses import dataclass, fields
@@ -17,7 +18,7 @@ from onchip.errors import ChipError
 from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["RATES", "Chip", "builtin_chips", "load_chip"]
+__all__ = ["DATAFLOWS", "RATES", "Chip", "builtin_chips", "load_chip"]
 
 ELEMENTS = {"int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4}
 """Native element types a chip may state, with their bytes."""
@@ -32,7 +33,28 @@ RATES = (
     "mac_picojoules",
     "scratchpad_picojoules_per_byte",
 )
-"""The keys for time and energy: positive numbers, all optional."""
+"""The keys for time and energy that a plan carries along: positive numbers, all optional."""
+
+ACCESSES = ("dram_access_macs", "buffer_access_macs", "array_access_macs", "register_access_macs")
+"""The keys for the energy of an access to one word, in multiply-accumulates."""
+
+SIZES = (
+    "scratchpad_bytes",
+    "weight_scratchpad_bytes",
+    "input_buffer_bytes",
+    "output_buffer_bytes",
+    "weight_buffer_bytes",
+    "register_file_bytes",
+)
+
+SPLIT = ("input_buffer_bytes", "output_buffer_bytes", "weight_buffer_bytes")
+
+DATAFLOWS = ("ow-cout", "cin-cout", "oh-ow")
+"""The two loops of a convolution that an array of processing elements unrolls, as Optimus names them."""
+
+MAX_PES = 1 << 16
+NO_ARRAY = (1, 1, 16)
+"""The tile of a chip that states no array or dataflow: sixteen channels, as Optimus' default chip has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +63,12 @@ class Chip:
 
     `macs_per_second` is what all its multipliers together sustain. `scratchpad_bytes_per_second` is the
     bandwidth between scratchpad and multipliers: what bounds an operator without multiplications.
+
+    The processing elements are an array of `pe_rows` x `pe_columns`, each with a register file of
+    `register_file_bytes`, at `clock_hertz`; `dataflow` says which loops they unroll. `dram_access_macs` and
+    its like are the energy of an access to one word relative to one multiply-accumulate. A chip whose buffer
+    is split for inputs, outputs and weights states all three parts and their sum as `scratchpad_bytes`.
+    `feature_map_compression` is how many bytes of feature map one byte to or from DRAM stands for.
     """
 
     name: str
@@ -55,6 +83,36 @@ class Chip:
     mac_picojoules: float | None = None
     scratchpad_picojoules_per_byte: float | None = None
     weight_scratchpad_bytes: int | None = None
+    pe_rows: int | None = None
+    pe_columns: int | None = None
+    register_file_bytes: int | None = None
+    clock_hertz: float | None = None
+    dataflow: str | None = None
+    dram_access_macs: float | None = None
+    buffer_access_macs: float | None = None
+    array_access_macs: float | None = None
+    register_access_macs: float | None = None
+    input_buffer_bytes: int | None = None
+    output_buffer_bytes: int | None = None
+    weight_buffer_bytes: int | None = None
+    feature_map_compression: float | None = None
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """(T_h, T_w, T_c): the least rows, columns and channels of a tile that keep the array busy.
+
+        Optimus eq. 4 and its footnote. `ow-cout` lays output columns along the array's columns and output
+        channels along its rows, `oh-ow` output rows and columns, `cin-cout` channels both ways, of which
+        a tile then has as many as the longer side. (1, 1, 16) without an array or a dataflow.
+        """
+        if self.dataflow is None or self.pe_rows is None or self.pe_columns is None:
+            return NO_ARRAY
+        match self.dataflow:
+            case "ow-cout":
+                return 1, self.pe_columns, self.pe_rows
+            case "oh-ow":
+                return self.pe_rows, self.pe_columns, 1
+        return 1, 1, max(self.pe_rows, self.pe_columns)
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad: rounded up to the alignment."""
@@ -106,7 +164,9 @@ def parse_chip(content: bytes, where: str) -> Chip:
     allowed = {f.name for f in fields(Chip)}
     for key in table:
         if key not in allowed:
-            raise ChipError(f"unknown key; known: {', '.join(sorted(allowed))}", where=where, item=key)
+            close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(close)}" if close else f"known: {', '.join(sorted(allowed))}"
+            raise ChipError(f"unknown key; {hint}", where=where, item=key)
     for key in ("name", "alignment_bytes", "element"):
         if key not in table:
             raise ChipError("is missing", where=where, item=key)
@@ -117,16 +177,43 @@ def parse_chip(content: bytes, where: str) -> Chip:
         raise ChipError("must be letters, digits, '.', '_' and '-'", where=where, item="name")
     if table["element"] not in ELEMENTS:
         raise ChipError(f"must be one of {', '.join(ELEMENTS)}", where=where, item="element")
-    for key, most in (
-        ("alignment_bytes", MAX_ALIGNMENT),
-        ("scratchpad_bytes", MAX_BYTES),
-        ("weight_scratchpad_bytes", MAX_BYTES),
-    ):
+    most = {
+        "alignment_bytes": MAX_ALIGNMENT,
+        "pe_rows": MAX_PES,
+        "pe_columns": MAX_PES,
+        **dict.fromkeys(SIZES, MAX_BYTES),
+    }
+    for key, limit in most.items():
         value = table.get(key)
-        if value is not None and (type(value) is not int or not 1 <= value <= most):
-            raise ChipError(f"must be a whole number from 1 to {most:,}", where=where, item=key)
-    for key in RATES:
+        if value is not None and (type(value) is not int or not 1 <= value <= limit):
+            raise ChipError(f"must be a whole number from 1 to {limit:,}", where=where, item=key)
+    for key in (*RATES, *ACCESSES, "clock_hertz", "feature_map_compression"):
         value = table.get(key)
         if value is not None and (type(value) not in (int, float) or not 0 < value < 1e18):
             raise ChipError("must be a positive number", where=where, item=key)
+    if "dataflow" in table and table["dataflow"] not in DATAFLOWS:
+        raise ChipError(f"must be one of {', '.join(DATAFLOWS)}", where=where, item="dataflow")
+    _check_together(table, where)
     return Chip(**table)
+
+
+def _check_together(table: dict[str, Any], where: str) -> None:
+    """Refuse figures that mean nothing without others, or contradict them."""
+    groups = (("pe_rows", "pe_columns"), SPLIT, ACCESSES)
+    for group in groups:
+        missing = [key for key in group if key not in table]
+        if missing and len(missing) < len(group):
+            raise ChipError(
+                f"must be there, too: {', '.join(group)} go together", where=where, item=missing[0]
+            )
+    for key in ("dataflow", "register_file_bytes"):
+        if key in table and "pe_rows" not in table:
+            raise ChipError("means nothing without pe_rows and pe_columns", where=where, item=key)
+    if SPLIT[0] in table:
+        whole = sum(table[key] for key in SPLIT)
+        if table.get("scratchpad_bytes") != whole:
+            raise ChipError(
+                f"must be {whole}, the sum of {', '.join(SPLIT)}", where=where, item="scratchpad_bytes"
+            )
+    if table.get("feature_map_compression", 1) < 1:
+        raise ChipError("must be at least 1", where=where, item="feature_map_compression")

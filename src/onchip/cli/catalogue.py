@@ -38,6 +38,15 @@ def chips(as_json: Json = False) -> None:
     if as_json:
         print(json.dumps(found))
         return
-    for row in found:
-        row["description"] = row.pop("description")  # the long column goes last
-    table(found)
+    table([
+        {
+            "name": c["name"],
+            "element": c["element"],
+            "scratchpad_bytes": c["scratchpad_bytes"],
+            "PEs": None if c["pe_rows"] is None else f"{c['pe_rows']} x {c['pe_columns']}",
+            "dataflow": c["dataflow"],
+            "dram_GB/s": None if c["dram_bytes_per_second"] is None else c["dram_bytes_per_second"] / 1e9,
+            "description": c["description"],
+        }
+        for c in found
+    ])  # fmt: skip
