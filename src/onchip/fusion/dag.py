@@ -102,6 +102,31 @@ class Dag:
             result[v] &= ~(1 << v)
         return tuple(result)
 
+    @cached_property
+    def ancestors(self) -> tuple[int, ...]:
+        """For each node, the bitset of nodes that have a path to it, without itself."""
+        result = [0] * len(self)
+        for v in self.order:
+            for p in bits(self.predecessors[v]):
+                result[v] |= 1 << p | result[p]
+        return tuple(result)
+
+    @cached_property
+    def near(self) -> tuple[int, ...]:
+        """For each node, the bitset of nodes that feed it, read from it or share an input tensor with it."""
+        return tuple(
+            before | after | beside
+            for before, after, beside in zip(self.predecessors, self.successors, self.siblings, strict=True)
+        )
+
+    def closure(self, group: int) -> int:
+        """The least convex group that holds `group`."""
+        above = below = 0
+        for v in bits(group):
+            above |= self.ancestors[v]
+            below |= self.descendants[v]
+        return group | above & below
+
     def convex(self, group: int) -> bool:
         """Whether no path leaves `group` and comes back."""
         for v in bits(group):
