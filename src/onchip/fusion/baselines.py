@@ -1,0 +1,117 @@
+"""What fusion is compared with: no fusion, two earlier fusers, their spaces, their cost model, and the ideal.
+
+A baseline is a partition with the bytes its own model gives it. Each group of it can be priced again by ours
+(`repriced`), which never makes it dearer as long as the options allow resident weights: nothing about another
+fuser is taken on trust.
+
+- `none`: every operator alone, as our own model runs it.
+- `dnnvm`, `efficient-s`: their spaces (`spaces`) and their cost (`published`); what no group of theirs holds
+  is priced as in `none`.
+- `space1`, `space2`: the same two spaces with our cost (the paper's "w/o Full Space 1 and 2", figure 15).
+- `without-model`: every convex group, with their cost ("w/o Model").
+- `oracle`: network inputs and outputs once for every image, weights once in all. No partition has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from onchip.errors import Infeasible
+from onchip.fusion.algorithm1 import GroupCostFunction
+from onchip.fusion.dag import Dag
+from onchip.fusion.downsets import best_scheme
+from onchip.fusion.groups import connected_groups
+from onchip.fusion.problem import FusionProblem
+from onchip.fusion.published import published_cost
+from onchip.fusion.spaces import best_intervals, dnnvm_lines, efficient_s_lines
+from onchip.network import bits
+
+__all__ = ["NAMES", "Baseline", "baseline", "baselines", "oracle_bytes", "repriced"]
+
+NAMES = ("none", "dnnvm", "efficient-s", "space1", "space2", "without-model")
+"""The baselines that are partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A partition in an order that can run, and the bytes of all images that its own model gives it.
+
+    `complete`: the search behind it was (only `without-model` on a very wide network may not be).
+    """
+
+    name: str
+    groups: tuple[int, ...]
+    dram_bytes: int
+    complete: bool = True
+
+
+def baseline(problem: FusionProblem, name: str, cost: GroupCostFunction) -> Baseline:
+    """One baseline by its name; `cost` is our model's bytes of a group.
+
+    Raises `Infeasible` naming the first operator that does not fit alone, `KeyError` for another name.
+    """
+    dag = Dag.of(problem.network)
+    cost = cache(cost)
+    theirs = cache(lambda members: published_cost(problem, members))
+    for v in dag.order:
+        if cost(1 << v) is None:
+            raise _does_not_fit(problem, v)
+    match name:
+        case "none":
+            groups = tuple(1 << v for v in dag.order)
+            return Baseline(name, groups, sum(cost(g) or 0 for g in groups))
+        case "dnnvm" | "space1":
+            lines = dnnvm_lines(dag)
+        case "efficient-s" | "space2":
+            lines = efficient_s_lines(dag)
+        case "without-model":
+            alone = {1 << v: cost(1 << v) or 0 for v in dag.order}
+            fitting = connected_groups(dag, theirs)
+            # their price of an operator alone counts where it is the lower one
+            costs = fitting | {g: min(c, fitting.get(g, c)) for g, c in alone.items()}
+            scheme, complete = best_scheme(dag, costs)
+            return Baseline(name, scheme.groups, scheme.cost, complete)
+        case _:
+            raise KeyError(name)
+    groups, total = best_intervals(lines, theirs if name in ("dnnvm", "efficient-s") else cost, cost)
+    return Baseline(name, dag.in_order(groups), total)
+
+
+def baselines(problem: FusionProblem, cost: GroupCostFunction) -> dict[str, int]:
+    """Bytes of all images by name, for `none`, `dnnvm`, `efficient_s`, `without_model` and `oracle`."""
+    cost = cache(cost)
+    named = {
+        name.replace("-", "_"): baseline(problem, name, cost).dram_bytes
+        for name in ("none", "dnnvm", "efficient-s", "without-model")
+    }
+    return named | {"oracle": oracle_bytes(problem)}
+
+
+def oracle_bytes(problem: FusionProblem) -> int:
+    """Network inputs and outputs of all images, each once, and all weights once: no schedule moves less."""
+    network = problem.network
+    crossing = network.input_roots | network.output_roots
+    for t in bits(network.roots):
+        if not network.readers[t] and network.producer[t] is not None:
+            crossing |= 1 << t
+    return sum(network.tensors[t].bytes for t in bits(crossing)) + network.weight_bytes
+
+
+def repriced(given: Baseline, cost: GroupCostFunction) -> int | None:
+    """The bytes of a baseline's partition by our model; None where it does not take one of the groups."""
+    prices = [cost(group) for group in given.groups]
+    known = [price for price in prices if price is not None]
+    return sum(known) if len(known) == len(prices) else None
+
+
+def _does_not_fit(problem: FusionProblem, v: int) -> Infeasible:
+    network = problem.network
+    touched = network.reads[v] | network.writes[v]
+    sizes = tuple((network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched))
+    return Infeasible(
+        needs=sum(size for _, size in sizes),
+        has=problem.budget,
+        operator=network.operators[v].name,
+        tensors=sizes,
+    )

@@ -1,0 +1,131 @@
+"""Baselines: their spaces, their cost, and the figures they give on the papers' networks."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onchip.chip import load_chip
+from onchip.errors import Infeasible
+from onchip.fusion.algorithm1 import GroupCostFunction
+from onchip.fusion.baselines import NAMES, baseline, baselines, oracle_bytes, repriced
+from onchip.fusion.cost import group_cost
+from onchip.fusion.dag import Dag
+from onchip.fusion.downsets import best_scheme
+from onchip.fusion.groups import connected_groups
+from onchip.fusion.options import FusionOptions
+from onchip.fusion.problem import FusionProblem
+from onchip.network import Geometry, Network, OperatorSpec, bits
+from oracles.fusion_schemes import random_dag, runnable
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from fusion_graphs import fusion_graph
+
+PAPER = FusionOptions(batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False)
+"""The paper's own model, as far as it can be told."""
+
+
+def priced(problem: FusionProblem) -> GroupCostFunction:
+    @cache
+    def cost(members: int) -> int | None:
+        found = group_cost(problem, members)
+        return None if found is None else found.dram_bytes
+
+    return cost
+
+
+def convolutions(edges: list[tuple[int, int]], nodes: int, channels: int = 32, size: int = 16) -> Network:
+    """Convolutions 3x3 of one shape; a node with several producers adds them up first."""
+    shape = (1, channels, size, size)
+    bytes_ = channels * size * size
+    before: list[list[int]] = [[] for _ in range(nodes)]
+    for a, b in edges:
+        before[b].append(a)
+    specs = []
+    for v, reads in enumerate(before):
+        if len(reads) > 1:
+            g = Geometry("elementwise", shape, shape)
+            specs.append(OperatorSpec(f"n{v}", "Add", [f"t{p}" for p in reads], [f"t{v}"], geometry=g))
+        else:
+            g = Geometry("conv", shape, shape, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1))
+            read = [f"t{reads[0]}"] if reads else ["x"]
+            specs.append(OperatorSpec(f"n{v}", "Conv", read, [f"t{v}"], channels * channels * 9, geometry=g))
+    outputs = [f"t{v}" for v in range(nodes) if not any(a == v for a, _ in edges)]
+    tensors = [("x", bytes_, "input"), *((f"t{v}", bytes_, "activation") for v in range(nodes))]
+    return Network.build("convolutions", tensors, specs, outputs)
+
+
+def test_what_fits_at_once_crosses_once() -> None:
+    """A chain whose weights and bands fit: everything between its ends stays on chip in both older fusers."""
+    network = convolutions([(0, 1), (1, 2)], 3)
+    chip = load_chip("generic")
+    problem = FusionProblem.of(network, chip, FusionOptions(), 3 * 9216 + 4 * 32 * 16 * 7)
+    cost = priced(problem)
+    ends = 2 * 32 * 16 * 16
+    for name in ("dnnvm", "efficient-s", "without-model"):
+        found = baseline(problem, name, cost)
+        assert found.groups == (0b111,)
+        assert found.dram_bytes == ends + 3 * 9216 == oracle_bytes(problem)
+        assert repriced(found, cost) == found.dram_bytes
+    assert baseline(problem, "none", cost).dram_bytes == 3 * (ends + 9216)
+
+
+def test_a_barrier_keeps_dnnvm_from_fusing() -> None:
+    network = convolutions([(0, 1), (0, 2), (1, 3), (2, 3)], 4)
+    problem = FusionProblem.of(network, load_chip("generic"), FusionOptions(), 1 << 20)
+    cost = priced(problem)
+    assert baseline(problem, "dnnvm", cost).dram_bytes == baseline(problem, "none", cost).dram_bytes
+    assert baseline(problem, "efficient-s", cost).groups == (0b1111,)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**9), st.integers(2, 6), st.integers(4, 60))
+def test_no_baseline_moves_less_than_ours_for_its_groups(seed: int, nodes: int, kilobytes: int) -> None:
+    random = Random(seed)
+    dag = random_dag(random, nodes, 0.4)
+    network = convolutions([(a, b) for a in range(nodes) for b in bits(dag.successors[a])], nodes)
+    dag = Dag.of(network)  # first operators share the input
+    problem = FusionProblem.of(network, load_chip("generic"), FusionOptions(), kilobytes << 10)
+    cost = priced(problem)
+    if any(cost(1 << v) is None for v in range(nodes)):
+        with pytest.raises(Infeasible, match="operator n"):
+            baselines(problem, cost)
+        return
+    best, _ = best_scheme(dag, connected_groups(dag, cost))
+    for name in NAMES:
+        found = baseline(problem, name, cost)
+        again = repriced(found, cost)
+        assert runnable(dag, found.groups)
+        assert again is not None
+        assert best.cost <= again <= found.dram_bytes
+    table = baselines(problem, cost)
+    assert set(table) == {"none", "dnnvm", "efficient_s", "without_model", "oracle"}
+    assert table["oracle"] <= min(best.cost, *table.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "none", "dnnvm", "efficient_s", "oracle"),
+    [
+        ("vgg16", 201.0, 201.0, 201.0, 15.4),
+        ("mobilenet_v1", 46.7, 27.4, 27.4, 4.8),
+        ("squeezenet1_0", 69.3, 59.7, 35.2, 1.9),
+        ("googlenet", 66.6, 52.5, 50.5, 7.6),
+        ("resnet50", 184.6, 184.6, 158.1, 26.1),
+    ],
+)
+def test_megawords_of_the_papers_networks(
+    shared: Path, name: str, none: float, dnnvm: float, efficient_s: float, oracle: float
+) -> None:
+    """Batch 4, 128 KiB, 16 bits, weights of a band fetched once for the batch: figures worked out before."""
+    graph = fusion_graph(shared / "bench" / "fusion" / f"{name}.json", 4)
+    problem = FusionProblem.of(graph, load_chip("optimus"), PAPER, 128 << 10)
+    cost = priced(problem)
+    for which, megawords in (("none", none), ("dnnvm", dnnvm), ("efficient-s", efficient_s)):
+        assert baseline(problem, which, cost).dram_bytes / 2e6 == pytest.approx(megawords, rel=0.005)
+    assert oracle_bytes(problem) / 2e6 == pytest.approx(oracle, rel=0.03)
