@@ -1,4 +1,4 @@
-"""The on-line variant by definition, slowly: all groups that its rules allow, then the best scheme of them."""
+"""The on-line variant by definition, slowly: groups that its rules allow, then the best scheme of those."""
 
 from __future__ import annotations
 
