@@ -76,6 +76,7 @@ def certify(
     peak_lower_bound_bytes: int | None = None,
     latency_lower_bound_picoseconds: int | None = None,
     energy_lower_bound_picojoules: int | None = None,
+    dram_lower_bound_bytes: int | None = None,
 ) -> Plan:
     """The plan that holds a program, its figures and times computed from the program: how every planner ends.
 
@@ -97,6 +98,7 @@ def certify(
             peak_lower_bound_bytes=peak_lower_bound_bytes,
             latency_lower_bound_picoseconds=latency_lower_bound_picoseconds,
             energy_lower_bound_picojoules=energy_lower_bound_picojoules,
+            dram_lower_bound_bytes=dram_lower_bound_bytes,
         ),
         groups=tuple(groups),
         pins=tuple(pins),
@@ -134,6 +136,7 @@ _BOUNDED = {
     "peak": ("extent_bytes", "peak_lower_bound_bytes"),
     "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
     "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
+    "dram": ("dram_bytes", "dram_lower_bound_bytes"),
 }
 """Objective -> what it makes small, and the planner's bound of that."""
 

@@ -7,7 +7,7 @@ reference; the search has a fast one of its own, and tests hold the two against 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.residency import Residents, Weights, choose
@@ -15,8 +15,9 @@ from onchip.fusion.rows import Bands, bands_of, halo_rows, rows_of
 from onchip.fusion.streams import candidates, smallest, streams
 from onchip.network import bits
 from onchip.plan import Blocks
+from onchip.units import MAX_BYTES
 
-__all__ = ["GroupCost", "group_cost"]
+__all__ = ["GroupCost", "group_cost", "least_scratch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class GroupCost:
     weight_bytes: int
     dram_bytes: int
     blocks: Blocks | None = None
+
+    @property
+    def weight_fetches(self) -> int:
+        """How often the weights of an operator that is not resident are fetched."""
+        return 1 if self.blocks is not None and self.blocks.keep_weights else self.subgroups
 
 
 def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
@@ -71,6 +77,24 @@ def _whole(problem: FusionProblem, members: int) -> GroupCost | None:
     crossing = sum(network.tensors[t].bytes for t in bits(touched))
     total = crossing + op.weight_bytes
     return GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
+
+
+def least_scratch(problem: FusionProblem, operator: int) -> int:
+    """The fewest bytes of scratchpad in which an operator can run alone."""
+    members = 1 << operator
+    bands = bands_of(problem, members)
+    if bands is None:
+        network = problem.network
+        touched = network.reads[operator] | network.writes[operator]
+        whole = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
+        return whole + problem.round_up(network.operators[operator].workspace)
+    roomy = replace(problem, budget=MAX_BYTES)
+    search = _Search(roomy, bands)
+    tile = max((w.tile for w in search.weights), default=0)
+    sizes = (
+        smallest(roomy, bands, search.candidates, t, 1, MAX_BYTES) for t in search.band_rows(every=False)
+    )
+    return min(found[0] for found in sizes if found is not None) + tile
 
 
 class _Search:

@@ -110,26 +110,40 @@ def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
         if producer is not None:
             op = network.operators[producer]
             if op.geometry is not None:
-                result[t] = _output_map(op, op.geometry, size, batch, planar)
+                result[t] = _output_map(network, op, op.geometry, size, batch, planar)
             continue
-        for v in sorted(bits(network.readers[t]), key=network.order.index):
-            g = network.operators[v].geometry
-            if g is not None:
-                result[t] = _map(g.input, g.layout, size, batch, planar)
-            break
+        for v in network.order:
+            if network.reads[v] >> t & 1:
+                result[t] = _input_map(network, network.operators[v], t, batch, planar)
+                break
     return tuple(result)
 
 
-def _output_map(op: Operator, g: Geometry, size: int, batch: int, planar: bool) -> Map | None:
-    made = _map(g.output, g.layout, size, batch, planar)
-    if made is None and g.kind == "rowwise" and len(op.outputs) > 1:  # a split of the channels
-        whole = _shape(g.output, g.layout, batch, planar)
-        if whole is not None:
-            for width in ELEMENT_BYTES:
-                channels, rest = divmod(size, batch * whole[1] * whole[2] * width)
-                if not rest and 0 < channels < whole[0]:
-                    return Map(channels, whole[1], whole[2], width)
-    return made
+def _input_map(network: Network, op: Operator, tensor: int, batch: int, planar: bool) -> Map | None:
+    """The map of a graph input, as its first reader sees it."""
+    g, size = op.geometry, network.tensors[tensor].bytes
+    if g is None or tensor not in op.inputs:
+        return None
+    if g.kind == "elementwise":  # what has fewer bytes may be broadcast, and then nothing says its shape
+        largest = max(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
+        return _map(g.output, g.layout, size, batch, planar) if size == largest else None
+    return _map(g.input, g.layout, size, batch, planar) if tensor == op.inputs[0] else None
+
+
+def _output_map(
+    network: Network, op: Operator, g: Geometry, size: int, batch: int, planar: bool
+) -> Map | None:
+    if len(op.outputs) == 1:
+        return _map(g.output, g.layout, size, batch, planar)
+    # Several outputs are parts of the channels, of elements as wide as the input's.
+    whole = _shape(g.output, g.layout, batch, planar)
+    if g.kind != "rowwise" or whole is None or not op.inputs:
+        return None
+    first = _map(g.input, g.layout, network.tensors[op.inputs[0]].bytes, batch, planar)
+    if first is None:
+        return None
+    channels, rest = divmod(size, batch * whole[1] * whole[2] * first.element)
+    return Map(channels, whole[1], whole[2], first.element) if channels and not rest else None
 
 
 def _map(shape: Sequence[int], layout: str, size: int, batch: int, planar: bool) -> Map | None:
@@ -161,7 +175,7 @@ def windows_of(
     """How an operator's output rows need its operands' rows; None when it is opaque."""
     g = op.geometry
     touched = (*op.inputs, *op.outputs)
-    if g is None or not op.inputs or any(network.root[t] != t for t in touched):
+    if g is None or not op.inputs or op.workspace or any(network.root[t] != t for t in touched):
         return None
     made = [maps[t] for t in op.outputs]
     read = [maps[t] for t in op.inputs]
@@ -178,12 +192,13 @@ def windows_of(
     match g.kind:
         case "conv" | "depthwise" | "pool" if alone:
             return _windowed(op, g, first, out)
-        case "fully_connected" if alone and len(g.input) == 2:
+        case "fully_connected" if alone and len(g.input) == len(g.output) == 2:
             return _matrix(op, g, first, out)
         case "elementwise":
             return _pointwise(op, [m for m in read if m is not None], out)
         case "concat":
-            same = all(m is not None and (m.rows, m.columns) == (out.rows, out.columns) for m in read)
+            plane = (out.rows, out.columns, out.element)
+            same = all(m is not None and (m.rows, m.columns, m.element) == plane for m in read)
             total = sum(m.channels for m in read if m is not None)
             if same and total == out.channels:
                 return "concat", tuple(Window(t) for t in op.inputs)

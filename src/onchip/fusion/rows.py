@@ -201,7 +201,8 @@ def walk(
         for x in reversed(bands.tensors):
             needs = [window.need(high[y], rows[x]) for window, y in bands.readers[x]]
             if bands.escaping >> x & 1:
-                needs.append(min(rows[x], (j + 1) * bands.scale[x] * t))
+                whole = bands.ahead[x] is None
+                needs.append(rows[x] if whole else min(rows[x], (j + 1) * bands.scale[x] * t))
             high[x] = max(needs)
         low: dict[int, int] = {}
         begins: dict[int, int] = {}

@@ -245,6 +245,7 @@ class Result:
     latency_lower_bound_picoseconds: int | None = None
     energy_picojoules: int | None = None
     energy_lower_bound_picojoules: int | None = None
+    dram_lower_bound_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

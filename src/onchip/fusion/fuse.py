@@ -1,0 +1,147 @@
+"""Fusion from end to end: the problem, the partition, the program, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from onchip.check import certify
+from onchip.chip import Chip
+from onchip.errors import Infeasible, UsageError
+from onchip.fusion.baselines import baselines
+from onchip.fusion.cost import GroupCost, group_cost, least_scratch
+from onchip.fusion.options import DEFAULTS, FusionOptions
+from onchip.fusion.problem import FusionProblem
+from onchip.fusion.program import in_order, program, why_not
+from onchip.fusion.strategy import partition
+from onchip.network import Network, bits
+from onchip.plan import Group, Plan, Status
+
+__all__ = ["FusedPlan", "fuse"]
+
+
+@dataclass(frozen=True)
+class FusedPlan:
+    """A partition of a network into groups, its figures in bytes of all images, and its plan if it has one.
+
+    `groups` stand in program order, and so do `declared`, which leave out operators that run whole.
+    `lower_bound_bytes` bounds `dram_bytes` over the partitions that the options allow. Options that describe
+    no machine have figures only: then `plan` is None and `not_executable` says why. `baselines` are what
+    others move, under the same options.
+    """
+
+    problem: FusionProblem
+    groups: tuple[GroupCost, ...]
+    declared: tuple[Group, ...]
+    plan: Plan | None
+    not_executable: str
+    status: Status
+    lower_bound_bytes: int
+    baselines: Mapping[str, int]
+    seconds: float
+
+    @property
+    def executable(self) -> bool:
+        """Whether there is a plan that runs."""
+        return self.plan is not None
+
+    @property
+    def dram_bytes(self) -> int:
+        """Everything that crosses between DRAM and the chip, weights included."""
+        return sum(g.dram_bytes for g in self.groups)
+
+
+def fuse(
+    network: Network,
+    chip: Chip,
+    budget: int | None = None,
+    options: FusionOptions = DEFAULTS,
+    *,
+    progress: Callable[[str, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> FusedPlan:
+    """Fuse a network (read at the batch it is to run with) within `budget` bytes; None: what the chip states.
+
+    `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
+    naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
+    `progress` is told what is done and how often it has been.
+    """
+    began = time.perf_counter()
+    if budget is None:
+        budget = chip.scratchpad_bytes
+    if budget is None:
+        raise UsageError(f"chip {chip.name} does not state its scratchpad: it is needed", item="budget")
+    problem = FusionProblem.of(network, chip, options, budget)
+    priced: dict[int, GroupCost | None] = {}
+
+    def price(members: int) -> GroupCost | None:
+        if members not in priced:
+            priced[members] = group_cost(problem, members)
+            if progress is not None and len(priced) % 256 == 0:
+                progress("groups", len(priced))
+        return priced[members]
+
+    def cost(members: int) -> int | None:
+        found = price(members)
+        return None if found is None else found.dram_bytes
+
+    _refuse_if_infeasible(problem, price)
+    found = partition(problem, price)
+    groups = in_order(network, found.groups)
+    reason = why_not(problem, groups)
+    status: Status = "optimal" if found.complete else "feasible"
+    instructions, declared = program(problem, groups)
+    others = baselines(problem, cost)
+    seconds = time.perf_counter() - began
+    plan = None
+    if not reason:
+        plan = certify(
+            network,
+            chip,
+            budget,
+            instructions,
+            status=status,
+            lower_bound_bytes=0,
+            dram_lower_bound_bytes=found.lower_bound_bytes,
+            seconds=seconds,
+            groups=declared,
+            options=_recorded(network, options),
+        )
+        if plan.result.dram_bytes != sum(g.dram_bytes for g in groups):
+            raise AssertionError("the cost model and the checker disagree about what crosses")
+    return FusedPlan(
+        problem, groups, declared, plan, reason, status, found.lower_bound_bytes, others, seconds
+    )
+
+
+def _refuse_if_infeasible(problem: FusionProblem, price: Callable[[int], GroupCost | None]) -> None:
+    """Raise `Infeasible` when some operator alone fits in no tiling."""
+    network = problem.network
+    for v in network.order:
+        if price(1 << v) is None:
+            touched = network.reads[v] | network.writes[v]
+            parts = [(network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched)]
+            if network.operators[v].workspace:
+                parts.append(("its workspace", network.operators[v].workspace))
+            raise Infeasible(
+                needs=least_scratch(problem, v),
+                has=problem.budget,
+                operator=network.operators[v].name,
+                tensors=tuple(sorted(parts, key=lambda part: -part[1])),
+            )
+
+
+def _recorded(network: Network, options: FusionOptions) -> dict[str, str | int | float | bool | None]:
+    """What the plan records of how it was made."""
+    made: dict[str, str | int | float | bool | None] = {
+        "planner": "fusion",
+        "granularity": network.granularity,
+        "element": network.element,
+        "weights": "streamed",
+        "objective": "dram",
+    }
+    for f in fields(options):
+        if f.name not in ("time_limit", "memory_limit"):
+            made[f.name] = getattr(options, f.name)
+    return made

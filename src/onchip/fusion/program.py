@@ -1,0 +1,141 @@
+"""A partition as a plan program: one group after the other, each in the scratchpad by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onchip.fusion.cost import GroupCost
+from onchip.fusion.problem import FusionProblem
+from onchip.fusion.rows import bands_of, buffer_rows, halo_rows, overlaps, walk
+from onchip.fusion.streams import legal
+from onchip.network import Network, bits
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store, Tiling
+
+__all__ = ["group_names", "in_order", "program", "why_not"]
+
+
+def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, ...]:
+    """The groups in an order in which they can run; raises ValueError for groups that wait for each other."""
+    done, waiting, result = 0, list(groups), list[GroupCost]()
+    while waiting:
+        for g in waiting:
+            before = 0
+            for v in bits(g.members):
+                before |= network.predecessors[v]
+            if not before & ~(done | g.members):
+                break
+        else:
+            raise ValueError("the groups wait for each other")
+        waiting.remove(g)
+        result.append(g)
+        done |= g.members
+    return tuple(result)
+
+
+def group_names(network: Network, groups: Sequence[GroupCost]) -> tuple[str, ...]:
+    """A name for every group that no operator has: g0, g1, ... with as many underscores as it takes."""
+    prefix = "g"
+    while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in network.operator_id):
+        prefix += "_"
+    return tuple(f"{prefix}{i}" for i in range(len(groups)))
+
+
+def program(
+    problem: FusionProblem, groups: Sequence[GroupCost]
+) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
+    """The program that runs `groups`, which stand in an order that they can run in, and their declarations.
+
+    A group's tensors live in its scratch; an operator without known windows is loaded and stored whole.
+    """
+    instructions: list[Instruction] = []
+    declared = []
+    for name, g in zip(group_names(problem.network, groups), groups, strict=True):
+        if problem.operators[g.members.bit_length() - 1].form == "opaque":
+            instructions += _whole(problem, g)
+            continue
+        declared.append(_declare(problem, name, g))
+        instructions += [Scratch(name, 0), Run(name, _crossing(problem, g))]
+    return tuple(instructions), tuple(declared)
+
+
+def _declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
+    network = problem.network
+    ops = sorted(bits(g.members), key=problem.position.__getitem__)
+    with_weights = [v for v in ops if network.operators[v].weight_bytes]
+    refills = g.weight_fetches
+    tiling = g.blocks or Tiling(
+        g.rows, tuple(network.tensors[t].name for t in bits(g.streamed)), problem.channel_tile, g.images
+    )
+    return Group(
+        name,
+        tuple(network.operators[v].name for v in ops),
+        g.scratch_bytes,
+        g.subgroups,
+        tuple((network.operators[v].name, refills) for v in with_weights if not g.resident >> v & 1),
+        tuple(network.operators[v].name for v in with_weights if g.resident >> v & 1),
+        tiling,
+    )
+
+
+def _crossing(problem: FusionProblem, g: GroupCost) -> tuple[tuple[str, int], ...]:
+    """Every external input and escaping output of a group, with the bytes that cross."""
+    network = problem.network
+    external, escaping = problem.external(g.members), problem.escaping(g.members)
+    crossing = {t: network.tensors[t].bytes for t in bits(external | escaping)}
+    if g.blocks is not None:
+        crossing[next(bits(external))] += g.halo_bytes
+    else:
+        bands = bands_of(problem, g.members)
+        assert bands is not None
+        for t, again in halo_rows(problem, bands, g.streamed, g.rows).items():
+            shape = problem.maps[t]
+            assert shape is not None
+            crossing[t] += problem.batch * shape.channels * shape.row_bytes * again
+    return tuple((network.tensors[t].name, size) for t, size in crossing.items())
+
+
+def _whole(problem: FusionProblem, g: GroupCost) -> list[Instruction]:
+    network = problem.network
+    v = g.members.bit_length() - 1
+    op = network.operators[v]
+    instructions: list[Instruction] = []
+    top = 0
+    for t in bits(network.reads[v]):
+        instructions.append(Load(network.tensors[t].name, top))
+        top += problem.round_up(network.tensors[t].bytes)
+    for t in bits(network.writes[v]):
+        instructions.append(Alloc(network.tensors[t].name, top))
+        top += problem.round_up(network.tensors[t].bytes)
+    if op.workspace:
+        instructions.append(Scratch(op.name, top))
+    instructions.append(Run(op.name))
+    instructions += [Store(network.tensors[t].name) for t in bits(network.writes[v])]
+    touched = network.reads[v] | network.writes[v]
+    return instructions + [Free(network.tensors[t].name) for t in bits(touched)]
+
+
+def why_not(problem: FusionProblem, groups: Sequence[GroupCost]) -> str:
+    """Why a partition cannot be executed, in a few words; empty when it can."""
+    o = problem.options
+    if o.batch_weights == "shared":
+        return "shared weights need the whole batch at once, in the buffers of one image"
+    if not o.weight_tile:
+        return "refilled weights have no place in the scratchpad"
+    if o.halo == "recompute":
+        return "held rows are counted as made anew"
+    if o.isoa != "paper" and o.halo != "paper":
+        return ""
+    for g in groups:
+        bands = bands_of(problem, g.members)
+        if bands is None or g.blocks is not None:
+            continue
+        if not legal(problem, bands, g.streamed):
+            return "streamed tensors wait for each other"
+        rows = buffer_rows(problem, bands, overlaps(problem, bands, g.streamed), g.rows)
+        for band in walk(problem, bands, g.streamed, g.rows):
+            for x, (before, low, high) in band.items():
+                if high - low > rows[x]:
+                    return "a buffer has fewer rows than a band needs"
+                if o.halo == "paper" and bands.external >> x & g.streamed >> x & 1 and low < before:
+                    return "rows that cross again are not counted"
+    return ""
