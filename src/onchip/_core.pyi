@@ -113,3 +113,70 @@ def pack_search(
     node_limit: int | None,
     progress: Callable[[int], object] | None,
 ) -> tuple[Literal["packed", "infeasible", "unknown"], list[int], int]: ...
+
+# -- onchip.fusion.search ------------------------------------------------------------------------------------
+
+TensorRow = tuple[int, int, int, int, bool]
+WindowRow = tuple[int, bool, bool, int, int, int]
+OperatorRow = tuple[int, Sequence[WindowRow], Sequence[int], int, int, int]
+GroupRow = tuple[int, int, int, int, int, int, int, int, list[int], list[int], bool]
+
+class Fused(TypedDict):
+    groups: list[tuple[list[int], GroupRow]]
+    bound: int
+    complete: bool
+    end: Literal["complete", "time", "memory", "stopped"]
+    misfit: int
+    candidates: int
+    kept: int
+    evaluated: int
+    states: int
+    transitions: int
+    memory: int
+
+class Fuser:
+    def __init__(
+        self,
+        *,
+        tensors: Sequence[TensorRow],
+        operators: Sequence[OperatorRow],
+        images: int,
+        channel_tile: int,
+        least_rows: int,
+        alignment: int,
+        options: Sequence[int],
+        largest: int,
+        whole_fan_out: bool,
+        chains: bool,
+        shared_inputs: bool,
+        order: Sequence[int],
+    ) -> None: ...
+    def count_convex(self) -> tuple[int, bool]: ...
+    def misfits(self, budget: int) -> list[int]: ...
+    def alone(self, op: int, cost: int) -> None: ...
+    def enumerate(
+        self,
+        *,
+        budget: int | None,
+        rules: Sequence[bool],
+        seconds: float | None,
+        memory: int,
+        groups: int,
+        stop: Callable[[int, int], bool] | None,
+    ) -> tuple[bool, Literal["complete", "time", "memory", "stopped"]]: ...
+    def candidates(self) -> list[tuple[list[int], int]]: ...
+    def cost(self, members: Sequence[int], budget: int, limit: int | None) -> GroupRow: ...
+    def dram_bytes(self, groups: Sequence[Sequence[int]], budget: int) -> list[int]: ...
+    def least_scratch(self, members: Sequence[int], bands: int) -> int: ...
+    def best(
+        self,
+        *,
+        budget: int,
+        largest: int,
+        rules: Sequence[bool],
+        seconds: float | None,
+        memory: int,
+        groups: int,
+        states: int,
+        stop: Callable[[int, int], bool] | None,
+    ) -> Fused: ...

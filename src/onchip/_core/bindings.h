@@ -4,4 +4,5 @@
 namespace onchip {
 void bind_search(nanobind::module_& m);  // placement's capacity-only search (search.cpp)
 void bind_pack(nanobind::module_& m);    // addresses for fixed live ranges (pack.cpp)
+void bind_fusion(nanobind::module_& m);  // groups of operators that run fused (fusion.cpp)
 }  // namespace onchip

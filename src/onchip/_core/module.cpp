@@ -6,4 +6,5 @@
 NB_MODULE(_core, m) {
     onchip::bind_search(m);
     onchip::bind_pack(m);
+    onchip::bind_fusion(m);
 }

@@ -1,0 +1,228 @@
+// Binds the fuser. Everything crosses as plain lists of integers; onchip.fusion.search types it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "fusion_fuser.h"
+
+namespace nb = nanobind;
+
+namespace onchip {
+
+namespace {
+
+using namespace fusion;
+
+const char* name_of(End end) {
+    switch (end) {
+        case End::complete: return "complete";
+        case End::time: return "time";
+        case End::memory: return "memory";
+        case End::stopped: return "stopped";
+    }
+    return "";
+}
+
+// channels, rows, row_bytes, bytes, whether it is an output of the network
+using TensorRow = std::tuple<std::int64_t, std::int64_t, Bytes, Bytes, bool>;
+// tensor, whole, broadcast, stride, padding, span
+using WindowRow = std::tuple<Id, bool, bool, std::int64_t, std::int64_t, std::int64_t>;
+// form, windows, outputs, weight, tile, workspace
+using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes>;
+
+Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
+                   std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
+                   const std::vector<int>& options) {
+    Problem p;
+    for (const auto& [channels, rows, row_bytes, bytes, output] : tensors) {
+        Tensor t;
+        t.channels = channels, t.rows = rows, t.row_bytes = row_bytes, t.bytes = bytes, t.output = output;
+        p.tensors.push_back(std::move(t));
+    }
+    for (const auto& [form, windows, outputs, weight, tile, workspace] : operators) {
+        Operator op;
+        if (form < 0 || form > 5) throw std::invalid_argument("fusion: form");
+        op.form = static_cast<Form>(form);
+        for (const auto& [tensor, whole, broadcast, stride, padding, span] : windows)
+            op.inputs.push_back({tensor, whole, broadcast, stride, padding, span});
+        op.outputs = outputs, op.weight = weight, op.tile = tile, op.workspace = workspace;
+        p.operators.push_back(std::move(op));
+    }
+    if (options.size() != 5) throw std::invalid_argument("fusion: options");
+    for (std::size_t i = 0; i < 4; ++i)
+        if (options[i] < 0 || options[i] > 2) throw std::invalid_argument("fusion: options");
+    p.options = {static_cast<BatchWeights>(options[0]), static_cast<Isoa>(options[1]),
+                 static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0};
+    p.images = images, p.channel_tile = channel_tile, p.least_rows = least_rows, p.alignment = alignment;
+    p.complete();
+    return p;
+}
+
+Rules rules_of(const std::vector<bool>& given) {
+    Rules r;
+    bool* const fields[] = {&r.lazy, &r.worth, &r.monotone, &r.incumbent};
+    if (given.size() != std::size(fields)) throw std::invalid_argument("fusion: rules");
+    for (std::size_t i = 0; i < given.size(); ++i) *fields[i] = given[i];
+    return r;
+}
+
+// Limits, and what went wrong in the caller's `stop` meanwhile.
+struct Guard {
+    Limits limits;
+    std::optional<nb::python_error> failed;
+
+    Guard(std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states, nb::object stop) {
+        limits.seconds = seconds.value_or(-1);
+        limits.memory = memory, limits.groups = groups, limits.states = states;
+        // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
+        limits.stop = [this, asked = std::move(stop)](const Progress& now) {
+            nb::gil_scoped_acquire gil;
+            try {
+                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+                return asked.is_none() ? false : nb::cast<bool>(asked(now.groups, now.states));
+            } catch (nb::python_error& error) {
+                if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
+                return true;
+            }
+        };
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+};
+
+using CostRow = std::tuple<Bytes, Bytes, Bytes, Bytes, Bytes, std::int64_t, std::int64_t, std::int64_t,
+                           std::vector<Id>, std::vector<Id>, bool>;
+
+CostRow row_of(const Cost& c) {
+    return {c.dram < unlimited ? c.dram : -1, c.crossing, c.halo, c.weight, c.scratch, c.rows, c.subgroups,
+            c.images, c.streamed, c.resident, c.whole};
+}
+
+void check_members(const Fuser& fuser, const std::vector<Id>& members) {
+    if (members.empty()) throw std::invalid_argument("fusion: an empty group");
+    for (std::size_t i = 0; i < members.size(); ++i)
+        if (members[i] >= fuser.problem().operators.size() || (i && members[i] <= members[i - 1]))
+            throw std::invalid_argument("fusion: members do not ascend");
+}
+
+}  // namespace
+
+void bind_fusion(nb::module_& m) {
+    nb::class_<Fuser>(m, "Fuser")
+        .def(
+            "__init__",
+            [](Fuser* self, const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
+               std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
+               const std::vector<int>& options, std::size_t largest, bool whole_fan_out, bool chains,
+               bool shared_inputs, const std::vector<Id>& order) {
+                Problem p = problem_of(tensors, operators, images, channel_tile, least_rows, alignment, options);
+                for (const Id v : order)
+                    if (v >= p.operators.size()) throw std::invalid_argument("fusion: order");
+                new (self) Fuser(std::move(p), {largest, whole_fan_out, chains, shared_inputs, order});
+            },
+            nb::kw_only(), nb::arg("tensors"), nb::arg("operators"), nb::arg("images"), nb::arg("channel_tile"),
+            nb::arg("least_rows"), nb::arg("alignment"), nb::arg("options"), nb::arg("largest"),
+            nb::arg("whole_fan_out"), nb::arg("chains"), nb::arg("shared_inputs"), nb::arg("order"))
+        .def("count_convex",
+             [](const Fuser& self) {
+                 nb::gil_scoped_release release;
+                 const Count c = count_convex(self.problem());
+                 return std::make_pair(c.sets, c.saturated);
+             })
+        .def("misfits", &Fuser::misfits, nb::arg("budget"))
+        .def("alone", &Fuser::alone, nb::arg("op"), nb::arg("cost"))
+        .def(
+            "enumerate",
+            [](Fuser& self, std::optional<Bytes> budget, const std::vector<bool>& rules,
+               std::optional<double> seconds, std::size_t memory, std::size_t groups, nb::object stop) {
+                Guard guard(seconds, memory, groups, 0, std::move(stop));
+                bool all = false;
+                End end = End::complete;
+                {
+                    nb::gil_scoped_release release;
+                    Clock clock(guard.limits);
+                    all = self.enumerate(budget.value_or(unlimited), rules_of(rules), clock);
+                    end = clock.ended().value_or(all ? End::complete : End::memory);
+                }
+                if (guard.failed) throw std::move(*guard.failed);
+                return std::make_pair(all, name_of(end));
+            },
+            nb::kw_only(), nb::arg("budget").none(), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"),
+            nb::arg("groups"), nb::arg("stop").none())
+        .def("candidates",
+             [](const Fuser& self) {
+                 std::vector<std::pair<std::vector<Id>, Bytes>> result;
+                 for (const Candidate& c : self.candidates()) {
+                     if (c.exact && c.cost >= unlimited) continue;
+                     std::vector<Id> members;
+                     self.sets().members(c.set, members);
+                     result.emplace_back(std::move(members), c.floor);
+                 }
+                 return result;
+             })
+        .def(
+            "cost",
+            [](Fuser& self, const std::vector<Id>& members, Bytes budget, std::optional<Bytes> limit) {
+                check_members(self, members);
+                return row_of(self.cost(members, budget, limit.value_or(unlimited)));
+            },
+            nb::arg("members"), nb::arg("budget"), nb::arg("limit").none())
+        .def(
+            "dram_bytes",
+            [](Fuser& self, const std::vector<std::vector<Id>>& groups, Bytes budget) {
+                for (const auto& members : groups) check_members(self, members);
+                nb::gil_scoped_release release;
+                std::vector<Bytes> result;
+                for (const auto& members : groups) {
+                    const Bytes dram = self.cost(members, budget, unlimited).dram;
+                    result.push_back(dram < unlimited ? dram : -1);
+                }
+                return result;
+            },
+            nb::arg("groups"), nb::arg("budget"))
+        .def(
+            "least_scratch",
+            [](Fuser& self, const std::vector<Id>& members, std::int64_t bands) {
+                check_members(self, members);
+                const Bytes least = self.least_scratch(members, bands);
+                return least < unlimited ? least : -1;
+            },
+            nb::arg("members"), nb::arg("bands"))
+        .def(
+            "best",
+            [](Fuser& self, Bytes budget, std::size_t largest, const std::vector<bool>& rules,
+               std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states,
+               nb::object stop) {
+                Guard guard(seconds, memory, groups, states, std::move(stop));
+                Partition found;
+                {
+                    nb::gil_scoped_release release;
+                    found = self.best(budget, largest, rules_of(rules), guard.limits);
+                }
+                if (guard.failed) throw std::move(*guard.failed);
+                std::vector<std::pair<std::vector<Id>, CostRow>> rows;
+                for (std::size_t i = 0; i < found.groups.size(); ++i)
+                    rows.emplace_back(found.groups[i], row_of(found.costs[i]));
+                nb::dict result;
+                result["groups"] = nb::cast(rows);
+                result["bound"] = found.bound;
+                result["complete"] = found.complete;
+                result["end"] = name_of(found.end);
+                result["misfit"] = found.misfit == no_id ? -1 : static_cast<std::int64_t>(found.misfit);
+                result["candidates"] = found.candidates;
+                result["kept"] = found.kept;
+                result["evaluated"] = found.evaluated;
+                result["states"] = found.states;
+                result["transitions"] = found.transitions;
+                result["memory"] = found.memory;
+                return result;
+            },
+            nb::kw_only(), nb::arg("budget"), nb::arg("largest"), nb::arg("rules"), nb::arg("seconds").none(),
+            nb::arg("memory"), nb::arg("groups"), nb::arg("states"), nb::arg("stop").none());
+}
+
+}  // namespace onchip

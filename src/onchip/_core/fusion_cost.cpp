@@ -1,0 +1,366 @@
+#include "fusion_cost.h"
+
+#include <algorithm>
+
+namespace onchip::fusion {
+
+void Evaluator::load(std::span<const Id> members) {
+    banded_ = group_.load(members);
+    weights_.clear();
+    const Options& options = problem_.options;
+    for (const Group::Op& op : group_.ops) {
+        const Operator& o = problem_.operators[op.id];
+        weights_.add(o.weight, problem_.round_up(o.weight),
+                     options.weight_tile && banded_ ? problem_.round_up(o.tile) : 0);
+    }
+    weights_.close(options.residency);
+    if (!banded_) {
+        whole_ = unlimited;
+        if (members.size() == 1 && problem_.operators[members[0]].form == Form::opaque) {
+            whole_ = problem_.round_up(problem_.operators[members[0]].workspace);
+            for (const Group::Map& m : group_.maps) whole_ += problem_.round_up(problem_.tensors[m.id].bytes);
+        }
+        return;
+    }
+    may_stream(group_, candidate_);
+    in_s_.assign(group_.size(), 0);
+    overlaps(group_, in_s_, held_back_, held_more_);
+    excluded_pairs(group_, candidate_, parent_);
+    order_.clear();
+    for (std::uint32_t x = 0; x < group_.size(); ++x)
+        if (candidate_[x]) order_.push_back(x);
+}
+
+inline std::int64_t Evaluator::more(std::uint32_t x, const std::vector<std::int64_t>& by_map,
+                                    const Point& at) const {
+    return at.bands == 1 ? group_.maps[x].ahead : by_map[x];
+}
+
+inline Bytes Evaluator::size(std::uint32_t x, std::int64_t rows_more, const Point& at, bool few) const {
+    const Group::Map& m = group_.maps[x];
+    const std::int64_t rows = at_least_ ? fewest_[x] : rows_of(m, rows_more, at.t);
+    return problem_.round_up(at.images * m.row_bytes * rows * (few ? m.few : m.channels));
+}
+
+Bytes Evaluator::buffers(const Choice& in_s, const std::vector<std::int64_t>& by_map, const Point& at) const {
+    Bytes sum = 0;
+    for (std::uint32_t x = 0; x < group_.size(); ++x) sum += size(x, more(x, by_map, at), at, in_s[x] != 0);
+    return sum;
+}
+
+// The least buffer bytes were S any independent set of the forest `parent_`, and the rows those of a group where
+// everything is held: out_[x] and in_[x] are for the candidates that hang from x, with x out of S and in it.
+void Evaluator::bound(const Point& at) {
+    const std::size_t n = group_.size();
+    out_.resize(n), in_.resize(n), extra_.assign(n, 0);
+    held_sum_ = 0;
+    for (std::uint32_t x = 0; x < n; ++x) {
+        const std::int64_t m = more(x, held_more_, at);
+        const Bytes held = size(x, m, at, false);
+        if (!candidate_[x]) {
+            held_sum_ += held;
+            continue;
+        }
+        out_[x] = held, in_[x] = size(x, m, at, true);
+    }
+    const bool lines = problem_.options.halo == Halo::lines && at.bands > 1 && !at_least_;
+    if (lines)
+        // A result in S begins its rows anew, so its operand, then held, keeps more of them. At most one result
+        // counts for an operand: the rows are a maximum, not a sum.
+        for (const std::uint32_t y : order_) {
+            const std::uint32_t x = parent_[y];
+            if (x == no_id || held_more_[x] >= all_rows) continue;
+            const Group::Map& p = group_.maps[x];
+            for (std::uint32_t i = p.reader; i < p.reader + p.readers; ++i) {
+                const Group::Op& c = group_.ops[group_.read[i].op];
+                if (y < c.out || y >= c.out + c.outputs) continue;
+                const Window& w = group_.edges[group_.read[i].edge].window;
+                const std::int64_t g = w.stride * held_back_[y] - w.padding;
+                const std::int64_t m = std::max(held_more_[x], p.ahead - g);
+                extra_[y] = size(x, m, at, false) - size(x, held_more_[x], at, false);
+            }
+        }
+    least_ = held_sum_;
+    for (std::size_t i = order_.size(); i-- > 0;) {
+        const std::uint32_t y = order_[i], x = parent_[y];
+        if (x == no_id) {
+            least_ += std::min(out_[y], in_[y]);
+            continue;
+        }
+        in_[x] += out_[y];
+        out_[x] += std::min(out_[y], in_[y]);
+    }
+    // The surcharge: of one result of every operand, the dearest. Done as a second pass so that it is exact.
+    if (!lines || std::all_of(extra_.begin(), extra_.end(), [](Bytes b) { return b == 0; })) return;
+    std::vector<Bytes>& dearest = halo_bound_;  // room that is free here
+    dearest.assign(n, 0);
+    for (const std::uint32_t y : order_)
+        if (parent_[y] != no_id) dearest[parent_[y]] = std::max(dearest[parent_[y]], extra_[y]);
+    for (const std::uint32_t y : order_) {
+        const std::uint32_t x = parent_[y];
+        if (x == no_id || extra_[y] == 0) continue;
+        if (extra_[y] == dearest[x])
+            dearest[x] = -1;  // later ones of the same operand do not count
+        else
+            extra_[y] = 0;
+    }
+    least_ = held_sum_;
+    for (const std::uint32_t x : order_) {
+        const std::int64_t m = held_more_[x];
+        out_[x] = size(x, m, at, false), in_[x] = size(x, m, at, true);
+    }
+    for (std::size_t i = order_.size(); i-- > 0;) {
+        const std::uint32_t y = order_[i], x = parent_[y];
+        if (x == no_id) {
+            least_ += std::min(out_[y], in_[y]);
+            continue;
+        }
+        in_[x] += out_[y];
+        out_[x] += std::min(out_[y], in_[y] + extra_[y]);
+    }
+}
+
+// Halo of every external candidate at least, by map: what it is when nothing inside begins anew.
+void Evaluator::halo_bounds() {
+    halo_known_ = true;
+    Choice all(group_.size(), 0);
+    for (const std::uint32_t x : order_) all[x] = group_.maps[x].external;
+    walk_.halo(group_, all, problem_.options.halo == Halo::recompute, at_.t, halo_rows_);
+    halo_bound_.assign(group_.size(), 0);
+    for (const std::uint32_t x : order_) {
+        const Group::Map& m = group_.maps[x];
+        if (m.external) halo_bound_[x] = problem_.images * m.row_bytes * m.channels * halo_rows_[x];
+    }
+    // With the others S changes nothing: all of it crosses, or none.
+    if (problem_.options.halo != Halo::lines) halo_bound_.assign(group_.size(), 0);
+}
+
+Bytes Evaluator::halo_of(const Choice& in_s, const Point& at) {
+    if (at.bands == 1 || problem_.options.halo == Halo::paper) return 0;
+    const bool all = problem_.options.halo == Halo::recompute;
+    bool any = all;
+    for (std::uint32_t x = 0; x < group_.size() && group_.maps[x].external; ++x) any = any || in_s[x];
+    if (!any) return 0;
+    walk_.halo(group_, in_s, all, at.t, halo_rows_);
+    Bytes sum = 0;
+    for (std::uint32_t x = 0; x < group_.size() && group_.maps[x].external; ++x)
+        sum += problem_.images * group_.maps[x].row_bytes * group_.maps[x].channels * halo_rows_[x];
+    return sum;
+}
+
+// Improves best_ by what the group costs in bands of one height; true when it did.
+bool Evaluator::search(const Point& at) {
+    at_ = at;
+    halo_known_ = false;
+    const Bytes before = best_;
+    in_s_.assign(group_.size(), 0);
+    branch(0, least_, 0);
+    return best_ < before;
+}
+
+void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
+    if (any_ && best_ < unlimited) return;
+    const Bytes resident = weights_.at_most(budget_ - least);
+    if (resident < 0) return;
+    if (!any_ && group_.crossing + halo + weight_cost(at_, resident) >= best_) return;
+    if (from == order_.size()) {
+        leaf();
+        return;
+    }
+    const std::uint32_t x = order_[from], p = parent_[x];
+    const bool above = p != no_id && in_s_[p];
+    const Bytes joined = in_[x] + (p != no_id && !above ? extra_[x] : 0);
+    const Bytes rest = least - (above ? out_[x] : std::min(out_[x], joined));
+    const auto in = [&] {
+        if (!may_join(group_, in_s_, x)) return;
+        Bytes more_halo = halo;
+        if (!any_ && group_.maps[x].external && at_.bands > 1) {
+            if (!halo_known_) halo_bounds();
+            more_halo += halo_bound_[x];
+        }
+        in_s_[x] = 1;
+        // What is part of a legal S is legal, so a branch ends at the first that is not.
+        if (problem_.options.isoa == Isoa::paper || passes_.legal(group_, in_s_))
+            branch(from + 1, rest + joined, more_halo);
+        in_s_[x] = 0;
+    };
+    const bool first = !above && joined <= out_[x];
+    if (first) in();
+    branch(from + 1, rest + out_[x], halo);
+    if (!above && !first) in();
+}
+
+void Evaluator::leaf() {
+    const bool lines = problem_.options.halo == Halo::lines && at_.bands > 1;
+    const std::vector<std::int64_t>* rows = &held_more_;
+    if (lines && !at_least_ && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
+    const Bytes taken = buffers(in_s_, *rows, at_);
+    const Bytes resident = weights_.most(budget_ - taken);
+    if (resident < 0) return;
+    if (any_) {
+        best_ = 0;
+        return;
+    }
+    Bytes cost = group_.crossing + weight_cost(at_, resident);
+    if (cost >= best_) return;
+    const Bytes halo = halo_of(in_s_, at_);
+    cost += halo;
+    if (cost >= best_) return;
+    best_ = cost, best_s_ = in_s_, best_at_ = at_, best_halo_ = halo, best_buffers_ = taken;
+}
+
+bool Evaluator::fits(Bytes budget) {
+    if (!banded_) return whole_ <= budget;
+    budget_ = budget, best_ = unlimited, any_ = true;
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    // Only the height with one band can need fewer rows than a lower one: nothing overlaps there.
+    for (const std::int64_t t : {thin, longest}) {
+        const Point at{t, group_.bands(t), 1, 1};
+        bound(at);
+        search(at);
+        if (best_ < unlimited || thin == longest) break;
+    }
+    any_ = false;
+    return best_ < unlimited;
+}
+
+bool Evaluator::may_grow(Bytes budget) {
+    if (!banded_) return false;
+    rows_at_least(group_, fewest_);
+    budget_ = budget, best_ = unlimited, any_ = at_least_ = true;
+    const Point at{1, 2, 1, 1};
+    bound(at);
+    search(at);
+    any_ = at_least_ = false;
+    return best_ < unlimited;
+}
+
+Bytes Evaluator::best(Bytes budget, Bytes limit) {
+    any_ = false;
+    budget_ = budget, best_ = limit, best_s_.clear();
+    if (!banded_) {
+        best_at_ = {};
+        const bool found = whole_ <= budget && floor() < limit;
+        best_halo_ = 0, best_buffers_ = whole_;
+        return best_ = found ? floor() : unlimited;
+    }
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    const bool held = problem_.options.batch_weights == BatchWeights::held;
+    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
+    bool found = false;
+    bool external = problem_.options.halo == Halo::recompute;
+    for (const std::uint32_t x : order_) external = external || group_.maps[x].external;
+    external = external && problem_.options.halo != Halo::paper;
+
+    for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
+        if (problem_.images % images != 0) continue;
+        const std::int64_t rounds = shared ? 1 : problem_.images / images;
+        // Bands of several images at once only when asked for; whole images are no bands.
+        const std::int64_t lowest = images > 1 && !held ? longest : thin;
+        Point at{lowest, group_.bands(lowest), images, 1};
+        bound(at);
+        // However high the bands, no more weights than this are resident; the single band may need fewer rows.
+        Bytes most = weights_.at_most(budget - least_);
+        const Point single{longest, 1, images, rounds};
+        if (lowest < longest) {
+            bound(single);
+            most = std::max(most, weights_.at_most(budget - least_));
+        }
+        if (most < 0) continue;
+        for (std::int64_t high = longest; high >= lowest;) {
+            const std::int64_t bands = group_.bands(high);
+            // The lowest height with as many bands.
+            std::int64_t low = high;
+            if (bands == 1) {
+                low = high;  // `longest` is the lowest with one
+            } else {
+                std::int64_t below = lowest;
+                while (below < low) {
+                    const std::int64_t middle = below + (low - below) / 2;
+                    if (group_.bands(middle) <= bands)
+                        low = middle;
+                    else
+                        below = middle + 1;
+                }
+            }
+            at = {low, bands, images, rounds * bands};
+            if (group_.crossing + weight_cost(at, most) >= best_) break;
+            bound(at);
+            const Bytes room = budget - least_;
+            const Bytes resident = weights_.at_most(room);
+            if (resident >= 0 && group_.crossing + weight_cost(at, resident) < best_) {
+                found = search(at) || found;
+                // A higher band of the same number can have less halo where the last band is short.
+                if (external && bands > 1 && low < high) {
+                    for (std::int64_t t = low + 1; t <= high; ++t) {
+                        bool shorter = false;
+                        for (std::uint32_t x = 0; x < group_.size() && !shorter; ++x) {
+                            const Group::Map& m = group_.maps[x];
+                            shorter = m.ahead < all_rows && m.scale * t * (bands - 1) + m.ahead > m.rows;
+                        }
+                        if (!shorter) continue;
+                        at.t = t;
+                        bound(at);
+                        const Bytes left = weights_.at_most(budget - least_);
+                        if (left < 0 || group_.crossing + weight_cost(at, left) >= best_) break;
+                        found = search(at) || found;
+                    }
+                }
+            }
+            if (best_ == floor()) return best_;
+            high = low - 1;
+        }
+    }
+    return found ? best_ : unlimited;
+}
+
+Cost Evaluator::describe() {
+    Cost result;
+    result.dram = best_, result.crossing = group_.crossing, result.halo = best_halo_;
+    result.weight = best_ - group_.crossing - best_halo_;
+    if (!banded_) {
+        result.whole = true;
+        result.rows = 0, result.subgroups = 1, result.scratch = whole_;
+        return result;
+    }
+    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
+    result.rows = best_at_.t, result.images = best_at_.images;
+    result.subgroups = shared ? best_at_.bands : best_at_.fetches;
+    for (std::uint32_t x = 0; x < group_.size(); ++x)
+        if (best_s_[x]) result.streamed.push_back(group_.maps[x].id);
+    const auto [in, room] = weights_.chosen(budget_ - best_buffers_);
+    for (std::size_t i = 0; i < group_.ops.size(); ++i)
+        if (in[i]) result.resident.push_back(group_.ops[i].id);
+    result.scratch = best_buffers_ + room;
+    return result;
+}
+
+Bytes Evaluator::least_scratch(std::int64_t bands) {
+    if (!banded_) return whole_;
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    std::int64_t t = thin;
+    if (bands > 0)
+        while (t < longest && group_.bands(t) > bands) ++t;
+    const Point at{t, group_.bands(t), 1, 1};
+    bound(at);
+    // Binary search over the budget: the search itself decides.
+    Bytes low = least_ + weights_.least_room(), high = low;
+    any_ = true;
+    const auto enough = [&](Bytes budget) {
+        budget_ = budget, best_ = unlimited;
+        search(at);
+        return best_ < unlimited;
+    };
+    while (!enough(high)) low = high + 1, high = high * 2 + 1;
+    while (low < high) {
+        const Bytes middle = low + (high - low) / 2;
+        if (enough(middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    any_ = false;
+    return high;
+}
+
+}  // namespace onchip::fusion

@@ -1,0 +1,83 @@
+// MemoryCost of a group: the least DRAM bytes over heights of a band, legal S and resident weights.
+#pragma once
+#include "fusion_residency.h"
+#include "fusion_streams.h"
+
+namespace onchip::fusion {
+
+inline constexpr Bytes unlimited = std::numeric_limits<Bytes>::max() / 4;
+
+// How a group runs at its cost. `rows` is t; `subgroups` counts bands of the whole batch.
+struct Cost {
+    Bytes dram = unlimited, crossing = 0, halo = 0, weight = 0, scratch = 0;
+    std::int64_t rows = 0, subgroups = 0, images = 1;
+    std::vector<Id> streamed, resident;
+    bool whole = false;  // an operator that runs alone and whole
+};
+
+class Evaluator {
+  public:
+    explicit Evaluator(const Problem& problem) : problem_(problem), group_(problem) {}
+
+    void load(std::span<const Id> members);
+
+    bool banded() const { return banded_; }
+    // No cost of this group is below.
+    Bytes floor() const { return group_.crossing + weights_.all(); }
+    // Whether some height of a band fits.
+    bool fits(Bytes budget);
+    // False when neither this group nor any larger one that can run in bands fits. (That it does not fit itself
+    // says nothing of larger ones: in odd geometries another operator takes rows off a buffer.)
+    bool may_grow(Bytes budget);
+    // The cost if it is below `limit`, else `unlimited`.
+    Bytes best(Bytes budget, Bytes limit);
+    // How the group runs at the cost that best() has just returned.
+    Cost describe();
+    // Bytes of scratch that the group needs at least, in bands of the given part of its rows (0: the thinnest).
+    Bytes least_scratch(std::int64_t bands);
+
+  private:
+    struct Point {
+        std::int64_t t = 1, bands = 1, images = 1, fetches = 1;
+    };
+    void bound(const Point& at);
+    Bytes size(std::uint32_t x, std::int64_t more, const Point& at, bool few) const;
+    std::int64_t more(std::uint32_t x, const std::vector<std::int64_t>& by_map, const Point& at) const;
+    Bytes weight_cost(const Point& at, Bytes resident) const {
+        return weights_.all() + (at.fetches - 1) * (weights_.all() - resident);
+    }
+    bool search(const Point& at);
+    void branch(std::size_t from, Bytes bound, Bytes halo);
+    void leaf();
+    Bytes buffers(const Choice& in_s, const std::vector<std::int64_t>& by_map, const Point& at) const;
+    void halo_bounds();
+    Bytes halo_of(const Choice& in_s, const Point& at);
+
+    const Problem& problem_;
+    Group group_;
+    Weights weights_;
+    Passes passes_;
+    Walk walk_;
+    bool banded_ = false;
+    Bytes whole_ = 0;  // scratch of an operator that runs whole
+
+    Choice candidate_, in_s_;
+    std::vector<std::uint32_t> parent_, order_;
+    std::vector<std::int64_t> held_back_, held_more_, back_, more_;
+
+    // Of the search at one height.
+    Point at_;
+    Bytes budget_ = 0, best_ = unlimited, held_sum_ = 0, least_ = 0;
+    bool any_ = false;      // only whether something fits is asked
+    bool at_least_ = false; // and with the rows of rows_at_least
+    std::vector<std::int64_t> fewest_;
+    std::vector<Bytes> out_, in_, extra_;
+    std::vector<Bytes> halo_bound_;
+    std::vector<std::int64_t> halo_rows_;
+    bool halo_known_ = false;
+    Choice best_s_;
+    Point best_at_;
+    Bytes best_halo_ = 0, best_buffers_ = 0;
+};
+
+}  // namespace onchip::fusion

@@ -1,0 +1,312 @@
+// The cheapest partition: a shortest path over the sets of operators that have run (downsets). A partition can run
+// exactly when its groups are the steps of such a path.
+#include <algorithm>
+#include <numeric>
+
+#include "fusion_fuser.h"
+
+namespace onchip::fusion {
+
+namespace {
+
+// A set of operators that have run, how cheaply, and what can run next.
+struct State {
+    std::size_t at;  // its words in the pool
+    std::uint64_t hash;
+    Bytes cost, ahead;  // ahead: no way on from here costs less
+    Id from, step;      // state before, and the group that led here: a candidate, or an operator behind them
+    std::vector<Id> ready;
+};
+
+class Search {
+  public:
+    Search(const Problem& problem, const Rules& rules, Clock& clock, const Limits& limits)
+        : problem_(problem), rules_(rules), clock_(clock), limits_(limits), words_(problem.words()), table_(64, no_id) {}
+
+    // Where a group begins and what has to have run before it.
+    struct Step {
+        Id candidate;
+        std::uint32_t needs, needed, sources, begun;  // ranges of ids_
+    };
+
+    const Problem& problem_;
+    const Rules& rules_;
+    Clock& clock_;
+    const Limits& limits_;
+    std::size_t words_;
+    std::vector<Word> pool_;
+    std::vector<State> states_;
+    std::vector<Id> table_;
+    std::vector<Id> ids_;
+    std::vector<std::vector<Step>> steps_;  // by the first operator of the group
+
+    std::size_t bytes() const {
+        return pool_.size() * sizeof(Word) + states_.size() * (sizeof(State) + 32) + table_.size() * sizeof(Id);
+    }
+
+    void offer(Id candidate, std::span<const Id> members, const std::vector<Id>& mark, Id stamp) {
+        Step s{candidate, static_cast<std::uint32_t>(ids_.size()), 0, 0, 0};
+        for (const Id v : members)
+            for (const Id p : problem_.before[v])
+                if (mark[p] != stamp) ids_.push_back(p);
+        std::sort(ids_.begin() + s.needs, ids_.end());
+        ids_.erase(std::unique(ids_.begin() + s.needs, ids_.end()), ids_.end());
+        s.needed = static_cast<std::uint32_t>(ids_.size()) - s.needs;
+        s.sources = static_cast<std::uint32_t>(ids_.size());
+        for (const Id v : members)
+            if (std::none_of(problem_.before[v].begin(), problem_.before[v].end(),
+                             [&](Id p) { return mark[p] == stamp; }))
+                ids_.push_back(v);
+        s.begun = static_cast<std::uint32_t>(ids_.size()) - s.sources;
+        steps_[members.front()].push_back(s);
+    }
+
+    bool can_run(const Step& s, const Word* done) const {
+        for (std::uint32_t i = s.needs; i < s.needs + s.needed; ++i)
+            if (!test(done, ids_[i])) return false;
+        for (std::uint32_t i = s.sources; i < s.sources + s.begun; ++i)
+            if (test(done, ids_[i])) return false;
+        return true;
+    }
+
+    // The state after `from` and the group; its number, and whether it is new.
+    std::pair<Id, bool> reach(Id from, std::span<const Id> members) {
+        std::uint64_t hash = states_[from].hash;
+        for (const Id v : members) hash ^= random_word(v);
+        const std::size_t at = pool_.size();
+        pool_.resize(at + words_);
+        std::copy_n(pool_.begin() + static_cast<std::ptrdiff_t>(states_[from].at), words_,
+                    pool_.begin() + static_cast<std::ptrdiff_t>(at));
+        for (const Id v : members) add(&pool_[at], v);
+        const std::size_t mask = table_.size() - 1;
+        std::size_t slot = hash & mask;
+        for (; table_[slot] != no_id; slot = (slot + 1) & mask) {
+            const State& s = states_[table_[slot]];
+            if (s.hash == hash && std::equal(pool_.begin() + static_cast<std::ptrdiff_t>(at), pool_.end(),
+                                             pool_.begin() + static_cast<std::ptrdiff_t>(s.at))) {
+                pool_.resize(at);
+                return {table_[slot], false};
+            }
+        }
+        const auto id = static_cast<Id>(states_.size());
+        table_[slot] = id;
+        State next{at, hash, unlimited, 0, from, no_id, {}};
+        for (const Id r : states_[from].ready)
+            if (!test(&pool_[at], r)) next.ready.push_back(r);
+        for (const Id v : members)
+            for (const Id s : problem_.after[v]) {
+                if (test(&pool_[at], s) ||
+                    std::find(next.ready.begin(), next.ready.end(), s) != next.ready.end())
+                    continue;
+                const auto& before = problem_.before[s];
+                if (std::all_of(before.begin(), before.end(), [&](Id p) { return test(&pool_[at], p); }))
+                    next.ready.push_back(s);
+            }
+        states_.push_back(std::move(next));
+        if (states_.size() * 2 > table_.size()) rehash();
+        return {id, true};
+    }
+
+    Id start() {
+        pool_.assign(words_, 0);
+        State first{0, 0, 0, 0, no_id, no_id, {}};
+        for (Id v = 0; v < problem_.operators.size(); ++v)
+            if (problem_.before[v].empty()) first.ready.push_back(v);
+        states_.push_back(std::move(first));
+        table_[0] = 0;
+        return 0;
+    }
+
+  private:
+    void rehash() {
+        table_.assign(table_.size() * 2, no_id);
+        const std::size_t mask = table_.size() - 1;
+        for (Id i = 0; i < states_.size(); ++i) {
+            std::size_t slot = states_[i].hash & mask;
+            while (table_[slot] != no_id) slot = (slot + 1) & mask;
+            table_[slot] = i;
+        }
+    }
+};
+
+}  // namespace
+
+Bytes Fuser::single(Id op, Bytes budget) {
+    const Id one[] = {op};
+    evaluator_.load(one);
+    const Bytes cost = evaluator_.best(budget, unlimited);
+    return cost < unlimited ? cost : fallback_[op];
+}
+
+std::vector<Id> Fuser::misfits(Bytes budget) {
+    std::vector<Id> result;
+    for (Id v = 0; v < problem_->operators.size(); ++v) {
+        const Id one[] = {v};
+        evaluator_.load(one);
+        if (!evaluator_.fits(budget)) result.push_back(v);
+    }
+    return result;
+}
+
+Cost Fuser::cost(std::span<const Id> members, Bytes budget, Bytes limit) {
+    evaluator_.load(members);
+    if (evaluator_.best(budget, limit) >= unlimited) return {};
+    return evaluator_.describe();
+}
+
+Bytes Fuser::least_scratch(std::span<const Id> members, std::int64_t bands) {
+    evaluator_.load(members);
+    return evaluator_.least_scratch(bands);
+}
+
+Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, const Limits& limits) {
+    Partition result;
+    Clock clock(limits);
+    const auto n = static_cast<Id>(problem_->operators.size());
+    std::vector<Bytes> alone(n);
+    Bytes sum = 0;
+    for (Id v = 0; v < n; ++v) {
+        alone[v] = single(v, budget);
+        if (alone[v] >= unlimited) {
+            result.misfit = v;
+            return result;
+        }
+        sum += alone[v];
+    }
+    const bool all = enumerate(budget, rules, clock);
+    result.candidates = candidates_.size();
+
+    // What the cost of an operator is at least, however it is grouped: shares of a group's floor that add up to no
+    // more than the floor, by what its operators cost one by one.
+    std::vector<Id> members, mark(n, no_id);
+    std::vector<Bytes> cost(candidates_.size()), least(alone);
+    std::vector<char> exact(candidates_.size(), 0);
+    Search search(*problem_, rules, clock, limits);
+    search.steps_.resize(n);
+    const auto share = [&](Bytes part, Bytes whole, Bytes of) {
+        return of == 0 ? Bytes{0}
+                       : static_cast<Bytes>(static_cast<double>(part) * (static_cast<double>(whole) /
+                                            static_cast<double>(of)) * (1 - 1e-9));
+    };
+    for (Id c = 0; c < candidates_.size(); ++c) {
+        const Candidate& candidate = candidates_[c];
+        if (largest && candidate.operators > largest) continue;
+        if (candidate.exact && candidate.cost >= unlimited) continue;
+        sets_.members(candidate.set, members);
+        Bytes by_one = 0;
+        for (const Id v : members) by_one += alone[v], mark[v] = c;
+        if (rules.worth && candidate.floor >= by_one) continue;
+        cost[c] = candidate.floor;
+        candidates_[c].alone = by_one;
+        if (!rules.lazy) {
+            evaluator_.load(members);
+            cost[c] = evaluator_.best(budget, rules.worth ? by_one : unlimited);
+            exact[c] = 1;
+            ++result.evaluated;
+            if (cost[c] >= unlimited) continue;
+            if ((c & 63) == 0 && clock.check({result.candidates, 0}, memory())) break;
+        }
+        ++result.kept;
+        for (const Id v : members) least[v] = std::min(least[v], share(alone[v], cost[c], by_one));
+        search.offer(c, members, mark, c);
+    }
+    const Bytes ahead = std::accumulate(least.begin(), least.end(), Bytes{0});
+
+    // Forward, sets with fewer operators first: a set's cost is final when its turn comes.
+    search.start();
+    search.states_[0].ahead = ahead;
+    std::vector<std::vector<Id>> layers(n + 1);
+    layers[0].push_back(0);
+    Bytes known = sum;  // the best partition so far costs no more
+    bool beam = clock.ended().has_value();
+    const auto width = [&] { return beam ? std::size_t{16} : std::numeric_limits<std::size_t>::max(); };
+    Bytes open = unlimited;  // what a state that was left out could have led to
+    for (Id layer = 0; layer < n; ++layer) {
+        std::vector<Id>& states = layers[layer];
+        if (states.size() > width()) {
+            std::sort(states.begin(), states.end(), [&](Id a, Id b) {
+                return search.states_[a].cost + search.states_[a].ahead <
+                       search.states_[b].cost + search.states_[b].ahead;
+            });
+            states.resize(width());
+        }
+        for (const Id id : states) {
+            if (!beam && (clock.check({result.candidates, search.states_.size()}, memory() + search.bytes()) ||
+                          (limits.states && search.states_.size() > limits.states)))
+                beam = true;  // from here on only the most promising states, so that some partition comes out
+            ++result.states;
+            const Bytes here = search.states_[id].cost, to_go = search.states_[id].ahead;
+            if (rules.incumbent && here + to_go > known) continue;
+            // Operators left, each alone: a partition too.
+            const std::vector<Id> ready = search.states_[id].ready;
+            const auto improve = [&](std::span<const Id> group, Bytes price, Id step) {
+                Bytes passed = 0;
+                for (const Id v : group) passed += least[v];
+                if (rules.incumbent && here + price + to_go - passed > known) return;
+                const auto [next, fresh] = search.reach(id, group);
+                State& s = search.states_[next];
+                if (fresh) {
+                    s.ahead = to_go - passed;
+                    layers[layer + group.size()].push_back(next);
+                }
+                if (here + price < s.cost) s.cost = here + price, s.from = id, s.step = step;
+            };
+            for (const Id r : ready) {
+                const Id one[] = {r};
+                improve(one, alone[r], static_cast<Id>(candidates_.size()) + r);
+                std::vector<Search::Step>& steps = search.steps_[r];
+                for (std::size_t i = 0; i < steps.size();) {
+                    const Search::Step step = steps[i];
+                    if (!search.can_run(step, &search.pool_[search.states_[id].at])) {
+                        ++i;
+                        continue;
+                    }
+                    const Id c = step.candidate;
+                    ++result.transitions;
+                    sets_.members(candidates_[c].set, members);
+                    if (!exact[c]) {
+                        evaluator_.load(members);
+                        cost[c] = evaluator_.best(budget, rules.worth ? candidates_[c].alone : unlimited);
+                        exact[c] = 1;
+                        ++result.evaluated;
+                        if (cost[c] >= unlimited) {
+                            steps[i] = steps.back();
+                            steps.pop_back();
+                            continue;
+                        }
+                    }
+                    improve(members, cost[c], c);
+                    ++i;
+                }
+            }
+        }
+        if (layer + 1 < n) std::vector<Id>().swap(states);
+    }
+    (void)open;
+    result.memory = memory() + search.bytes();
+    result.end = clock.ended().value_or(beam ? End::memory : End::complete);
+    Id at = layers[n].empty() ? no_id : layers[n].front();
+    for (; at != no_id && search.states_[at].step != no_id; at = search.states_[at].from) {
+        const Id step = search.states_[at].step;
+        if (step >= candidates_.size())
+            members.assign(1, step - static_cast<Id>(candidates_.size()));
+        else
+            sets_.members(candidates_[step].set, members);
+        result.groups.push_back(members);
+    }
+    std::reverse(result.groups.begin(), result.groups.end());
+    result.cost = 0;
+    for (const std::vector<Id>& group : result.groups) {
+        evaluator_.load(group);
+        Cost described;
+        if (evaluator_.best(budget, unlimited) < unlimited) described = evaluator_.describe();
+        else described.dram = fallback_[group.front()];
+        result.cost += described.dram;
+        result.costs.push_back(std::move(described));
+    }
+    result.complete = all && !beam;
+    result.bound = result.complete ? result.cost : all ? ahead : 0;
+    return result;
+}
+
+}  // namespace onchip::fusion

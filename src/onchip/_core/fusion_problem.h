@@ -1,0 +1,78 @@
+// What the group fuser is asked: maps in bands of rows, operators with windows onto them, and a budget.
+// docs/fusion-model.md uses the same words.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "bits.h"
+
+namespace onchip::fusion {
+
+using Bytes = std::int64_t;
+using Id = std::uint32_t;
+
+inline constexpr Id no_id = ~Id{0};
+
+// How an output channel depends on input channels. Elementwise and concat are channelwise with duties of their own.
+enum class Form : std::uint8_t { opaque, reduce, channelwise, elementwise, concat, rowwise };
+
+enum class BatchWeights : std::uint8_t { per_image, held, shared };
+enum class Isoa : std::uint8_t { channelwise, paper, off };
+enum class Halo : std::uint8_t { lines, paper, recompute };
+enum class Residency : std::uint8_t { partial, all, none };
+
+struct Options {
+    BatchWeights batch_weights = BatchWeights::per_image;
+    Isoa isoa = Isoa::channelwise;
+    Halo halo = Halo::lines;
+    Residency residency = Residency::partial;
+    bool weight_tile = true;
+};
+
+// Output row r needs rows [r * stride - padding, r * stride - padding + span) of `tensor`, clamped; all of them
+// when `whole`. `broadcast`: the operand has fewer elements than the output.
+struct Window {
+    Id tensor = 0;
+    bool whole = false, broadcast = false;
+    std::int64_t stride = 1, padding = 0, span = 1;
+};
+
+// A map of one image; `row_bytes` are those of one row of one channel, `bytes` the tensor's over the whole batch.
+struct Tensor {
+    std::int64_t channels = 0, rows = 0;
+    Bytes row_bytes = 0, bytes = 0;
+    bool output = false;  // of the network
+
+    Id producer = no_id;  // derived
+    std::vector<Id> readers;
+    std::int64_t needed = 0;  // rows that every reader in the network needs at least
+};
+
+struct Operator {
+    Form form = Form::opaque;
+    std::vector<Window> inputs;  // distinct tensors
+    std::vector<Id> outputs;
+    Bytes weight = 0, tile = 0, workspace = 0;
+};
+
+// Operators stand in a topological order. `complete` derives what follows from that.
+struct Problem {
+    std::vector<Tensor> tensors;
+    std::vector<Operator> operators;
+    std::int64_t images = 1, channel_tile = 16, least_rows = 1;  // N, T_c, T_h
+    Bytes alignment = 1;
+    Options options;
+
+    std::vector<std::vector<Id>> before, after;  // per operator: distinct producers of its inputs, their inverse
+    std::vector<std::vector<Id>> beside;         // per operator: those that read one of its inputs too
+    std::vector<Word> above, below;              // per operator a row of `words`: all ancestors, all descendants
+
+    std::size_t words() const { return words_for(operators.size()); }
+    const Word* ancestors(Id op) const { return above.data() + op * words(); }
+    const Word* descendants(Id op) const { return below.data() + op * words(); }
+    Bytes round_up(Bytes size) const { return (size + alignment - 1) / alignment * alignment; }
+
+    void complete();  // throws std::invalid_argument for what is no problem
+};
+
+}  // namespace onchip::fusion

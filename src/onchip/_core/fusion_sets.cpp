@@ -1,0 +1,97 @@
+#include "fusion_sets.h"
+
+#include <algorithm>
+
+namespace onchip::fusion {
+
+std::uint64_t random_word(Id op) {
+    std::uint64_t x = (op + 1) * 0x9e3779b97f4a7c15ULL;  // splitmix64
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+Id Sets::insert(const Word* bits, std::uint32_t first, std::uint32_t words, std::uint64_t hash) {
+    const std::size_t mask = table_.size() - 1;
+    std::size_t slot = hash & mask;
+    for (; table_[slot] != no_id; slot = (slot + 1) & mask) {
+        const Entry& e = entries_[table_[slot]];
+        if (e.hash == hash && e.first == first && e.words == words &&
+            std::equal(bits + first, bits + first + words, pool_.data() + e.at))
+            return table_[slot];
+    }
+    const auto id = static_cast<Id>(entries_.size());
+    table_[slot] = id;
+    entries_.push_back({pool_.size(), first, words, hash});
+    pool_.insert(pool_.end(), bits + first, bits + first + words);
+    if (entries_.size() * 2 > table_.size()) rehash();
+    return id;
+}
+
+void Sets::rehash() {
+    table_.assign(table_.size() * 2, no_id);
+    const std::size_t mask = table_.size() - 1;
+    for (Id i = 0; i < entries_.size(); ++i) {
+        std::size_t slot = entries_[i].hash & mask;
+        while (table_[slot] != no_id) slot = (slot + 1) & mask;
+        table_[slot] = i;
+    }
+}
+
+void Hull::put(Id op) {
+    if (members_.empty())
+        low_ = high_ = op;
+    else
+        low_ = std::min(low_, op), high_ = std::max(high_, op);
+    add(bits_.data(), op);
+    members_.push_back(op);
+    hash_ ^= random_word(op);
+}
+
+void Hull::clear() {
+    for (const Id v : members_) bits_[v >> 6] = 0;
+    members_.clear();
+    hash_ = 0;
+}
+
+void Hull::assign(std::span<const Id> convex) {
+    clear();
+    for (const Id v : convex) put(v);
+}
+
+void Hull::join(Id op) {
+    if (has(op)) return;
+    if (members_.empty()) {
+        put(op);
+        return;
+    }
+    // Between: below a member and above `op`, or the other way round. What is put meanwhile lies between too,
+    // so asking for it as well finds nothing more.
+    const std::uint32_t first = low_ >> 6, last = high_ >> 6;
+    std::size_t next = members_.size();
+    put(op);
+    for (; next < members_.size(); ++next) {
+        const Id w = members_[next];
+        for (const Id p : problem_.before[w])
+            if (!has(p) && touches(problem_.ancestors(p), first, last)) put(p);
+        for (const Id s : problem_.after[w])
+            if (!has(s) && touches(problem_.descendants(s), first, last)) put(s);
+    }
+}
+
+void Hull::join_with_readers(Id op) {
+    join(op);
+    for (bool more = true; more;) {
+        more = false;
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            const std::vector<Id>& readers = problem_.after[members_[i]];
+            const auto inside = static_cast<std::size_t>(
+                std::count_if(readers.begin(), readers.end(), [&](Id r) { return has(r); }));
+            if (inside == 0 || inside == readers.size()) continue;
+            for (const Id r : readers) join(r);
+            more = true;
+        }
+    }
+}
+
+}  // namespace onchip::fusion

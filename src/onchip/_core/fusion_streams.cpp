@@ -1,0 +1,218 @@
+#include "fusion_streams.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace onchip::fusion {
+
+std::uint32_t Passes::root(std::uint32_t x) {
+    while (joined_[x] != x) x = joined_[x] = joined_[joined_[x]];
+    return x;
+}
+
+bool Passes::legal(const Group& group, const Choice& in_s) {
+    const auto n = static_cast<std::uint32_t>(group.size());
+    joined_.resize(n);
+    std::iota(joined_.begin(), joined_.end(), 0U);
+    bool merged = false;
+    const auto join = [&](std::uint32_t a, std::uint32_t b) {
+        joined_[root(a)] = root(b);
+        merged = true;
+    };
+    for (const Group::Op& op : group.ops) {
+        if (op.form == Form::reduce || op.form == Form::rowwise) continue;
+        std::uint32_t first = no_id;
+        for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+            if (in_s[y]) first = first == no_id ? y : (join(y, first), first);
+        if (first == no_id && !(op.form == Form::elementwise && op.inputs >= 3)) continue;
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e) {
+            const std::uint32_t x = group.edges[e].tensor;
+            if (!in_s[x]) continue;
+            if (first == no_id)
+                first = x;
+            else
+                join(x, first);
+        }
+    }
+    if (!merged) return true;  // the group itself is acyclic
+    // Count what every pass and held tensor waits for, then run what waits for nothing.
+    waiting_.assign(n, 0);
+    std::uint32_t left = 0;
+    for (std::uint32_t x = 0; x < n; ++x) left += root(x) == x;
+    for (const Group::Op& op : group.ops)
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+                if (root(group.edges[e].tensor) != root(y)) ++waiting_[root(y)];
+    ready_.clear();
+    for (std::uint32_t x = 0; x < n; ++x)
+        if (root(x) == x && waiting_[x] == 0) ready_.push_back(x);
+    while (!ready_.empty()) {
+        const std::uint32_t node = ready_.back();
+        ready_.pop_back();
+        --left;
+        for (std::uint32_t x = 0; x < n; ++x) {
+            if (root(x) != node) continue;
+            const Group::Map& m = group.maps[x];
+            for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+                const Group::Op& c = group.ops[group.read[i].op];
+                for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y)
+                    if (root(y) != node && --waiting_[root(y)] == 0) ready_.push_back(root(y));
+            }
+        }
+    }
+    return left == 0;
+}
+
+void may_stream(const Group& group, Choice& candidate) {
+    candidate.assign(group.size(), 0);
+    const Isoa isoa = group.problem().options.isoa;
+    if (isoa == Isoa::off) return;
+    for (std::size_t x = 0; x < group.size(); ++x) candidate[x] = group.maps[x].channels > group.maps[x].few;
+    if (isoa == Isoa::paper) return;
+    for (const Group::Op& op : group.ops)
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            if (op.form == Form::rowwise || group.edges[e].window.broadcast) candidate[group.edges[e].tensor] = 0;
+}
+
+void excluded_pairs(const Group& group, const Choice& candidate, std::vector<std::uint32_t>& parent) {
+    const auto n = static_cast<std::uint32_t>(group.size());
+    parent.assign(n, no_id);
+    // mixed[x]: maps from which a path leads to x that some operator on it sums or mixes channels.
+    // plain[x]: maps from which any path leads to x. Built only if some operator could use them.
+    bool asked = false;
+    const bool paper = group.problem().options.isoa == Isoa::paper;
+    for (const Group::Op& op : group.ops) {
+        if (op.form == Form::reduce || paper) {
+            for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+                for (std::uint32_t e = op.in; e < op.in + op.inputs && candidate[y]; ++e)
+                    if (candidate[group.edges[e].tensor]) parent[y] = group.edges[e].tensor;
+        } else if (op.inputs > 1 && candidate[op.out]) {
+            asked = true;
+        }
+    }
+    if (!asked) return;
+    const std::size_t words = words_for(n);
+    std::vector<Word> mixed(n * words, 0), plain(n * words, 0);
+    for (const Group::Op& op : group.ops) {
+        const bool mixes = op.form == Form::reduce || op.form == Form::rowwise;
+        for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+            for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e) {
+                const std::uint32_t x = group.edges[e].tensor;
+                for (std::size_t w = 0; w < words; ++w) {
+                    plain[y * words + w] |= plain[x * words + w];
+                    mixed[y * words + w] |= mixes ? plain[x * words + w] : mixed[x * words + w];
+                }
+                add(&plain[y * words], x);
+                if (mixes) add(&mixed[y * words], x);
+            }
+        if (mixes || op.inputs < 2 || !candidate[op.out]) continue;
+        // The operand and this result would share a pass, which a held tensor between them would split.
+        for (std::uint32_t e = op.in; e < op.in + op.inputs && parent[op.out] == no_id; ++e) {
+            const std::uint32_t x = group.edges[e].tensor;
+            if (candidate[x] && test(&mixed[op.out * words], x)) parent[op.out] = x;
+        }
+    }
+}
+
+void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>& back,
+              std::vector<std::int64_t>& more) {
+    const std::size_t n = group.size();
+    const Halo halo = group.problem().options.halo;
+    back.assign(n, 0), more.assign(n, 0);
+    for (std::size_t x = n; x-- > 0;) {
+        const Group::Map& m = group.maps[x];
+        if (m.ahead >= all_rows) {
+            more[x] = all_rows;
+            continue;
+        }
+        std::int64_t g = m.ahead, paper = m.escaping ? 0 : -all_rows;
+        for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+            const Window& w = group.edges[group.read[i].edge].window;
+            const Group::Op& c = group.ops[group.read[i].op];
+            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
+                const bool anew = halo == Halo::recompute || in_s[y];
+                const std::int64_t from = w.stride * (anew ? back[y] : group.maps[y].ahead) - w.padding;
+                g = std::min(g, from);
+                paper = std::max(paper, w.stride * more[y] + w.span - w.stride);
+            }
+        }
+        back[x] = g;
+        more[x] = halo == Halo::paper ? paper : std::max(m.ahead, m.ahead - g);
+    }
+}
+
+void Walk::halo(const Group& group, const Choice& in_s, bool all, std::int64_t t,
+                std::vector<std::int64_t>& rows) {
+    const std::size_t n = group.size();
+    rows.assign(n, 0);
+    before_.assign(n, 0), high_.assign(n, 0), low_.assign(n, 0);
+    const auto clamp = [](std::int64_t row, std::int64_t size) { return std::clamp<std::int64_t>(row, 0, size); };
+    const std::int64_t bands = group.bands(t);
+    for (std::int64_t j = 0; j < bands; ++j) {
+        for (std::size_t x = n; x-- > 0;) {
+            const Group::Map& m = group.maps[x];
+            std::int64_t high = m.escaping ? std::min(m.rows, (j + 1) * m.scale * t) : 0;
+            for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+                const Window& w = group.edges[group.read[i].edge].window;
+                const Group::Op& c = group.ops[group.read[i].op];
+                for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
+                    if (high_[y] == 0) continue;
+                    const std::int64_t need =
+                        w.whole ? m.rows : clamp((high_[y] - 1) * w.stride - w.padding + w.span, m.rows);
+                    high = std::max(high, need);
+                }
+            }
+            high_[x] = high;
+            std::int64_t low = before_[x];
+            for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+                const Window& w = group.edges[group.read[i].edge].window;
+                const Group::Op& c = group.ops[group.read[i].op];
+                for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
+                    const std::int64_t begin = all || in_s[y] ? low_[y] : before_[y];
+                    if (begin < high_[y])
+                        low = std::min(low, w.whole ? 0 : clamp(begin * w.stride - w.padding, m.rows));
+                }
+            }
+            low_[x] = low;
+            if (m.external && (all || in_s[x])) rows[x] += std::max<std::int64_t>(0, before_[x] - low);
+        }
+        // A reader looks at before_ of maps after it, so the band is closed only now.
+        before_ = high_;
+    }
+}
+
+bool may_join(const Group& group, const Choice& in_s, std::uint32_t x) {
+    const std::uint32_t maker = group.maps[x].maker;
+    if (maker == no_id) return true;
+    const Group::Op& op = group.ops[maker];
+    if (op.form != Form::reduce && group.problem().options.isoa != Isoa::paper) return true;
+    for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+        if (in_s[group.edges[e].tensor]) return false;
+    return true;
+}
+
+void rows_at_least(const Group& group, std::vector<std::int64_t>& rows) {
+    const Problem& problem = group.problem();
+    const bool paper = problem.options.halo == Halo::paper;
+    rows.assign(group.size(), 0);
+    for (std::size_t x = group.size(); x-- > 0;) {
+        const Group::Map& m = group.maps[x];
+        const std::int64_t needed = problem.tensors[m.id].needed;
+        std::int64_t more = 0, least = problem.least_rows;
+        for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+            const Window& w = group.edges[group.read[i].edge].window;
+            const Group::Op& c = group.ops[group.read[i].op];
+            if (w.whole) more = all_rows;
+            if (more < all_rows) more = std::max(more, w.span - w.stride);
+            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y)
+                least = std::max(least, w.whole ? m.rows : (std::max<std::int64_t>(rows[y], 1) - 1) * w.stride + w.span);
+        }
+        // The paper's rows follow from the reader's alone, which may be fewer than its scale says.
+        if (paper)
+            rows[x] = std::min(needed, least);
+        else
+            rows[x] = more >= all_rows ? needed : std::min(needed, m.scale * problem.least_rows + more);
+    }
+}
+
+}  // namespace onchip::fusion

@@ -1,0 +1,57 @@
+// Which tensors of a group may be in the scratch a few channels at a time (S), and what rows the buffers then have.
+#pragma once
+#include <span>
+
+#include "fusion_group.h"
+
+namespace onchip::fusion {
+
+using Choice = std::vector<char>;  // by map of the group: 1 when in S
+
+// One pass over channel slices makes or reads every tensor of S; passes and held tensors must not wait for each
+// other in a circle. False when `in_s` cannot be executed so. The rules that pairs of tensors break are the
+// caller's: neither side of a reduction twice, operands that must be held (see may_stream).
+class Passes {
+  public:
+    bool legal(const Group& group, const Choice& in_s);
+
+  private:
+    std::uint32_t root(std::uint32_t x);
+    std::vector<std::uint32_t> joined_, waiting_;
+    std::vector<std::uint32_t> ready_;
+};
+
+// Whether x may be in S at all: it has more channels than a slice, and no reader needs it whole.
+void may_stream(const Group& group, Choice& candidate);
+
+// For every map, its parent in a forest of pairs that are never both in S, or `no_id`; a pair is an operand and a
+// result. Not all such pairs: the ones a bound can use.
+void excluded_pairs(const Group& group, const Choice& candidate, std::vector<std::uint32_t>& parent);
+
+// m: rows beyond the band's own that a buffer needs (all_rows: the whole map), for S = `in_s`.
+void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>& back,
+              std::vector<std::int64_t>& more);
+
+inline std::int64_t rows_of(const Group::Map& map, std::int64_t more, std::int64_t t) {
+    return more >= all_rows ? map.rows : std::min(map.rows, map.scale * t + more);
+}
+
+// Rows of an image that cross again, by external map: band by band, by definition. With `all`, of every external
+// input and as if every tensor were made anew (halo: recompute); else of those in S.
+class Walk {
+  public:
+    void halo(const Group& group, const Choice& in_s, bool all, std::int64_t t, std::vector<std::int64_t>& rows);
+
+  private:
+    std::vector<std::int64_t> before_, high_, low_;
+};
+
+// Whether x may join S beside the operands of its operator that are in it: one channel of a sum needs all channels
+// of its operand, and the paper lets no neighbours stream at all.
+bool may_join(const Group& group, const Choice& in_s, std::uint32_t x);
+
+// Rows of every buffer that this group needs and that every larger group does not need fewer of (the rest of it
+// may hold fewer rows of a tensor than this group does, where it alone decided how many).
+void rows_at_least(const Group& group, std::vector<std::int64_t>& rows);
+
+}  // namespace onchip::fusion
