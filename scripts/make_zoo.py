@@ -9,7 +9,7 @@ model definitions alone, hence without what they depend on):
     out/zoo-venv/bin/pip install --no-deps torchvision==0.28.0 timm==1.0.31
     out/zoo-venv/bin/python scripts/make_zoo.py            # all, or the names to make
 
-AmoebaNet-D and DARTS are defined in `zoo_models/`.
+Networks that neither package has are defined in `zoo_models/`.
 
 For each network: build it with weights from a seed, export, run the export in onnxruntime with every graph
 optimisation off and compare with torch, then drop the weights' data and compress. Two runs give the same
@@ -75,8 +75,13 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     catalogue = tomllib.loads((ZOO / "catalogue.toml").read_text())
     different = []
-    for name in options.names or catalogue:
-        model = make(name, catalogue[name])
+    files = {name: entry for name, entry in catalogue.items() if name in (options.names or catalogue)}
+    for name, entry in list(files.items()):
+        for height, width in entry.get("sizes", ()):
+            shape = [*entry["input"][:-2], height, width]
+            files[f"{name}@{height}x{width}"] = {**entry, "input": shape}
+    for name, entry in files.items():
+        model = make(name, entry)
         path = ZOO / "models" / f"{name}.onnx.xz"
         content = model.SerializeToString(deterministic=True)
         if options.check:
@@ -91,7 +96,7 @@ def main() -> None:
 def make(name: str, entry: dict[str, Any]) -> onnx.ModelProto:
     """The structure, after the export with its weights was seen to compute what torch computes."""
     torch.manual_seed(SEED)
-    network = BUILDERS[entry["library"]](name).eval()
+    network = BUILDERS[entry["library"]](name.partition("@")[0]).eval()
     seed_statistics(network)
     examples = [torch.randn(size) for size in (entry["input"], *entry.get("also", []))]
     free: tuple[Any, ...] | None = None
@@ -99,7 +104,7 @@ def make(name: str, entry: dict[str, Any]) -> onnx.ModelProto:
         rank = len(entry["input"])
         free = ({rank - 2: torch.export.Dim.AUTO, rank - 1: torch.export.Dim.AUTO},)
     program = trace(network, tuple(examples), free_sizes=free, where=name)
-    made = export(program, name, opset=entry["opset"], module=network)
+    made = export(program, name.partition("@")[0], opset=entry["opset"], module=network)
     model = with_weights(made)
     error, spread = compare(model, network, examples)
     if entry["resizable"]:
@@ -198,8 +203,18 @@ def from_torch(name: str) -> torch.nn.Module:
 def from_papers(name: str) -> torch.nn.Module:
     from zoo_models.amoebanet import AmoebaNetD
     from zoo_models.darts import Darts
+    from zoo_models.mobilenet_v1 import MobileNetV1
+    from zoo_models.nasnet_mobile import NASNetAMobile
+    from zoo_models.resnet_cifar import CifarResNet
 
-    return {"amoebanet_d": AmoebaNetD, "darts": Darts}[name]()
+    definitions: dict[str, Callable[[], torch.nn.Module]] = {
+        "amoebanet_d": AmoebaNetD,
+        "darts": Darts,
+        "mobilenet_v1": MobileNetV1,
+        "nasnetamobile": NASNetAMobile,
+        "resnet1202": CifarResNet,
+    }
+    return definitions[name]()
 
 
 BUILDERS: dict[str, Callable[[str], torch.nn.Module]] = {

@@ -16,11 +16,14 @@ from onchip.run import fill_weights
 
 QUICK = ("mobilenet_v2", "resnet18", "shufflenet_v2_x1_0", "squeezenet1_0")
 SLOW = (
+    "alexnet",
     "amoebanet_d",
     "darts",
     "googlenet",
     "lraspp_mobilenet_v3_large",
     "mnasnet1_0",
+    "mobilenet_v1",
+    "nasnetamobile",
     "transformer",
     "vit_b_16",
 )

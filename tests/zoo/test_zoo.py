@@ -10,6 +10,7 @@ import pytest
 
 from onchip import zoo
 from onchip.errors import ModelError
+from onchip.readers import load
 
 FOLDER = Path(zoo.__file__).parent / "models"
 
@@ -29,7 +30,9 @@ def is_weight(tensor: onnx.TensorProto) -> bool:
 
 
 def test_every_file_is_in_the_catalogue() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {f"{name}.onnx.xz" for name in zoo.names()}
+    files = {f"{name}.onnx.xz" for name in zoo.names()}
+    files |= {f"{n}@{h}x{w}.onnx.xz" for n in zoo.names() for h, w in zoo.describe(n).sizes}
+    assert {path.name for path in FOLDER.iterdir()} == files
 
 
 def test_checker_and_shape_inference_accept_it(name: str, model: onnx.ModelProto) -> None:
@@ -84,7 +87,7 @@ def test_names_are_unique(model: onnx.ModelProto) -> None:
 
 
 def test_batch_normalisation_is_not_folded(name: str, model: onnx.ModelProto) -> None:
-    without = ("transformer", "vit_b_16", "squeezenet1_0", "vgg16")
+    without = ("alexnet", "transformer", "vit_b_16", "squeezenet1_0", "vgg16")
     assert any(node.op_type == "BatchNormalization" for node in model.graph.node) != (name in without)
 
 
@@ -96,6 +99,19 @@ def test_described_as_it_is(name: str, model: onnx.ModelProto) -> None:
     assert entry.title
     assert entry.licence in ("BSD-3-Clause", "Apache-2.0")
     assert entry.source.startswith(entry.library)
+
+
+@pytest.mark.parametrize("name", [name for name in zoo.names() if zoo.describe(name).sizes])
+def test_a_size_with_a_file_of_its_own_is_the_same_network(name: str) -> None:
+    usual = load(f"zoo:{name}").network
+    for height, width in zoo.describe(name).sizes:
+        other = load(f"zoo:{name}@{height}x{width}")
+        assert other.executable is not None
+        assert other.executable.shape[0] == (*zoo.describe(name).input[:-2], height, width)
+        assert [(op.name, op.type, op.weight_bytes) for op in other.network.operators] == [
+            (op.name, op.type, op.weight_bytes) for op in usual.operators
+        ]
+        assert sum(t.bytes for t in other.network.tensors) > sum(t.bytes for t in usual.tensors)
 
 
 def test_unknown_name_lists_close_ones() -> None:

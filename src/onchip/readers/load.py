@@ -97,10 +97,14 @@ def _zoo(text: str, options: ReadOptions) -> Source:
     resize = (int(match["height"]), int(match["width"])) if match["height"] else None
     if resize is not None and 0 in resize:
         raise UsageError("height and width must be positive", item=text)
-    if resize is not None and not entry.resizable:
-        raise ModelError(f"{entry.title} cannot be resized", where=text)
+    own = None
+    if resize in entry.sizes:
+        own, resize = resize, None
+    elif resize is not None and not entry.resizable:
+        also = "".join(f"; it is also there at {height}x{width}" for height, width in entry.sizes)
+        raise ModelError(f"{entry.title} cannot be resized{also}", where=text)
     return read_onnx(
-        zoo.model_bytes(name),
+        zoo.model_bytes(name, own),
         options,
         name=text[4:],
         where=text,

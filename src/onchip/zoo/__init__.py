@@ -26,7 +26,7 @@ class Entry:
     `source` is the public definition that the file was exported from and `licence` its licence; `input` is
     the network's input shape, batch and channels first where there are any, `also` those of further inputs;
     `opset` the ONNX operator set; `resizable` whether its other shapes follow when the height and width of
-    the input change.
+    the input change; `sizes` are heights and widths for which there is a file of its own.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Entry:
     opset: int
     resizable: bool
     also: tuple[tuple[int, ...], ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
 
 
 def names() -> tuple[str, ...]:
@@ -55,13 +56,14 @@ def describe(name: str) -> Entry:
     return catalogue[name]
 
 
-def model_bytes(name: str) -> bytes:
-    """The network as an ONNX file whose weights have no data.
+def model_bytes(name: str, size: tuple[int, int] | None = None) -> bytes:
+    """The network as an ONNX file whose weights have no data; `size` is one of the entry's `sizes`.
 
     Raises `ModelError` for an unknown name, and for a damaged file: each carries the SHA-256 of its content.
     """
     entry = describe(name)
-    path = resources.files("onchip.zoo") / "models" / f"{entry.name}.onnx.xz"
+    variant = "" if size is None else f"@{size[0]}x{size[1]}"
+    path = resources.files("onchip.zoo") / "models" / f"{entry.name}{variant}.onnx.xz"
     try:
         return lzma.decompress(path.read_bytes(), format=lzma.FORMAT_XZ)
     except (OSError, EOFError, lzma.LZMAError) as problem:
@@ -79,6 +81,7 @@ def _catalogue() -> dict[str, Entry]:
                 "name": name,
                 "input": tuple(entries[name]["input"]),
                 "also": tuple(tuple(shape) for shape in entries[name].get("also", ())),
+                "sizes": tuple(tuple(size) for size in entries[name].get("sizes", ())),
             }
         )
         for name in sorted(entries)
