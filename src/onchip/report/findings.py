@@ -17,6 +17,8 @@ __all__ = [
     "absences",
     "budgets",
     "cost_of_dram",
+    "dram_bound",
+    "is_grouped",
     "largest",
     "peak_sentence",
     "status_sentence",
@@ -111,9 +113,25 @@ def gap_percent(plan: Plan) -> float | None:
     return 100 * (value / bound - 1) if bound > 0 else None
 
 
+def is_grouped(plan: Plan) -> bool:
+    """Does anything in this plan run in tiles?"""
+    return any(g.tiling is not None for g in plan.groups)
+
+
+def dram_bound(plan: Plan) -> int:
+    """No partition into groups crosses to DRAM with fewer bytes, as claimed; 0 where nothing is claimed."""
+    r = plan.result
+    if r.status == "optimal":
+        return r.dram_bytes
+    stated = getattr(r, "dram_lower_bound_bytes", None) or plan.options.get("dram_lower_bound_bytes")
+    return stated if type(stated) is int else 0
+
+
 def _goal(plan: Plan) -> tuple[int, int]:
     """What the plan's objective makes small, and the bound claimed of it."""
     r = plan.result
+    if is_grouped(plan):
+        return r.dram_bytes, dram_bound(plan)
     value, bound = {
         "peak": (r.extent_bytes, r.peak_lower_bound_bytes),
         "latency": (r.latency_picoseconds, r.latency_lower_bound_picoseconds),
@@ -155,6 +173,8 @@ def _sharing(plan: Plan) -> str:
 def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
+    if is_grouped(plan):
+        return _grouped_sentence(plan, room)
     among = _among(plan)
     proven = plan.result.status == "optimal"
     if objective(plan) == "peak":
@@ -179,6 +199,19 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     if bound == 0 and traffic:
         return f"{found}; how few would do is not known."
     return f"{found}; no plan{among} can do with fewer than {exact(bound)}."
+
+
+def _grouped_sentence(plan: Plan, room: str) -> str:
+    total, bound = exact(plan.result.dram_bytes), dram_bound(plan)
+    if plan.result.status == "optimal":
+        return (
+            f"Proven optimal: within {room} no partition into groups crosses to DRAM with fewer than {total},"
+            " weights included."
+        )
+    least = (
+        f"no partition can do with fewer than {exact(bound)}" if bound else "how few would do is not known"
+    )
+    return f"Best partition found within {room}: {total} cross to DRAM, weights included; {least}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +253,12 @@ def budgets(plan: Plan) -> Budgets:
 
 
 def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
-    """The smallest budget known to need no traffic, or the best that can be said of it."""
+    """The smallest budget known to need no traffic, or the best that can be said of it.
+
+    Empty for a plan of groups: between them tensors go through DRAM whatever the budget.
+    """
+    if is_grouped(plan):
+        return ""
     known, own = budgets(plan), plan.options.get("order") == "given"
     what = "Smallest budget with zero traffic" + (_among(plan) if own else "")
     if known.zero_traffic is not None:

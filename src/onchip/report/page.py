@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
-from onchip.report import findings, times
+from onchip.report import findings, grouped, times
+from onchip.report.graph import picture
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import short_size, visible
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 _SCRIPTS = ("model.js", "draw.js", "detail.js", "input.js")
+_GRAPH_SCRIPTS = ("model.js", "draw.js", "detail.js", "graph.js", "graph_input.js", "input.js")
 _MOST_ROWS = 200
 
 
@@ -36,11 +38,14 @@ def html(plan: Plan) -> str:
     from markupsafe import Markup
 
     line = timeline(plan)
-    style = _asset("page.css")
-    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
+    graph = picture(plan, line)
+    style = _asset("page.css") + ("" if graph is None else _asset("graph.css"))
+    scripts = _SCRIPTS if graph is None else _GRAPH_SCRIPTS
+    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in scripts) + "})();\n"
     return _template().render(
         **_words(plan, line),
-        data=Markup(_embedded(_data(plan, line))),
+        groups=None if graph is None else grouped.page_words(plan, line),
+        data=Markup(_embedded({**_data(plan, line), "graph": graph})),
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
@@ -229,12 +234,13 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
     def row(name: str, n: int, note: str = "") -> tuple[str, str, str, str]:
         return name, short_size(n), f"{n:,} B", note
 
+    grouped = findings.is_grouped(plan)
     rows = [
         row("Budget", plan.budget),
         row("Peak live bytes", line.peak_bytes, share),
         row("Highest address", line.extent_bytes),
-        row("Spilled", t.spill),
-        row("Reloaded", t.reload),
+        row("Spilled", t.spill, "written between groups" if grouped else ""),
+        row("Reloaded", t.reload, "read again, halo included" if grouped else ""),
         row("Compulsory", t.compulsory, "inputs in, outputs out"),
         row("Weights", t.weights),
         row("All DRAM bytes", t.total),

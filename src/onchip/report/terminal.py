@@ -9,8 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from onchip.chip import ELEMENTS
 from onchip.plan import Plan
 from onchip.report import findings, times
+from onchip.report.grouped import group_rows, group_table
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import exact, short_size, shorten, visible
 
@@ -42,16 +44,22 @@ class Summary:
         for heading, body in (
             ("DRAM traffic", self.dram()),
             *((("Time", self.times()),) if self.plan.timing else ()),
+            *((("Groups", self.groups(width)),) if self.grouped else ()),
             (self.peak_heading(width), self.peak(width)),
             *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),
         ):
             yield Text()
             yield Text(heading, style="bold")
             yield Padding(body, (0, 0, 0, 2))
-        yield Text()
-        yield Text(findings.zero_traffic_sentence(self.plan, self.timeline))
+        if zero_traffic := findings.zero_traffic_sentence(self.plan, self.timeline):
+            yield Text()
+            yield Text(zero_traffic)
         for sentence in findings.strategy_sentences(self.plan):
             yield Text(sentence)
+
+    @property
+    def grouped(self) -> bool:
+        return findings.is_grouped(self.plan)
 
     @property
     def traffic(self) -> int:
@@ -76,8 +84,8 @@ class Summary:
         total = t.total or 1
         rows = [
             (t.compulsory, "compulsory: network inputs in and outputs out, once"),
-            (t.spill, "spill: written to make room"),
-            (t.reload, "reload: read back"),
+            (t.spill, "spill: written " + ("between groups" if self.grouped else "to make room")),
+            (t.reload, "reload: read back" + (", halo included" if self.grouped else "")),
             (t.weights, "weights: fetched by the operators"),
         ]
         for n, what in rows:
@@ -87,6 +95,10 @@ class Summary:
         for what, value in findings.cost_of_dram(self.plan, self.timeline):
             table.add_row(value, "", "", what)
         return table
+
+    def groups(self, width: int) -> RenderableType:
+        element = ELEMENTS.get(self.plan.network.element, 1)
+        return group_table(group_rows(self.plan, self.timeline), element, width - 2)
 
     def times(self) -> RenderableType:
         found = times.times(self.plan)

@@ -3,7 +3,7 @@ const tip = document.getElementById("tip");
 const spoken = document.getElementById("spoken");
 
 const named = (ids) => ids.map((t) => tensors[t].name + " (" + short(tensors[t].bytes) + ")").join(", ") || "none";
-const ROLE = { input: "network input", activation: "activation", output: "network output", scratch: "scratch of one operator" };
+const ROLE = { input: "network input", activation: "activation", output: "network output", scratch: "scratch of one run" };
 
 function awayText(away) {
   const why = away.crowded >= 0 ? "; " + stepName(away.crowded) + " needs the room (" + short(away.live) + " live there, budget " + short(plan.budget) + ")"

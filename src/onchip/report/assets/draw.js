@@ -4,6 +4,7 @@ const pen = canvas.getContext("2d");
 const state = { from: 0, to: steps.length, cursor: null, box: null, pinned: false, match: null, colour: "role", weights: false };
 const TOP = 62, BOTTOM = 8;
 const FONT = "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+const GRAPH_INKS = ["link", "inner", "heat", ...Array.from({ length: 7 }, (_, i) => "kind-" + i)];
 let ink = {}, place = {}, hatch = null;
 
 function readTheme() {
@@ -11,7 +12,7 @@ function readTheme() {
   const probe = document.createElement("i");
   document.body.append(probe);
   for (const key of ["paper", "ink", "quiet", "line", "well", "focus", "activation-0", "activation-1", "activation-2", "input", "output",
-    "scratch", "spilled", "on-fill", "hatch", "occupancy", "compulsory", "spill", "reload", "weights", "budget", "hover"]) {
+    "scratch", "spilled", "on-fill", "hatch", "occupancy", "compulsory", "spill", "reload", "weights", "budget", "hover", ...GRAPH_INKS]) {
     probe.style.color = "var(--" + key + ")";
     ink[key] = getComputedStyle(probe).color;
   }
@@ -53,12 +54,12 @@ const toY = (step) => TOP + ((step - state.from) / (state.to - state.from)) * pl
 const toStep = (y) => state.from + ((y - TOP) / place.plot) * (state.to - state.from);
 const rowHeight = () => place.plot / (state.to - state.from);
 
-function fitText(text, width, least = 3) {
-  if (pen.measureText(text).width <= width) return text;
+function fitText(text, width, least = 3, on = pen) {
+  if (on.measureText(text).width <= width) return text;
   let low = 0, high = text.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (pen.measureText(clip(text, middle)).width <= width) low = middle;
+    if (on.measureText(clip(text, middle)).width <= width) low = middle;
     else high = middle - 1;
   }
   return low < least ? "" : clip(text, low);
@@ -159,7 +160,7 @@ function drawNames() {
     const top = Math.max(toY(box.start), TOP), bottom = Math.min(toY(box.end), TOP + place.plot);
     const x = toX(box.address), w = toX(box.address + box.size) - x;
     if (bottom - top < 14 || w < 40) continue;
-    const name = fitText(box.weights !== undefined ? "weights of " + box.weights : box.tensor < 0 ? "scratch" : tensors[box.tensor].name, w - 12, 7);
+    const name = fitText(box.weights !== undefined ? "weights of " + box.weights : box.tensor < 0 ? "scratch of " + stepLabel(box.start) : tensors[box.tensor].name, w - 12, 7);
     if (!name) continue;
     pen.globalAlpha = state.match && !state.match.boxes.has(box.id) ? 0.3 : 1;
     const fill = fillOf(box);

@@ -201,7 +201,7 @@ find.addEventListener("keydown", (event) => {
   if (hit.box) showBox(hit.box);
   else showStep(hit.step);
 });
-for (const button of document.querySelectorAll("button.link"))
+for (const button of document.querySelectorAll("button.link:not([data-unit])"))
   button.addEventListener("click", () => {
     if (button.dataset.step) return showStep(+button.dataset.step);
     const stays = tensors[+button.dataset.tensor].stays;
@@ -268,6 +268,7 @@ function restyle() {
   readTheme();
   legend();
   redraw();
+  if (plan.graph) restyleGraph();
 }
 const dark = matchMedia("(prefers-color-scheme: dark)"), theme = document.getElementById("theme");
 let choice = "auto";
@@ -319,4 +320,5 @@ applyTheme();
 layOut();
 followAddress();
 draw();
+if (plan.graph) layOutGraph();
 document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,149 @@
+"""What of a plan is drawn: every run as a unit (a group or one operator), and the bytes that cross for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from onchip.network import Geometry, Network, Operator
+from onchip.plan import Blocks, Group, Load, Plan, Run, Store, Tiling
+from onchip.report.timeline import Timeline
+from onchip.report.wording import visible
+
+__all__ = ["KINDS", "Unit", "bands_of", "kind_of", "label_of", "map_of", "tile_of", "units"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One run. `into` and `out` are bytes that cross to or from DRAM for it, by tensor.
+
+    What a unit reads without an entry in `into` was on chip already.
+    """
+
+    step: int
+    name: str
+    operators: tuple[int, ...]
+    group: Group | None
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    scratch: int
+    weights: int
+    into: dict[int, int] = field(default_factory=dict)
+    out: dict[int, int] = field(default_factory=dict)
+
+    def halo(self, network: Network) -> int:
+        """Bytes read beyond each input's size: rows that two bands share."""
+        return sum(max(0, n - network.tensors[t].bytes) for t, n in self.into.items())
+
+    @property
+    def crossing(self) -> int:
+        """All bytes that cross for it."""
+        return sum(self.into.values()) + sum(self.out.values()) + self.weights
+
+
+def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
+    """The runs of the program in order."""
+    groups = {g.name: g for g in plan.groups}
+    ids = plan.network.tensor_id
+    found: list[Unit] = []
+    made: dict[int, Unit] = {}
+    loads: dict[int, int] = {}
+    steps = iter(line.steps)
+    for instruction in plan.program:
+        match instruction:
+            case Load(name):
+                loads[ids[name]] = loads.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
+            case Store(name) if (by := made.get(ids[name])) is not None:
+                by.out[ids[name]] = by.out.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
+            case Run(name):
+                s = next(steps)
+                unit = Unit(
+                    s.index,
+                    name,
+                    s.operators,
+                    groups.get(name),
+                    s.inputs,
+                    s.outputs,
+                    s.workspace,
+                    s.traffic.weights,
+                    loads,
+                )
+                for t, n in s.streamed:
+                    side = unit.out if t in s.outputs else unit.into
+                    side[t] = side.get(t, 0) + n
+                made.update(dict.fromkeys(s.outputs, unit))
+                found.append(unit)
+                loads = {}
+    return tuple(found)
+
+
+def tile_of(unit: Unit) -> str:
+    """How a unit runs, in a few words."""
+    if unit.group is None or unit.group.tiling is None:
+        return "whole"
+    match unit.group.tiling:
+        case Tiling(rows, _, _, images):
+            if unit.group.subgroups == 1:
+                return "whole"
+            of = f" of {images} images" if images > 1 else ""
+            return f"{unit.group.subgroups:,} × {rows:,} {'row' if rows == 1 else 'rows'}{of}"
+        case Blocks(rows, columns, output_channels, _):
+            return f"blocks of {output_channels:,} × {rows:,} × {columns:,}"
+
+
+def bands_of(unit: Unit) -> str:
+    """The same in a table's width: sub-groups and rows, `28×4`."""
+    match unit.group.tiling if unit.group else None:
+        case Tiling(rows, _, _, images) if unit.group and unit.group.subgroups > 1:
+            return f"{unit.group.subgroups:,}×{rows:,}{f'×{images:,}' if images > 1 else ''}"
+        case Blocks():
+            return "blocks"
+    return "1"
+
+
+KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat", "other")
+"""The colours of the drawing."""
+
+
+def kind_of(operator: Operator) -> int:
+    """An operator's place in `KINDS`."""
+    kind = "" if operator.geometry is None else operator.geometry.kind
+    if operator.type.split("+")[0] == "Concat":
+        kind = "concat"
+    return KINDS.index(kind) if kind in KINDS else len(KINDS) - 1
+
+
+def label_of(operator: Operator) -> str:
+    """An operator in a box's width: `conv 3×3 /2`."""
+    geometry, name = operator.geometry, operator.type.split("+")[0] or "operator"
+    if geometry is None:
+        return visible(name)
+    kind, windowed = geometry.kind, len(geometry.kernel) == 2 and len(geometry.input) == 4
+    if kind not in ("conv", "depthwise", "pool") or not windowed:
+        return "fc" if kind == "fully_connected" else visible(name)
+    short = visible(name).replace("Average", "avg").replace("Max", "max").replace("Pool", "")
+    if name.startswith("Global"):
+        return short.replace("Global", "global ")
+    stride = max(geometry.stride, default=1)
+    size = "×".join(str(k) for k in geometry.kernel)
+    return f"{short if kind == 'pool' else kind} {size}{f' /{stride}' if stride > 1 else ''}"
+
+
+def map_of(network: Network, tensor: int) -> tuple[int, int, int, int] | None:
+    """A tensor's images, channels, rows and columns, as its maker or first reader sees it; None if unknown."""
+    made = network.producer[tensor]
+    found = None if made is None else network.operators[made].geometry
+    if found is not None and len(network.operators[made or 0].outputs) == 1:
+        return _shape(found, found.output)
+    for op in network.operators:
+        if op.geometry is not None and op.inputs[:1] == (tensor,):
+            return _shape(op.geometry, op.geometry.input)
+    return None
+
+
+def _shape(geometry: Geometry, shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    if len(shape) == 2:
+        return shape[0], shape[1], 1, 1
+    if len(shape) != 4:
+        return None
+    n, a, b, c = shape
+    return (n, a, b, c) if geometry.layout == "NCHW" else (n, c, a, b)
