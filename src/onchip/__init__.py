@@ -8,7 +8,7 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, chip, compare, load, plan, read
+from onchip.api import Plan, chip, compare, fuse, load, plan, read
 from onchip.chip import Chip
 from onchip.comparison import Comparison
 from onchip.errors import (
@@ -24,6 +24,7 @@ from onchip.errors import (
     PlanFormatError,
     UsageError,
 )
+from onchip.fused import Fused
 from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
@@ -31,10 +32,12 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "load",
     "chip",
     "plan",
+    "fuse",
     "compare",
     "read",
     # what they give
     "Plan",
+    "Fused",
     "Comparison",
     "Chip",
     "Network",

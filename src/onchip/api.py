@@ -1,4 +1,4 @@
-"""The command line's verbs in Python: load, chip, plan, compare; a plan can check, run and show itself."""
+"""The commands in Python: load, chip, plan, fuse, compare. A plan checks, runs and shows itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from onchip.units import MAX_BYTES, parse_bytes
 if TYPE_CHECKING:
     from onchip import placement
     from onchip.comparison import Comparison
+    from onchip.fused import Fused
     from onchip.readers import Source
     from onchip.run import RunReport
 
-__all__ = ["Plan", "chip", "compare", "load", "plan", "read"]
+__all__ = ["Plan", "chip", "compare", "fuse", "load", "plan", "read"]
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -173,6 +174,47 @@ def plan(
     return Plan.of(replace(planned, options={**how, **planned.options, **context}))
 
 
+def fuse(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Fused:
+    """Decide which operators of a network run as fused, tiled groups, with the fewest bytes to and from DRAM.
+
+    `budget` is bytes or a size like "512KiB"; without it, the chip's own scratchpad. `options` are the fields
+    of `ReadOptions` (when `model` is to be read: `batch` is one; the elements of a zoo network are the chip's
+    unless `dtype` says otherwise) and `FusionOptions`.
+
+    >>> import onchip
+    >>> made = onchip.fuse("zoo:squeezenet1_0", "optimus", batch=4)
+    >>> made.status, made.plan.check().dram_bytes == made.dram_bytes < made.baselines["none"]
+    ('optimal', True)
+
+    Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip.fused import fused_of
+    from onchip.fusion.fuse import fuse as fuse_network
+    from onchip.fusion.options import FusionOptions
+
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    zoo = isinstance(model, str) and model.startswith("zoo:")
+    if zoo and options.get("dtype") is None and on.element in ("int8", "int16"):
+        options["dtype"] = on.element
+    model, options = _read_if_needed(model, options)
+    fusing = _options(FusionOptions, options)
+    network = model if isinstance(model, Network) else model.network
+    how = {} if isinstance(model, Network) else how_read(model.options)
+    if budget is None:
+        budget = int(on.require("scratchpad_bytes", "fusion without --budget"))
+    bytes_ = _sized(budget)
+    made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress))
+    plan = None if made.plan is None else Plan.of(replace(made.plan, options={**how, **made.plan.options}))
+    return fused_of(made, on.name, plan)
+
+
 def compare(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "generic",
@@ -263,9 +305,12 @@ def resolve_budget(
     if budget is None:
         return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
     name = budget.strip().upper() if isinstance(budget, str) else ""
-    if name in ("MR", "MH", "MP"):
-        bytes_ = _named(network, on, name, placing, progress)
-    elif isinstance(budget, str):
+    return _sized(_named(network, on, name, placing, progress) if name in ("MR", "MH", "MP") else budget)
+
+
+def _sized(budget: str | int) -> int:
+    """A budget that is a size."""
+    if isinstance(budget, str):
         bytes_ = parse_bytes(budget, option="--budget")
     elif type(budget) is bool or not hasattr(budget, "__index__"):
         raise UsageError(f"{budget!r} is no number of bytes", item="--budget")
@@ -286,6 +331,11 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
     limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
     named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
     return int(getattr(named, name.lower()))
+
+
+def _counts(progress: Progress | None) -> Callable[[str, int], None] | None:
+    """A fuser's progress as lines."""
+    return None if progress is None else lambda what, count: progress(f"fusing: {count:,} {what}")
 
 
 def _lines(progress: Progress | None) -> Callable[[placement.Progress], None] | None:

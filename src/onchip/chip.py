@@ -18,7 +18,7 @@ from onchip.errors import ChipError
 from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["ELEMENTS", "DATAFLOWS", "RATES", "Chip", "builtin_chips", "load_chip"]
+__all__ = ["DATAFLOWS", "ELEMENTS", "RATES", "Chip", "builtin_chips", "load_chip"]
 
 ELEMENTS = {"int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4}
 """Native element types a chip may state, with their bytes."""

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from onchip.network import Network
 from onchip.plan import Plan, Tiling
-from onchip.report.graph.units import Unit, bands_of, label_of, tile_of, units
+from onchip.report.graph.units import Unit, bands_in_words, bands_shortly, how_it_runs, label_of, units
 from onchip.report.timeline import Timeline
 from onchip.report.wording import shorten, visible
 
@@ -25,8 +25,8 @@ MOST_ROWS = 40
 class GroupRow:
     """One group (or operator that runs alone), ready to be shown; all bytes are of the whole batch.
 
-    `tile` says in words how it runs, `bands` shortly; `streamed` counts tensors that are in the buffer a few channels at a time,
-    `resident` and `weighted` its operators with resident weights and with any.
+    `tile` says in words how it runs, `bands` shortly; `streamed` counts tensors that are in the buffer a few
+    channels at a time, `resident` and `weighted` its operators with resident weights and with any.
     """
 
     name: str
@@ -68,8 +68,8 @@ def _row(net: Network, unit: Unit) -> GroupRow:
         visible(unit.name),
         tuple(visible(op.name) for op in operators),
         tuple(label_of(op) for op in operators),
-        tile_of(unit),
-        bands_of(unit),
+        bands_in_words(*how_it_runs(unit)),
+        bands_shortly(*how_it_runs(unit)),
         len(tiling.streamed) if isinstance(tiling, Tiling) else 0,
         len(group.resident_weights) if group else 0,
         sum(op.weight_bytes > 0 for op in operators),

@@ -96,10 +96,11 @@ def heights(
             y += places[p].height + gap
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0
+        first, second = (before, after) if forward else (after, before)
         for column in columns if forward else reversed(columns):
             wanted = []
             for p in column:
-                near = (before if forward else after).get(p) or (after if forward else before).get(p, ())
+                near = first.get(p) or second.get(p) or []
                 wanted.append(_mean([top[q] + theirs - own for q, theirs, own in near], top[p]))
             _spread(column, wanted, places, gap, top)
     least = min(top.values(), default=0.0)
@@ -109,7 +110,7 @@ def heights(
 def _spread(
     column: Sequence[int], wanted: Sequence[float], places: Sequence[Place], gap: float, top: dict[int, float]
 ) -> None:
-    """Tops nearest to the wanted ones, by squares, in the given order: neighbours that would meet are pooled."""
+    """Tops nearest to the wanted ones, by squares, in the given order: what would meet is pooled."""
     offset, pools = 0.0, list[tuple[float, int]]()  # (sum of wanted less offset, members)
     offsets = []
     for p, want in zip(column, wanted, strict=True):

@@ -20,8 +20,8 @@ def broken(
     room: tuple[float, float],
     gutter: float,
 ) -> list[tuple[int, int]]:
-    """Lines as [first column, end), chosen so that all of it fits `room` (width, height) at the largest scale,
-    and the fewest of them where it fits as it is.
+    """Lines as [first column, end), chosen so that all of it fits `room` (width, height) at the largest
+    scale, and the fewest of them where it fits as it is.
 
     `links` are (column, later column, net).
     """

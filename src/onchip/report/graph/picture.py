@@ -15,7 +15,16 @@ from onchip.network import Network, bits
 from onchip.plan import Plan
 from onchip.report.graph.buffers import Buffer, buffers
 from onchip.report.graph.flow import Box, Drawing, Link, Spacing, draw
-from onchip.report.graph.units import KINDS, Unit, kind_of, label_of, map_of, tile_of, units
+from onchip.report.graph.units import (
+    KINDS,
+    Unit,
+    bands_in_words,
+    how_it_runs,
+    kind_of,
+    label_of,
+    map_of,
+    units,
+)
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -143,7 +152,7 @@ class _Picture:
             visible(unit.name),
             unit.group is not None,
             *map(_short, (x, y, box.width, box.height)),
-            tile_of(unit),
+            bands_in_words(*how_it_runs(unit)),
             unit.group.subgroups if unit.group else 1,
             unit.scratch,
             sum(unit.into.values()) - halo,

@@ -9,7 +9,17 @@ from onchip.plan import Blocks, Group, Load, Plan, Run, Store, Tiling
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
-__all__ = ["KINDS", "Unit", "bands_of", "kind_of", "label_of", "map_of", "tile_of", "units"]
+__all__ = [
+    "KINDS",
+    "Unit",
+    "bands_in_words",
+    "bands_shortly",
+    "how_it_runs",
+    "kind_of",
+    "label_of",
+    "map_of",
+    "units",
+]
 
 
 @dataclass(frozen=True)
@@ -76,29 +86,36 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def tile_of(unit: Unit) -> str:
-    """How a unit runs, in a few words."""
-    if unit.group is None or unit.group.tiling is None:
+def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, int, int] | None) -> str:
+    """How a group runs, in a few words; `blocks` are (output channels, rows, columns)."""
+    if blocks is not None:
+        return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
+    if subgroups == 1 or not rows:
         return "whole"
-    match unit.group.tiling:
-        case Tiling(rows, _, _, images):
-            if unit.group.subgroups == 1:
-                return "whole"
-            of = f" of {images} images" if images > 1 else ""
-            return f"{unit.group.subgroups:,} × {rows:,} {'row' if rows == 1 else 'rows'}{of}"
-        case Blocks(rows, columns, output_channels, _):
-            return f"blocks of {output_channels:,} × {rows:,} × {columns:,}"
+    of = f" of {images:,} images" if images > 1 else ""
+    return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
 
 
-def bands_of(unit: Unit) -> str:
-    """The same in a table's width: sub-groups and rows, `28×4`."""
+def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, int, int] | None) -> str:
+    """The same in a table's width: sub-groups and rows, `28x4`."""
+    if blocks is not None:
+        return "blocks"
+    if subgroups == 1 or not rows:
+        return "1"
+    return f"{subgroups:,}{TIMES}{rows:,}{f'{TIMES}{images:,}' if images > 1 else ''}"
+
+
+def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, int, int] | None]:
+    """(rows, sub-groups, images, blocks) of a unit."""
     match unit.group.tiling if unit.group else None:
-        case Tiling(rows, _, _, images) if unit.group and unit.group.subgroups > 1:
-            return f"{unit.group.subgroups:,}×{rows:,}{f'×{images:,}' if images > 1 else ''}"
-        case Blocks():
-            return "blocks"
-    return "1"
+        case Tiling(rows, _, _, images) if unit.group:
+            return rows, unit.group.subgroups, images, None
+        case Blocks(rows, columns, output_channels, _) if unit.group:
+            return 0, unit.group.subgroups, 1, (output_channels, rows, columns)
+    return 0, 1, 1, None
 
+
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat", "other")
 """The colours of the drawing."""
@@ -113,7 +130,7 @@ def kind_of(operator: Operator) -> int:
 
 
 def label_of(operator: Operator) -> str:
-    """An operator in a box's width: `conv 3×3 /2`."""
+    """An operator in a box's width: `conv 3x3 /2`."""
     geometry, name = operator.geometry, operator.type.split("+")[0] or "operator"
     if geometry is None:
         return visible(name)
@@ -124,12 +141,12 @@ def label_of(operator: Operator) -> str:
     if name.startswith("Global"):
         return short.replace("Global", "global ")
     stride = max(geometry.stride, default=1)
-    size = "×".join(str(k) for k in geometry.kernel)
+    size = TIMES.join(str(k) for k in geometry.kernel)
     return f"{short if kind == 'pool' else kind} {size}{f' /{stride}' if stride > 1 else ''}"
 
 
 def map_of(network: Network, tensor: int) -> tuple[int, int, int, int] | None:
-    """A tensor's images, channels, rows and columns, as its maker or first reader sees it; None if unknown."""
+    """A tensor's images, channels, rows and columns, as its maker or first reader sees it; None: unknown."""
     made = network.producer[tensor]
     found = None if made is None else network.operators[made].geometry
     if found is not None and len(network.operators[made or 0].outputs) == 1:
