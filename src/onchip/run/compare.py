@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from onchip.errors import Mismatch
 
+if TYPE_CHECKING:
+    from onchip.run.tiled.maps import Map, Region
+
 __all__ = ["Comparison", "relative_difference"]
 
 Array = np.ndarray[Any, Any]
+
+TILED_TOLERANCE = 1e-4
+"""Largest difference of a tensor made in parts, over the tensor's largest magnitude."""
 
 
 class Comparison:
     """Compares tensors with the reference, and keeps count.
 
     Without a tolerance every byte must be equal. With one, elements may differ by `tolerance` times the
-    largest magnitude of the reference tensor.
+    largest magnitude of the reference tensor. Tensors that were made in parts, or of such, are `approximate`:
+    sums of floating point in another order. They may differ by 1e-4 of that magnitude.
     """
 
     def __init__(
@@ -32,12 +39,26 @@ class Comparison:
         self.reference, self.names, self.tolerance, self.source = reference, names, tolerance, source
         self.comparisons = 0
         self.compared: set[int] = set()
+        self.approximate: set[int] = set()
+        self._maps: dict[int, Array] = {}
+        self._magnitudes: dict[int, float] = {}
         self.bit_exact = True
         self.max_difference = 0.0
 
     def same(self, tensor: int, found: Array, when: str) -> None:
         """Compare one tensor's value; `when` says by whom and where. Raises `Mismatch` naming all of it."""
-        expected = self.reference[tensor]
+        self._same(tensor, found, self.reference[tensor], when)
+
+    def part(self, tensor: int, found: Map, value: Array, region: Region, when: str, exact: bool) -> None:
+        """Compare a part of one tensor, as a map; without `exact` the tensor is approximate from now on."""
+        if not exact:
+            self.approximate.add(tensor)
+        if tensor not in self._maps:
+            self._maps[tensor] = found.to_map(self.reference[tensor])
+        where = f"rows {region.rows[0]} to {region.rows[1]}, {when}"
+        self._same(tensor, value, self._maps[tensor][region.slices], where)
+
+    def _same(self, tensor: int, found: Array, expected: Array, when: str) -> None:
         self.comparisons += 1
         self.compared.add(tensor)
         if np.array_equal(_bytes(found), _bytes(expected)):
@@ -45,13 +66,21 @@ class Comparison:
         difference = largest_difference(found, expected)
         self.bit_exact = False
         self.max_difference = max(self.max_difference, difference)
-        if self.tolerance is not None and difference <= self.tolerance * max(_magnitude(expected), 1e-30):
+        tolerance = self.tolerance
+        if tolerance is None and tensor in self.approximate:
+            tolerance = TILED_TOLERANCE
+        if tolerance is not None and difference <= tolerance * max(self._magnitude_of(tensor), 1e-30):
             return
         differing = _differing(found, expected)
         raise Mismatch(
             f"tensor {self.names[tensor]}, {when}: {differing:,} of {found.size:,} elements differ from"
             f" {self.source}, by at most {difference:.6g}"
         )
+
+    def _magnitude_of(self, tensor: int) -> float:
+        if tensor not in self._magnitudes:
+            self._magnitudes[tensor] = _magnitude(self.reference[tensor])
+        return self._magnitudes[tensor]
 
     def digests(self) -> dict[str, str]:
         """The CRC-32 of every tensor compared, by name: enough to see which ones an input changes."""

@@ -20,6 +20,7 @@ from onchip.run.machine import Machine
 from onchip.run.report import RunReport
 from onchip.run.slots import Slots, make_slots
 from onchip.run.source import source_of
+from onchip.run.tiled import Tiles
 
 __all__ = ["run"]
 
@@ -88,7 +89,8 @@ def _run(
     say(f"running the whole network in {engine.name}")
     reference = engine.reference(inputs)
     comparison = Comparison(reference, {t.id: t.name for t in network.tensors}, tolerance, engine.name)
-    machine = Machine(plan, slots, inputs, engine.kernel, comparison)
+    tiles = Tiles(engine)
+    machine = Machine(plan, slots, inputs, engine.kernel, comparison, tiles=tiles)
     with ThreadPoolExecutor(1) as other_core:
         second = other_core.submit(engine.second_opinion, inputs, reference)
         machine.execute(say)
@@ -101,6 +103,7 @@ def _run(
         ("compulsory_bytes", moved.compulsory, plan.result.compulsory_bytes),
         ("reload_bytes", moved.reload, plan.result.reload_bytes),
         ("spill_bytes", moved.spill, plan.result.spill_bytes),
+        ("weight_bytes", moved.weights, plan.result.weight_bytes),
     ):
         if counted != planned:
             raise Mismatch(f"{key}: the copies moved {counted:,} bytes, the plan states {planned:,}")
@@ -123,6 +126,7 @@ def _run(
         digests=comparison.digests(),
         engine=engine.name,
         optimised=engine.optimised,
+        tiled=tuple(tiles.moved),
     )
 
 
@@ -145,7 +149,7 @@ def _next_inference(
     say("running the whole network on the state that was handed over")
     names = {t.id: t.name for t in network.tensors}
     comparison = Comparison(engine.reference(after), names, tolerance, engine.name)
-    machine = Machine(plan, slots, after, engine.kernel, comparison, before)
+    machine = Machine(plan, slots, after, engine.kernel, comparison, before, Tiles(engine))
     machine.execute(say)
     return machine
 

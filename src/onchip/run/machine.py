@@ -7,19 +7,22 @@ be done (`IllegalPlan`) or has done harm to another tensor (`Mismatch`). It shar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from onchip.errors import IllegalPlan, InputError, Mismatch
 from onchip.network import Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Instruction, Load, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 from onchip.run.arena import POISON, Arena, Claim
 from onchip.run.compare import Comparison
 from onchip.run.held import held_of
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
+
+if TYPE_CHECKING:
+    from onchip.run.tiled import Tiles
 
 __all__ = ["Machine"]
 
@@ -45,14 +48,16 @@ class Machine:
         kernel: Kernel,
         comparison: Comparison,
         before: Machine | None = None,
+        tiles: Tiles | None = None,
     ) -> None:
         self.plan, self.network, self.slots = plan, plan.network, slots
-        self.kernel, self.comparison = kernel, comparison
+        self.kernel, self.comparison, self.tiles = kernel, comparison, tiles
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
         self.held = held_of(plan)
         self.arena = Arena(min(plan.budget, max(self._extent(), self.held.extent(plan))) * slots.scale)
         self.dram: dict[int, Bytes] = {}
         self.moved = {"compulsory": 0, "reload": 0, "spill": 0}
+        self.weights = 0  # planned bytes fetched, counted by copies where a group runs in tiles
         self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot
         self.over: dict[int, int] = {}  # reserved over another tensor that its operator still reads
         self.scratch: dict[str, tuple[int, int]] = {}
@@ -158,6 +163,11 @@ class Machine:
             at, size = self.held.weights[name]
             start, end = at * self.slots.scale, (at + size) * self.slots.scale
             self.expect_owner(start, end, f"the weights of {name}", f"used by {name}")
+        if self.tiles is not None and name in self.groups and self.groups[name].tiling is not None:
+            self.tiles.run(self, name, operators, streaming)
+            self.release_scratch(name)
+            return
+        self.weights += self.fetched_weights(name, operators)
         streamed = self.stream_in(name, operators, streaming)
         inner = self.inner_addresses(name, operators) if name in self.groups else {}
         for t, address in inner.items():
@@ -169,9 +179,18 @@ class Machine:
         for t, value in streamed.items():
             if value is not None and self.network.producer[t] in {op.id for op in operators}:
                 self.copy_out(t, self.through_scratch(name, self.to_slot(t, value)))
+        self.release_scratch(name)
+
+    def release_scratch(self, name: str) -> None:
         if name in self.scratch:
             start, end = self.scratch.pop(name)
             self.arena.release(start, end, f"the scratch of {name}")
+
+    def fetched_weights(self, name: str, operators: Sequence[Operator]) -> int:
+        """Weight bytes that a unit fetches when its operators run whole, as often as the plan says."""
+        refills = dict(self.groups[name].refills) if name in self.groups else {}
+        pinned = {pin.operator for pin in self.plan.pins if isinstance(pin, PinnedWeights)}
+        return sum(op.weight_bytes * refills.get(op.name, 1) for op in operators if op.name not in pinned)
 
     def run_operator(self, op: Operator, streamed: dict[int, Array | None]) -> None:
         """One operator: inputs out of the bytes, outputs into them, every one compared."""
@@ -187,6 +206,8 @@ class Machine:
             self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *also)
         results = self.kernel(op, inputs)
         self.ran.add(op.id)
+        if self.comparison.approximate.intersection(op.inputs):
+            self.comparison.approximate.update(op.outputs)
         for t in op.outputs:
             self.comparison.same(t, results[t], f"written by {at}")
             root = self.network.root[t]
@@ -326,13 +347,30 @@ class Machine:
         self.dram[t] = data
         self.count("compulsory" if first else "spill", len(data))
 
+    def send_out(self, t: int, data: Bytes, crossed: int) -> None:
+        """A tensor has gone to DRAM in parts; `crossed` are planned bytes."""
+        is_output = self.network.output_roots >> t & 1 and t not in self.held.last
+        size = self.network.tensors[t].bytes
+        first = size if t not in self.dram and is_output and crossed >= size else 0
+        self.dram[t] = data
+        self.count("compulsory", first * self.slots.scale)
+        self.count("spill", (crossed - first) * self.slots.scale)
+
+    def bring_in(self, t: int, crossed: int) -> None:
+        """A tensor has come from DRAM in parts; `crossed` are planned bytes."""
+        size = self.network.tensors[t].bytes
+        first = size if crossed >= size and self.first_fetch(t) else 0
+        self.count("compulsory", first * self.slots.scale)
+        self.count("reload", (crossed - first) * self.slots.scale)
+
     def count(self, kind: str, size: int) -> None:
         self.moved[kind] += size
 
     def bytes_moved(self) -> BytesMoved:
         """What the copies moved, at the plan's sizes: every copy was a whole slot, so nothing is left
         over."""
-        return BytesMoved(**{kind: size // self.slots.scale for kind, size in self.moved.items()})
+        moved = {kind: size // self.slots.scale for kind, size in self.moved.items()}
+        return BytesMoved(**moved, weights=self.weights)
 
     def value(self, t: int, root_bytes: Bytes) -> Array:
         """A tensor's value in the bytes of its root's slot."""

@@ -67,6 +67,16 @@ class OnnxEngine:
             )
         }
 
+    @cached_property
+    def values(self) -> Signature:
+        """Every value of the model, tensor or not, with (element type, shape)."""
+        graph = self.executable.model.graph
+        found = {}
+        for info in (*graph.value_info, *graph.input, *graph.output):
+            kind = info.type.tensor_type
+            found[info.name] = (kind.elem_type, tuple(d.dim_value for d in kind.shape.dim))
+        return {**found, **self.signature}
+
     def by_value(self, values: Mapping[int, Array]) -> dict[str, Array]:
         """The same by ONNX name."""
         return {self.executable.value[t]: value for t, value in values.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from onchip.run.tiled import GroupMoved
 from onchip.units import format_bytes
 
 __all__ = ["BytesMoved", "RunReport"]
@@ -12,11 +13,16 @@ __all__ = ["BytesMoved", "RunReport"]
 
 @dataclass(frozen=True, slots=True)
 class BytesMoved:
-    """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes."""
+    """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes.
+
+    `weights` are counted by copies where a group runs in tiles; elsewhere they are what the plan lets a run
+    fetch.
+    """
 
     compulsory: int
     reload: int
     spill: int
+    weights: int = 0
 
     @property
     def traffic(self) -> int:
@@ -53,6 +59,17 @@ class RunReport:
     digests: Mapping[str, str]
     engine: str = "unoptimised onnxruntime"
     optimised: str = "optimised onnxruntime"
+    tiled: tuple[GroupMoved, ...] = ()
+
+    def _tiled(self) -> str:
+        counted, stated = (sum(getattr(g, f"{x}_bytes") for g in self.tiled) for x in ("counted", "stated"))
+        subgroups = sum(g.subgroups for g in self.tiled)
+        made = sum(g.elements for g in self.tiled)
+        again = sum(g.elements * g.recomputed for g in self.tiled) / max(made, 1)
+        return (
+            f"{len(self.tiled):,} groups in {subgroups:,} tiles, {again:.1%} of the elements made again: the"
+            f" copies moved {format_bytes(counted)}, the plan states {format_bytes(stated)}"
+        )
 
     def lines(self) -> list[str]:
         """The report for people, a fact a line."""
@@ -69,4 +86,6 @@ class RunReport:
             f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}: as planned",
             f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
         ]
+        if self.tiled:
+            rows.append(self._tiled())
         return [*rows, *self.notes, f"{self.seconds:.1f} s"]

@@ -7,7 +7,7 @@ rewrites need that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,13 +81,10 @@ class Subgraphs:
         except MemoryError:
             raise ModelError("does not fit in this machine's memory", item=what) from None
         except Exception as problem:  # onnxruntime's errors have no common class
-            lines = str(problem).strip().splitlines() or [type(problem).__name__]
-            raise ModelError(f"onnxruntime cannot run it ({lines[0]})", item=what) from None
+            raise ModelError(f"onnxruntime cannot run it ({_line(problem)})", item=what) from None
         return results
 
-    def _closure(
-        self, given: Mapping[str, Array], wanted: Sequence[str], what: str
-    ) -> tuple[list[int], list[str]]:
+    def _closure(self, given: Iterable[str], wanted: Sequence[str], what: str) -> tuple[list[int], list[str]]:
         """The nodes between, in order, and the constants that they read."""
         nodes: set[int] = set()
         constants: dict[str, None] = {}
@@ -112,6 +109,53 @@ class Subgraphs:
                 nodes.add(i)
                 stack.extend(self._reads[i])
         return sorted(nodes), list(constants)
+
+    def between(
+        self, given: Iterable[str], wanted: Sequence[str], what: str
+    ) -> tuple[list[onnx.NodeProto], list[str]]:
+        """The nodes that make `wanted` from `given`, in order, and the constants that they read."""
+        nodes, constants = self._closure(given, wanted, what)
+        return [self._nodes[i] for i in nodes], constants
+
+    def constant_outputs(
+        self, node: onnx.NodeProto, constants: Mapping[str, Array], signature: Signature, what: str
+    ) -> dict[str, Array]:
+        """What a node makes of nothing but constants."""
+        inputs = {name: constants[name] for name in node.input if name}
+        names = [name for name in node.output if name in signature]
+        session = self.session([node], {}, {n: signature[n][0] for n in names}, inputs)
+        try:
+            return dict(zip(names, session.run(names, {}), strict=True))
+        except Exception as problem:  # onnxruntime's errors have no common class
+            raise ModelError(f"onnxruntime cannot run it ({_line(problem)})", item=what) from None
+
+    def session(
+        self,
+        nodes: Iterable[onnx.NodeProto],
+        inputs: Mapping[str, tuple[int, int]],
+        outputs: Mapping[str, int],
+        constants: Mapping[str, Array],
+    ) -> Any:
+        """An unoptimised session of some nodes for maps of any extent: `inputs` are (element type, rank).
+
+        `outputs` are element types; `constants` are stored in the session.
+        """
+        import onnx
+        from onnx import helper, numpy_helper
+
+        model = onnx.ModelProto(ir_version=min(max(self.model.ir_version, 4), NEWEST_IR))
+        model.opset_import.extend(self.model.opset_import)
+        model.functions.extend(self.model.functions)
+        model.graph.name = "tile"
+        model.graph.node.extend(nodes)
+        for name, (element, rank) in inputs.items():
+            model.graph.input.append(helper.make_tensor_value_info(name, element, [None] * rank))
+        for name, element in outputs.items():
+            model.graph.output.append(helper.make_tensor_value_info(name, element, None))
+        model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in constants.items())
+        return self._runtime.InferenceSession(
+            model.SerializeToString(), self._options(False), providers=["CPUExecutionProvider"]
+        )
 
     def _trains(self, node: onnx.NodeProto) -> bool:
         """A dropout whose training switch is there and not known to be off."""
@@ -184,6 +228,11 @@ class Subgraphs:
             options.enable_mem_pattern = False
             options.enable_cpu_mem_arena = False
         return options
+
+
+def _line(problem: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
 
 
 def _round_halves(graph: onnx.GraphProto, names: set[str]) -> None:

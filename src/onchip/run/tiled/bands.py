@@ -1,0 +1,96 @@
+"""Which rows each sub-group makes: whatever the next band of the escaping maps lacks, asked for backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import gcd
+
+from onchip.errors import InputError
+from onchip.run.tiled.shape import GroupShape
+
+__all__ = ["Band", "bands_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Rows by tensor: `new` are made (or fetched) now, and all of [`low`, end of `new`) is in its buffer."""
+
+    new: dict[int, tuple[int, int]]
+    low: dict[int, int]
+
+    def held(self, tensor: int) -> int:
+        """Rows of a tensor in its buffer."""
+        return self.new[tensor][1] - self.low[tensor]
+
+
+def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Band]:
+    """The sub-groups of one image, `rows` rows of the coarsest map each; `streamed` keep none between them.
+
+    Raises `InputError` when the strides of two paths disagree.
+    """
+    if rows < 1:
+        raise InputError("its bands have no rows", item=f"group {shape.name}")
+    scale = _scales(shape)
+    bands: list[Band] = []
+    had = dict.fromkeys(shape.tensors, 0)
+    while any(had[t] < shape.maps[t].rows for t in shape.escaping):
+        end = dict(had)
+        for t in shape.escaping:
+            goal = (len(bands) + 1) * scale[t] * rows
+            end[t] = max(end[t], min(shape.maps[t].rows, goal))
+        for chain in reversed(shape.chains):
+            for operand, window in zip(chain.reads, chain.rows, strict=True):
+                if end[chain.output]:
+                    last = window.reads(end[chain.output] - 1, end[chain.output])[1]
+                    end[operand] = max(end[operand], last)
+        low = dict(had)
+        new: dict[int, tuple[int, int]] = {}
+        for t in reversed(shape.tensors):
+            for chain in shape.readers[t]:
+                u, v = new[chain.output]
+                for operand, window in zip(chain.reads, chain.rows, strict=True):
+                    if operand == t and u < v:
+                        low[t] = min(low[t], window.reads(u, v)[0])
+            new[t] = (low[t] if t in streamed else had[t], end[t])
+        bands.append(Band(new, low))
+        had = end
+    return bands
+
+
+def _scales(shape: GroupShape) -> dict[int, int]:
+    """Rows of each map for one row of the coarsest map, from the strides between them."""
+    links: dict[int, list[tuple[int, int, int]]] = {t: [] for t in shape.tensors}
+    for chain in shape.chains:
+        out = chain.output
+        for operand, window in zip(chain.reads, chain.rows, strict=True):
+            if window.everything or 1 in (shape.maps[operand].rows, shape.maps[out].rows):
+                continue
+            links[operand].append((out, 1, window.stride))
+            links[out].append((operand, window.stride, 1))
+    scale: dict[int, int] = {}
+    for start in shape.tensors:
+        if start in scale:
+            continue
+        # As fractions of the first map's rows, then all over one denominator.
+        ratio, stack = {start: (1, 1)}, [start]
+        while stack:
+            t = stack.pop()
+            for other, times, by in links[t]:
+                a, b = ratio[t][0] * times, ratio[t][1] * by
+                found = (a // gcd(a, b), b // gcd(a, b))
+                if ratio.setdefault(other, found) != found:
+                    raise InputError(
+                        "cannot be run in tiles: two paths through it have different strides",
+                        item=f"group {shape.name}",
+                    )
+                if other not in scale:
+                    scale[other] = 0
+                    stack.append(other)
+        common = 1
+        for _, b in ratio.values():
+            common = common * b // gcd(common, b)
+        whole = {t: a * common // b for t, (a, b) in ratio.items()}
+        divisor = gcd(*whole.values())
+        scale |= {t: value // divisor for t, value in whole.items()}
+    return scale

@@ -1,0 +1,371 @@
+"""What an operator's nodes are made of: one that gathers (convolution, pool, ...), element-wise ones behind.
+
+Only such chains can be run on a part of their maps. An operator of another make is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from onchip.errors import InputError
+from onchip.network import Geometry, Operator
+from onchip.readers.traits import ELEMENTWISE
+from onchip.run.onnx_engine import OnnxEngine
+from onchip.run.tiled.maps import Map, map_of
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Chain", "Kind", "Parameter", "Window", "chain_of"]
+
+Array = np.ndarray[Any, Any]
+
+Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwise"]
+
+_LAYOUT = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
+_GLOBAL = frozenset({"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"})
+_ROWWISE = frozenset({"LRN", "LogSoftmax", "Softmax"})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What output positions read along one axis: position u from u * stride - before on, `span` of them.
+
+    `size` is the extent read from; with `everything` any output reads all of it.
+    """
+
+    size: int
+    stride: int = 1
+    before: int = 0
+    span: int = 1
+    everything: bool = False
+
+    def reads(self, u: int, v: int) -> tuple[int, int]:
+        """The positions that exist among those; empty for no output."""
+        if u >= v:
+            return 0, 0
+        if self.everything:
+            return 0, self.size
+        low, high = u * self.stride - self.before, (v - 1) * self.stride - self.before + self.span
+        return min(max(low, 0), self.size), min(max(high, 0), self.size)
+
+    def missing(self, u: int, v: int) -> tuple[int, int]:
+        """How many of those lie before the first position, and behind the last."""
+        if self.everything or u >= v:
+            return 0, 0
+        low, high = u * self.stride - self.before, (v - 1) * self.stride - self.before + self.span
+        first, last = self.reads(u, v)
+        return max(0, min(high, first) - low), max(0, high - max(last, low))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A constant that element-wise nodes read, or a bias; `axes`: what of the output each axis follows."""
+
+    name: str
+    value: Array
+    axes: str
+
+    @property
+    def by_channel(self) -> bool:
+        """Whether it has exactly one value a channel."""
+        return "c" in self.axes and set(self.axes) <= {"c", "."}
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """One operator, ready to be run in parts.
+
+    `reads` are the tensors that the head (or, without one, the element-wise nodes) takes, in its order, under
+    the names `names`. `weight` is a convolution's or matrix's, [out channels, channels, rows, columns].
+    """
+
+    op: Operator
+    kind: Kind
+    output: int
+    reads: tuple[int, ...]
+    names: tuple[str, ...]
+    views: tuple[Map, ...]
+    rows: tuple[Window, ...]
+    columns: tuple[Window, ...]
+    head: onnx.NodeProto | None
+    result: str
+    view: Map
+    tail: tuple[onnx.NodeProto, ...]
+    weight: Array | None
+    bias: Parameter | None
+    parameters: tuple[Parameter, ...]
+    constants: Mapping[str, Array]
+    groups: int = 1
+
+    @property
+    def reduces(self) -> bool:
+        """Whether output channels sum over input channels."""
+        if self.kind == "matrix":
+            return True
+        return self.kind == "conv" and not self.depthwise
+
+    @property
+    def depthwise(self) -> bool:
+        weight = self.weight
+        return weight is not None and weight.shape[1] == 1 and self.groups == weight.shape[0] > 1
+
+    @property
+    def pieces(self) -> tuple[tuple[int, int], ...]:
+        """(tensor, first output channel) of a concat's operands."""
+        at, found = 0, []
+        for t, view in zip(self.reads, self.views, strict=True):
+            found.append((t, at))
+            at += view.channels
+        return tuple(found)
+
+    def is_broadcast(self, operand: int) -> bool:
+        """Whether the operand has fewer elements than the output."""
+        return self.kind == "elementwise" and self.views[operand].size < self.view.size
+
+
+def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map]) -> Chain:
+    """Take an operator apart. Raises `InputError` naming it when it cannot be run in parts."""
+
+    def refuse(why: str) -> InputError:
+        return InputError(f"cannot be run in tiles: {why}", item=f"operator {op.name}")
+
+    if len(op.outputs) != 1:
+        raise refuse("it has several outputs")
+    root = engine.network.root
+    if any(root[t] != t for t in (*op.inputs, *op.outputs)):
+        raise refuse("it reads or writes a view of another tensor")
+    value = engine.executable.value
+    given = {value[t]: t for t in op.inputs}
+    found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
+    constants = {name: engine.parts.constants[name] for name in names}
+    images = any(len(shape) == 4 for shape in engine.slots.shape)
+    seen: dict[str, tuple[int, Map]] = {name: (t, maps[t]) for name, t in given.items()}
+    head: onnx.NodeProto | None = None
+    tail: list[onnx.NodeProto] = []
+    inside: set[str] = set()
+    for node in found:
+        inputs = [name for name in node.input if name]
+        if all(name in constants for name in inputs):
+            constants.update(engine.parts.constant_outputs(node, constants, engine.values, op.name))
+            continue
+        data = [name for name in inputs if name not in constants]
+        if node.op_type in _LAYOUT and data == inputs[:1] and data[0] in seen and head is None and not tail:
+            shape = engine.values[node.output[0]][1]
+            view = map_of(shape, images=images)
+            if view is None:
+                raise refuse(f"{node.op_type} makes {len(shape)} dimensions")
+            seen[node.output[0]] = (seen[data[0]][0], view)
+        elif (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity")) and node.domain == "":
+            if any(name not in seen and name not in inside for name in data):
+                raise refuse(f"{node.op_type} reads {data[0]}")
+            tail.append(node)
+            inside.update(node.output)
+        elif head is None and not tail and all(name in seen for name in data):
+            head = node
+            inside.update(node.output[:1])
+        else:
+            raise refuse(
+                f"{node.op_type} stands behind {(head or tail[0]).op_type}" if head or tail else node.op_type
+            )
+    [output] = op.outputs
+    if head is None and not tail:
+        raise refuse("it computes nothing")
+    make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse)
+    return make.chain(output)
+
+
+class _Maker:
+    def __init__(
+        self,
+        engine: OnnxEngine,
+        op: Operator,
+        maps: Mapping[int, Map],
+        seen: Mapping[str, tuple[int, Map]],
+        constants: Mapping[str, Array],
+        head: onnx.NodeProto | None,
+        tail: tuple[onnx.NodeProto, ...],
+        refuse: Any,
+    ) -> None:
+        self.engine, self.op, self.maps, self.seen = engine, op, maps, seen
+        self.constants, self.head, self.tail, self.refuse = constants, head, tail, refuse
+        self.images = any(len(shape) == 4 for shape in engine.slots.shape)
+
+    def view_of(self, value: str) -> Map:
+        shape = self.engine.values[value][1]
+        view = map_of(shape, images=self.images)
+        if view is None:
+            raise self.refuse(f"{value} has {len(shape)} dimensions")
+        return view
+
+    def chain(self, output: int) -> Chain:
+        head, out = self.head, self.maps[output]
+        if head is None:
+            names = list(dict.fromkeys(n for node in self.tail for n in node.input if n in self.seen))
+            result, kind, weight, bias, groups = "", "elementwise", None, None, 1
+            view = self.view_of(self.engine.executable.value[output])
+        else:
+            names = [n for n in head.input if n in self.seen]
+            result = head.output[0]
+            view = self.view_of(result)
+            kind, weight, bias, groups = self.gathering(head, names)
+        if not view.same_as(out):
+            raise self.refuse("its result has another shape")
+        reads = tuple(self.seen[n][0] for n in names)
+        views = tuple(self.seen[n][1] for n in names)
+        rows, columns = self.windows(str(kind), reads, out)
+        if kind != "matrix":
+            for t, seen in zip(reads, views, strict=True):
+                if not seen.same_as(self.maps[t]):
+                    raise self.refuse("it reads an operand in another shape")
+        return Chain(
+            op=self.op,
+            kind=kind,  # type: ignore[arg-type]
+            output=output,
+            reads=reads,
+            names=tuple(names),
+            views=views,
+            rows=rows,
+            columns=columns,
+            head=head,
+            result=result,
+            view=view,
+            tail=self.tail,
+            weight=weight,
+            bias=bias,
+            parameters=self.parameters(view),
+            constants=self.constants,
+            groups=groups,
+        )
+
+    def gathering(
+        self, head: onnx.NodeProto, names: list[str]
+    ) -> tuple[Kind, Array | None, Parameter | None, int]:
+        kind, attributes = head.op_type, {a.name: a for a in head.attribute}
+        first = self.seen[names[0]][1]
+        if kind == "Conv" and first.rank == 4 and not first.flat and names == [head.input[0]]:
+            weight = self.constants[head.input[1]]
+            bias = self.bias(head)
+            return "conv", weight, bias, attributes["group"].i if "group" in attributes else 1
+        if kind in _POOLS | _GLOBAL and first.rank == 4:
+            if len([n for n in head.output if n]) > 1:
+                raise self.refuse("a pool that gives indices")
+            return "pool", None, None, 1
+        if kind in ("Gemm", "MatMul") and names == [head.input[0]] and first.rank == 2:
+            matrix = self.constants[head.input[1]]
+            if matrix.ndim != 2 or ("transA" in attributes and attributes["transA"].i):
+                raise self.refuse("its matrix has no two dimensions")
+            if not ("transB" in attributes and attributes["transB"].i):
+                matrix = matrix.T
+            source = self.maps[self.seen[names[0]][0]]
+            if source.channels * (1 if source.flat else source.rows * source.columns) != matrix.shape[1]:
+                raise self.refuse("it does not read its map image by image")
+            kernel = (1, 1) if source.flat else (source.rows, source.columns)
+            bias = self.bias(head) if kind == "Gemm" else None
+            return "matrix", matrix.reshape(matrix.shape[0], source.channels, *kernel), bias, 1
+        if kind == "Concat" and len(names) == len(head.input):
+            axis = attributes["axis"].i % first.rank
+            if first.axes[axis] == "c":
+                return "concat", None, None, 1
+        if kind == "Pad" and names == [head.input[0]] and first.rank == 4:
+            mode = attributes["mode"].s if "mode" in attributes else b"constant"
+            fill = self.constants[head.input[2]] if len(head.input) > 2 and head.input[2] else np.zeros(1)
+            pads = list(attributes["pads"].ints) if "pads" in attributes else self._pads(head)
+            if mode == b"constant" and not fill.any() and not any(pads[i] for i in (0, 1, 4, 5)):
+                return "pad", None, None, 1
+        if kind in _ROWWISE and len(names) == 1:
+            axis = attributes["axis"].i if "axis" in attributes else (1 if kind == "LRN" else -1)
+            if first.axes[axis % first.rank] == "c":
+                return "rowwise", None, None, 1
+        raise self.refuse(f"{kind} with these operands")
+
+    def _pads(self, head: onnx.NodeProto) -> list[int]:
+        if len(head.input) > 3 and head.input[3]:
+            raise self.refuse("it pads named axes")
+        return [int(x) for x in self.constants[head.input[1]]]
+
+    def bias(self, head: onnx.NodeProto) -> Parameter | None:
+        if len(head.input) < 3 or not head.input[2]:
+            return None
+        value = self.constants[head.input[2]]
+        if value.size > 1 and value.size != value.shape[-1]:
+            raise self.refuse("its bias is no vector")
+        return Parameter(
+            head.input[2], value, "." * (value.ndim - 1) + "c" if value.size > 1 else "." * value.ndim
+        )
+
+    def parameters(self, view: Map) -> tuple[Parameter, ...]:
+        """What the tail's nodes read besides maps."""
+        found: dict[str, Parameter] = {}
+        for node in self.tail:
+            for position, name in enumerate(node.input):
+                if not name or name not in self.constants:
+                    continue
+                value = self.constants[name]
+                if node.op_type == "BatchNormalization" and position:
+                    axes = "c"
+                else:
+                    axes = self._follows(value, view)
+                if found.setdefault(name, Parameter(name, value, axes)).axes != axes:
+                    raise self.refuse(f"{name} is read in two ways")
+        return tuple(found.values())
+
+    def _follows(self, value: Array, view: Map) -> str:
+        if value.ndim > view.rank:
+            raise self.refuse("a constant has more dimensions than the map")
+        extents = {"n": view.images, "c": view.channels, "h": view.rows, "w": view.columns}
+        axes = view.axes[view.rank - value.ndim :]
+        follows = ""
+        for axis, size in zip(axes, value.shape, strict=True):
+            if size not in (1, extents[axis]):
+                raise self.refuse("a constant does not follow its map")
+            follows += axis if size > 1 else "."
+        return follows
+
+    def windows(
+        self, kind: str, reads: tuple[int, ...], out: Map
+    ) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
+        """What rows and columns of each operand a part of the output needs."""
+        head, geometry = self.head, self.op.geometry
+        rows, columns = [], []
+        for t in reads:
+            source = self.maps[t]
+            if kind in ("conv", "pool") and head is not None and head.op_type not in _GLOBAL:
+                if geometry is None or len(geometry.kernel) != 2:
+                    raise self.refuse("the plan's network does not say how it walks")
+                rows.append(_window(geometry, 0, source.rows))
+                columns.append(_window(geometry, 1, source.columns))
+            elif kind == "pool" or (kind == "matrix" and not source.flat):
+                rows.append(Window(source.rows, everything=True))
+                columns.append(Window(source.columns, everything=True))
+            elif kind == "pad":
+                assert head is not None
+                pads = next((list(a.ints) for a in head.attribute if a.name == "pads"), None) or self._pads(
+                    head
+                )
+                rows.append(Window(source.rows, before=pads[2]))
+                columns.append(Window(source.columns, before=pads[3]))
+            else:
+                for size, whole, found in (
+                    (source.rows, out.rows, rows),
+                    (source.columns, out.columns, columns),
+                ):
+                    if size != whole and size != 1:
+                        raise self.refuse("an operand is neither as large as the output nor broadcast")
+                    found.append(Window(size, everything=size != whole))
+        return tuple(rows), tuple(columns)
+
+
+def _window(geometry: Geometry, axis: int, size: int) -> Window:
+    dilation = geometry.dilation[axis] if geometry.dilation else 1
+    return Window(
+        size,
+        geometry.stride[axis] if geometry.stride else 1,
+        geometry.padding[axis] if geometry.padding else 0,
+        (geometry.kernel[axis] - 1) * dilation + 1,
+    )

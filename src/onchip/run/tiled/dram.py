@@ -1,0 +1,41 @@
+"""The DRAM side of a group: its operands, its results, and how many bytes of each have crossed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.run.tiled.maps import Region
+from onchip.run.tiled.shape import GroupShape
+
+if TYPE_CHECKING:
+    from onchip.run.machine import Machine
+
+__all__ = ["Dram"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Dram:
+    """`crossed` are planned bytes by tensor, `written` the maps that the group sends out."""
+
+    def __init__(self, machine: Machine, shape: GroupShape) -> None:
+        self.shape = shape
+        self.crossed = dict.fromkeys((*shape.external, *shape.escaping), 0)
+        self.sources = {t: shape.maps[t].to_map(machine.value(t, machine.dram[t])) for t in shape.external}
+        self.written: dict[int, Array] = {}
+        for t in shape.escaping:
+            found = shape.maps[t]
+            extents = (found.images, found.channels, found.rows, found.columns)
+            self.written[t] = np.full(extents, np.nan, machine.slots.dtype[t])
+
+    def read(self, t: int, region: Region) -> Array:
+        """A region of an operand crosses."""
+        self.crossed[t] += region.size * self.shape.width[t]
+        return self.sources[t][region.slices]
+
+    def write(self, t: int, region: Region, value: Array) -> None:
+        """A region of a result crosses."""
+        self.crossed[t] += region.size * self.shape.width[t]
+        self.written[t][region.slices] = value

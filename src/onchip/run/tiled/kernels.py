@@ -1,0 +1,278 @@
+"""Running a chain on a part of its maps: onnxruntime on the original nodes, with pads for what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.errors import InputError
+from onchip.run.onnx_engine import OnnxEngine
+from onchip.run.tiled.chain import Chain, Parameter
+from onchip.run.tiled.maps import Region
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Kernels"]
+
+Array = np.ndarray[Any, Any]
+Missing = tuple[int, int, int, int]
+"""Rows and columns that a window reads beyond the map: top, left, bottom, right."""
+
+
+class Kernels:
+    """Heads and tails of chains; sessions are kept for the parts that come again."""
+
+    def __init__(self, engine: OnnxEngine) -> None:
+        self.engine = engine
+        self.sessions: dict[tuple[object, ...], Any] = {}
+
+    # -- heads ---------------------------------------------------------------------------------------------
+
+    def head(
+        self,
+        chain: Chain,
+        operands: Sequence[Array],
+        missing: Missing,
+        shape: tuple[int, int],
+        weight: Array | None = None,
+        bias: Array | None = None,
+        *,
+        whole: bool = False,
+    ) -> Array:
+        """What the head makes of parts of its operands (maps), [images, channels, rows, columns].
+
+        `shape` is rows and columns of the result. `whole` says that these are whole maps: then the node runs
+        as it is.
+        """
+        if chain.kind == "concat":
+            return np.concatenate(operands, axis=1)
+        if chain.kind == "matrix":
+            return self._matrix(chain, operands[0], weight, bias)
+        if chain.kind == "pad":
+            top, left, bottom, right = missing
+            return np.pad(operands[0], ((0, 0), (0, 0), (top, bottom), (left, right)))
+        assert chain.head is not None
+        if chain.kind == "conv":
+            assert weight is not None
+            return self.convolve(chain, operands[0], weight, missing, bias, whole=whole)
+        if chain.kind == "pool":
+            return self._pool(chain, operands[0], missing, shape, whole=whole)
+        result = self._node(chain, chain.head, (), [chain.views[0].from_map(operands[0])])
+        return chain.view.to_map(result)
+
+    def convolve(
+        self,
+        chain: Chain,
+        operand: Array,
+        weight: Array,
+        missing: Missing,
+        bias: Array | None = None,
+        *,
+        whole: bool = False,
+    ) -> Array:
+        """A convolution with these weights; groups follow from the channels of both."""
+        assert chain.head is not None
+        groups = operand.shape[1] // weight.shape[1]
+        feeds = [operand, weight] if bias is None else [operand, weight, bias]
+        if whole:
+            return self._node(chain, chain.head, ("whole", len(feeds)), feeds)
+        if 0 in operand.shape[2:]:
+            operand, missing = _with_a_line(operand, missing)
+            feeds[0] = operand
+        pads = [*missing[:2], *missing[2:]]
+        node = _changed(chain.head, {"pads": pads, "group": groups}, ("auto_pad",), len(feeds))
+        return self._node(chain, node, (*pads, groups, len(feeds)), feeds)
+
+    def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
+        """The node itself, on its operand as it sees it and its matrix as it was stored."""
+        assert weight is not None
+        assert chain.head is not None
+        flat = weight.reshape(weight.shape[0], -1)
+        stored = any(a.name == "transB" and a.i for a in chain.head.attribute)
+        feeds = [_rows(chain, operand), np.ascontiguousarray(flat if stored else flat.T)]
+        if bias is not None:
+            feeds.append(bias)
+        return chain.view.to_map(self._node(chain, chain.head, (len(feeds),), feeds))
+
+    def partial(self, chain: Chain, operand: Array, weight: Array, missing: Missing) -> Array:
+        """What some input channels add to all output channels that `weight` has."""
+        if chain.kind == "conv":
+            return self.convolve(chain, operand, weight, missing)
+        product = _rows(chain, operand) @ weight.reshape(weight.shape[0], -1).T
+        return chain.view.to_map(product)
+
+    def closed(self, chain: Chain, total: Array, bias: Array | None) -> Array:
+        """The head's result from the sum of all partial ones; `bias` has one value a channel."""
+        alpha = beta = 1.0
+        if chain.head is not None and chain.head.op_type == "Gemm":
+            alpha = next((a.f for a in chain.head.attribute if a.name == "alpha"), 1.0)
+            beta = next((a.f for a in chain.head.attribute if a.name == "beta"), 1.0)
+        if alpha != 1.0:
+            total = total * np.asarray(alpha, total.dtype)
+        if bias is not None:
+            total = total + (bias.reshape(-1) * np.asarray(beta, total.dtype))[None, :, None, None]
+        return total
+
+    def _pool(
+        self, chain: Chain, operand: Array, missing: Missing, shape: tuple[int, int], *, whole: bool
+    ) -> Array:
+        assert chain.head is not None
+        node, kind = chain.head, chain.head.op_type
+        if whole or kind.startswith("Global"):
+            return self._node(chain, node, ("whole",), [operand])
+        attributes = {a.name: a for a in node.attribute}
+        kernel = list(attributes["kernel_shape"].ints)
+        counted = kind == "AveragePool" and "count_include_pad" in attributes
+        counted = counted and bool(attributes["count_include_pad"].i)
+        fill = 0.0 if kind != "MaxPool" else -np.inf
+        left_over = missing
+        if counted:
+            # Padding counts, what ceil_mode adds behind it does not.
+            inside = _stated(chain, operand, missing)
+            left_over = tuple(m - i for m, i in zip(missing, inside, strict=True))  # type: ignore[assignment]
+            operand = _filled(operand, inside, 0.0)
+        if kind == "LpPool" or (
+            kind == "MaxPool" and any(m >= kernel[i % 2] for i, m in enumerate(left_over))
+        ):
+            operand, left_over = _filled(operand, left_over, fill), (0, 0, 0, 0)
+        if any(m >= kernel[i % 2] for i, m in enumerate(left_over)):
+            raise InputError(
+                "cannot be run in tiles: its padding is wider than its kernel", item=chain.op.name
+            )
+        pads = list(left_over)
+        change: dict[str, int | list[int]] = {"pads": pads}
+        if counted:
+            change["count_include_pad"] = 0
+        node = _changed(node, change, ("auto_pad", "ceil_mode"), 1)
+        return self._node(chain, node, tuple(pads), [operand])[:, :, : shape[0], : shape[1]]
+
+    # -- tails ---------------------------------------------------------------------------------------------
+
+    def tail(
+        self, chain: Chain, values: Mapping[str, Array], region: Region, channelled: Mapping[str, Array]
+    ) -> Array:
+        """The element-wise nodes on a region of the output.
+
+        `values` are maps by name: the head's result, or the operands. `channelled` are parameters with one
+        value a channel of the region; the others are cut here.
+        """
+        if not chain.tail:
+            return values[chain.result]
+        views = dict(zip(chain.names, chain.views, strict=True)) if chain.head is None else {}
+        feeds = {name: views.get(name, chain.view).from_map(value) for name, value in values.items()}
+        feeds |= channelled
+        for p in chain.parameters:
+            if p.name not in feeds and set(p.axes) != {"."} and p.axes:
+                feeds[p.name] = np.ascontiguousarray(p.value[_cut(p, region)])
+        key = (chain.op.id, "tail")
+        wanted = self.engine.executable.value[chain.output]
+        if key not in self.sessions:
+            types = self.engine.values
+            constants = {p.name: p.value for p in chain.parameters if p.name not in feeds}
+            inputs = {n: (_element(types, n, a), a.ndim) for n, a in feeds.items()}
+            self.sessions[key] = self.engine.parts.session(
+                chain.tail, inputs, {wanted: types[wanted][0]}, constants
+            )
+        [result] = self._run(chain, self.sessions[key], [wanted], feeds)
+        view = chain.view
+        return view.to_map(result)
+
+    # -- onnxruntime ---------------------------------------------------------------------------------------
+
+    def _node(
+        self, chain: Chain, node: onnx.NodeProto, key: tuple[object, ...], feeds: Sequence[Array]
+    ) -> Array:
+        """One node's first output; `feeds` are its inputs in order."""
+        names = [name for name in node.input if name][: len(feeds)]
+        full = (chain.op.id, "head", *key)
+        if full not in self.sessions:
+            types = self.engine.values
+            data = [name for name in node.input if name]
+            inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
+            rest = {n: chain.constants[n] for n in data if n not in inputs}
+            self.sessions[full] = self.engine.parts.session(
+                [node], inputs, {node.output[0]: types[node.output[0]][0]}, rest
+            )
+        arrays = {n: np.ascontiguousarray(a) for n, a in zip(names, feeds, strict=True)}
+        return self._run(chain, self.sessions[full], [node.output[0]], arrays)[0]
+
+    def _run(self, chain: Chain, session: Any, wanted: list[str], feeds: Mapping[str, Array]) -> list[Array]:
+        try:
+            results: list[Array] = session.run(wanted, feeds)
+        except Exception as problem:  # onnxruntime's errors have no common class
+            line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            raise InputError(
+                f"cannot be run in tiles: onnxruntime says {line}", item=f"operator {chain.op.name}"
+            ) from None
+        return results
+
+
+def _element(types: Mapping[str, tuple[int, tuple[int, ...]]], name: str, value: Array) -> int:
+    """The ONNX element type of a value."""
+    if name in types:
+        return types[name][0]
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(value.dtype))
+
+
+def _changed(
+    node: onnx.NodeProto, values: Mapping[str, int | list[int]], without: Sequence[str], inputs: int
+) -> onnx.NodeProto:
+    """The node with other attributes and its first inputs only."""
+    import onnx
+    from onnx import helper
+
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.attribute[:]
+    changed.attribute.extend(a for a in node.attribute if a.name not in values and a.name not in without)
+    changed.attribute.extend(helper.make_attribute(name, value) for name, value in values.items())
+    del changed.input[inputs:]
+    return changed
+
+
+def _with_a_line(operand: Array, missing: Missing) -> tuple[Array, Missing]:
+    """A part that lies in the padding altogether, with a line of it made real: no kernel takes empty maps."""
+    before, after = [0, 0], [0, 0]
+    for axis in (0, 1):
+        if operand.shape[2 + axis] == 0:
+            before[axis] = 1 if missing[axis] else 0
+            after[axis] = 1 - before[axis]
+    real = np.pad(operand, ((0, 0), (0, 0), (before[0], after[0]), (before[1], after[1])))
+    left = (
+        missing[0] - before[0],
+        missing[1] - before[1],
+        missing[2] - after[0],
+        missing[3] - after[1],
+    )
+    return real, left
+
+
+def _filled(operand: Array, missing: Missing, fill: float) -> Array:
+    if not any(missing):
+        return operand
+    top, left, bottom, right = missing
+    return np.pad(operand, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+
+
+def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
+    """Of what is missing, the part that is the operator's own padding."""
+    geometry = chain.op.geometry
+    padding = geometry.padding if geometry is not None and geometry.padding else (0, 0, 0, 0)
+    top, left, bottom, right = (min(m, p) for m, p in zip(missing, padding, strict=True))
+    return top, left, bottom, right
+
+
+def _rows(chain: Chain, operand: Array) -> Array:
+    """A matrix product's operand: [rows, features] of a part of a map."""
+    if chain.view.flat:
+        return np.ascontiguousarray(operand[0, :, :, 0].T)
+    return np.ascontiguousarray(operand.reshape(operand.shape[0], -1))
+
+
+def _cut(p: Parameter, region: Region) -> tuple[slice, ...]:
+    return tuple(slice(None) if axis == "." else region.along(axis) for axis in p.axes)

@@ -1,0 +1,91 @@
+"""Tensors as maps [images, channels, rows, columns], and back to the shapes that the model's nodes see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Map", "Region", "map_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows."""
+
+    images: int
+    channels: int
+    rows: int
+    columns: int
+    rank: int = 4
+    flat: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.images * self.channels * self.rows * self.columns
+
+    @property
+    def axes(self) -> str:
+        """What each axis of the node's array is: n, c, h or w."""
+        return "hc" if self.flat else "nchw"[: self.rank]
+
+    def same_as(self, other: Map) -> bool:
+        """Whether two maps have the same extents, whatever their nodes see."""
+        return (self.images, self.channels, self.rows, self.columns) == (
+            other.images,
+            other.channels,
+            other.rows,
+            other.columns,
+        )
+
+    def to_map(self, array: Array) -> Array:
+        """[images, channels, rows, columns] of a node's array, or of a part of it."""
+        if self.flat:
+            return array.T[None, :, :, None]
+        return array.reshape(*array.shape, *(1,) * (4 - self.rank))
+
+    def from_map(self, array: Array) -> Array:
+        """What a node sees of a map or a part of one."""
+        if self.flat:
+            return np.ascontiguousarray(array[0, :, :, 0].T)
+        return np.ascontiguousarray(array.reshape(array.shape[: self.rank]))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a map: half-open ranges."""
+
+    images: tuple[int, int]
+    channels: tuple[int, int]
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        return tuple(slice(*r) for r in (self.images, self.channels, self.rows, self.columns))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(b - a for a, b in (self.images, self.channels, self.rows, self.columns))
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def along(self, axis: str) -> slice:
+        """The range of axis n, c, h or w."""
+        return self.slices["nchw".index(axis)]
+
+
+def map_of(shape: Sequence[int], *, images: bool) -> Map | None:
+    """The map of a value; `images`: whether the network has maps of four dimensions. None for other ranks."""
+    if len(shape) == 4:
+        return Map(shape[0], shape[1], shape[2], shape[3])
+    if len(shape) == 2:
+        return Map(shape[0], shape[1], 1, 1, 2) if images else Map(1, shape[1], shape[0], 1, 2, True)
+    return None

@@ -1,0 +1,83 @@
+"""A group's scratch, laid out from its plan: a buffer for each tensor, resident weights, one weight tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onchip.run.arena import Claim
+from onchip.run.tiled.bands import Band
+from onchip.run.tiled.buffers import Ring, SliceBuffer, buffer_bytes
+from onchip.run.tiled.parameters import Fetched, Parameters
+from onchip.run.tiled.passes import IllegalTiling
+from onchip.run.tiled.shape import GroupShape
+
+if TYPE_CHECKING:
+    from onchip.plan import Group, Tiling
+    from onchip.run.machine import Machine
+
+__all__ = ["Memory", "lay_out"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Everything that a group has on chip while it runs."""
+
+    rings: Mapping[int, Ring]
+    slices: Mapping[int, SliceBuffer]
+    weights: Mapping[int, Fetched]
+
+
+def lay_out(
+    machine: Machine, group: Group, tiling: Tiling, shape: GroupShape, bands: Sequence[Band]
+) -> Memory:
+    """Divide the scratch. Raises `IllegalTiling` when it is too small for what the bands need."""
+    start, end = machine.scratch.get(group.name, (0, 0))
+    scale, round_up = machine.slots.scale, machine.plan.chip.round_up
+    claims = f"the scratch of {group.name}"
+    parameters = {c.op.id: Parameters(c, shape.maps[c.output].channels, scale) for c in shape.chains}
+    step = tiling.channels
+    streamed = {machine.network.tensor_id[name] for name in tiling.streamed}
+    refilled = [c.op.id for c in shape.chains if c.op.name not in group.resident_weights]
+    rows = {t: max(band.held(t) for band in bands) for t in shape.tensors}
+    sizes: dict[tuple[str, int], int] = {}
+    for t in shape.tensors:
+        found = shape.maps[t]
+        channels = min(step, found.channels) if t in streamed else found.channels
+        sizes["tensor", t] = buffer_bytes(found, shape.width[t], rows[t], channels, tiling.images)
+    for chain in shape.chains:
+        if chain.op.id not in refilled:
+            sizes["weights", chain.op.id] = parameters[chain.op.id].total
+    sizes["tile", 0] = max((parameters[v].largest(parameters[v].channels, step) for v in refilled), default=0)
+    need = sum(round_up(size) for size in sizes.values())
+    if need * scale > end - start:
+        raise IllegalTiling(
+            f"its buffers, resident weights and weight tile take {need:,} bytes, and its scratch has"
+            f" {(end - start) // scale:,}"
+        )
+    ranges, at = {}, start
+    for key, size in sizes.items():
+        ranges[key] = (at, at + size * scale)
+        at += round_up(size) * scale
+    arena, rings, slices = machine.arena, {}, {}
+    for t in shape.tensors:
+        claim = Claim(f"tensor {machine.name(t)} in {claims}", machine.index)
+        low, high = ranges["tensor", t]
+        dtype, found = machine.slots.dtype[t], shape.maps[t]
+        if t in streamed:
+            capacity = rows[t] * min(step, found.channels) * found.columns * tiling.images
+            slices[t] = SliceBuffer(arena, low, high, dtype, capacity, claim)
+        else:
+            rings[t] = Ring(arena, low, high, dtype, found, rows[t], tiling.images, claim)
+    weights = {v: Fetched(parameters[v], step) for v in parameters}
+    low, high = ranges["tile", 0]
+    arena.reserve(low, high, Claim(f"the weight tile in {claims}", machine.index))
+    for chain in shape.chains:
+        v = chain.op.id
+        if v in refilled:
+            weights[v].through(arena.bytes[low:high])
+        else:
+            claim = Claim(f"the weights of {chain.op.name} in {claims}", machine.index)
+            weights[v].keep(arena, *ranges["weights", v], claim)
+    return Memory(rings, slices, weights)

@@ -1,0 +1,169 @@
+"""A group's weights: resident in its scratch, or copied through one weight tile, slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from onchip.errors import InputError
+from onchip.run.arena import POISON, Arena, Claim
+from onchip.run.tiled.chain import Chain, Parameter
+
+__all__ = ["Fetched", "Parameters"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Parameters:
+    """One operator's weights in DRAM: a matrix or kernels, and `rest`, what else it has for each channel.
+
+    Sizes are the plan's; `width` are those of an element of the kernels.
+    """
+
+    def __init__(self, chain: Chain, channels: int, scale: int) -> None:
+        self.chain, self.channels, self.total = chain, channels, chain.op.weight_bytes
+        self.kernels = None if chain.weight is None else np.ascontiguousarray(chain.weight)
+        bias = () if chain.bias is None else (chain.bias,)
+        # One element that an element-wise node reads is an immediate, part of the instruction.
+        tail = [p for p in chain.parameters if p.value.size > 1]
+        found = {p.name: p for p in (*bias, *tail) if p.by_channel}
+        self.vectors: dict[str, Parameter] = found
+        self.values = {name: p.value.reshape(-1) for name, p in found.items()}
+        self.width = 0
+        if self.kernels is not None:
+            self.width = self.total // self.kernels.size
+        self.rest = self.total - self.width * (0 if self.kernels is None else self.kernels.size)
+        real = sum(v.itemsize for v in self.values.values()) * channels
+        short = real + (0 if self.kernels is None else self.kernels.nbytes) > self.total * scale
+        if self.kernels is not None:
+            short = short or self.kernels.itemsize > self.width * scale
+        if short:
+            raise InputError(
+                "cannot be run in tiles: it has more weights than the plan counts",
+                item=f"operator {chain.op.name}",
+            )
+
+    @property
+    def inputs(self) -> int:
+        """Input channels along the kernels."""
+        return 1 if self.kernels is None else self.kernels.shape[1]
+
+    def share(self, outs: tuple[int, int]) -> int:
+        """Planned bytes of the rest for some output channels."""
+        return self.rest * outs[1] // self.channels - self.rest * outs[0] // self.channels
+
+    def slices(
+        self, outs: tuple[int, int], ins: tuple[int, int], step: int
+    ) -> Iterator[tuple[tuple[int, int], tuple[int, int], int]]:
+        """Slices of at most `step` x `step` channels, and the planned bytes of each."""
+        for o in range(*outs, step):
+            out = (o, min(o + step, outs[1]))
+            for i in range(*ins, step):
+                into = (i, min(i + step, ins[1]))
+                size = self.share(out) if i == 0 else 0
+                if self.kernels is not None:
+                    size += self.width * self.kernels[slice(*out), slice(*into)].size
+                yield out, into, size
+
+    def largest(self, outs: int, step: int) -> int:
+        """Planned bytes of the largest slice."""
+        return max((size for _, _, size in self.slices((0, outs), (0, self.inputs), step)), default=0)
+
+
+class Fetched:
+    """The weights of one operator as they come on chip.
+
+    What the kernels compute with is what lay in the scratch: a resident block, or what came through the tile.
+    """
+
+    def __init__(self, parameters: Parameters, step: int) -> None:
+        self.source, self.step = parameters, step
+        self.kernels: Array | None = None
+        self.vectors: dict[str, Array] = {}
+        self.moved = 0
+        self.resident = False
+        self._tile: Array | None = None
+        self._views: dict[tuple[int, ...], Array] = {}
+
+    def keep(self, arena: Arena, start: int, end: int, claim: Claim) -> None:
+        """Fetch everything once, into a block of the scratch."""
+        arena.reserve(start, end, claim)
+        source, at = self.source, start
+        for name, value in (("", source.kernels), *source.values.items()):
+            if value is None:
+                continue
+            place = arena.bytes[at : at + value.nbytes].view(value.dtype).reshape(value.shape)
+            place[...] = value
+            at += value.nbytes
+            if name:
+                self.vectors[name] = place
+            else:
+                self.kernels = place
+        self.moved += source.total
+        self.resident = True
+
+    def through(self, tile: Array) -> None:
+        """Take the tile's bytes."""
+        self._tile = tile
+        if self.source.kernels is not None:
+            self.kernels = np.empty_like(self.source.kernels)
+        self.vectors = {name: np.empty_like(value) for name, value in self.source.values.items()}
+
+    def forget(self) -> None:
+        """Another sub-group: nothing refilled is left of the one before."""
+        if self.resident:
+            return
+        for array in (self.kernels, *self.vectors.values()):
+            if array is not None:
+                array.reshape(-1).view(np.uint8)[:] = POISON
+
+    def fetch(self, outs: tuple[int, int], ins: tuple[int, int] | None = None) -> None:
+        """Copy what some channels need through the tile, slice by slice."""
+        source, tile = self.source, self._tile
+        if self.resident or tile is None or not source.total:
+            return
+        for out, into, size in source.slices(outs, ins or (0, source.inputs), self.step):
+            at = 0
+            if source.kernels is not None and self.kernels is not None:
+                part = source.kernels[out[0] : out[1], into[0] : into[1]]
+                place = self._views.get(part.shape)
+                if place is None:
+                    place = tile[: part.nbytes].view(part.dtype).reshape(part.shape)
+                    self._views[part.shape] = place
+                place[...] = part
+                self.kernels[out[0] : out[1], into[0] : into[1]] = place
+                at = part.nbytes
+            if into[0] == 0:
+                for name in source.values:
+                    at = self._vector(name, out, tile, at)
+            self.moved += size
+
+    def _vector(self, name: str, outs: tuple[int, int], tile: Array, at: int) -> int:
+        """One of the rest's vectors through the tile: behind the kernels, or after them where it is full."""
+        value, first = self.source.values[name], outs[0]
+        while first < outs[1]:
+            count = min((len(tile) - at) // value.itemsize, outs[1] - first)
+            there = tile[at : at + count * value.itemsize].view(value.dtype)
+            there[...] = value[first : first + count]
+            self.vectors[name][first : first + count] = there
+            first, at = first + count, at + there.nbytes
+            at = 0 if first < outs[1] else at
+        return at
+
+    def vector(self, p: Parameter | None, outs: tuple[int, int]) -> Array | None:
+        """A parameter's values for some channels, in the shape that its node expects."""
+        if p is None or p.name not in self.vectors:
+            return None if p is None else p.value
+        part = self.vectors[p.name][outs[0] : outs[1]]
+        return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
+
+    def channelled(self, outs: tuple[int, int]) -> dict[str, Array]:
+        """The tail's parameters for some channels."""
+        found = {}
+        for p in self.source.chain.parameters:
+            value = self.vector(p, outs) if p.by_channel else None
+            if value is not None:
+                found[p.name] = np.ascontiguousarray(value)
+        return found

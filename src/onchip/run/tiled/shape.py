@@ -1,0 +1,80 @@
+"""A group as it runs: its operators in order, its tensors, who reads what, what leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from onchip.errors import InputError
+from onchip.network import Operator, mask
+from onchip.run.onnx_engine import OnnxEngine
+from onchip.run.tiled.chain import Chain, chain_of
+from onchip.run.tiled.maps import Map, map_of
+
+__all__ = ["GroupShape", "group_shape"]
+
+
+@dataclass(frozen=True)
+class GroupShape:
+    """`maps` and `width` (planned bytes of an element) by tensor id; `external` come from DRAM, `escaping`
+    go there."""
+
+    name: str
+    chains: tuple[Chain, ...]
+    maps: dict[int, Map]
+    width: dict[int, int]
+    external: tuple[int, ...]
+    escaping: tuple[int, ...]
+
+    @cached_property
+    def tensors(self) -> tuple[int, ...]:
+        """External inputs, then what the operators write, in order."""
+        return (*self.external, *(c.output for c in self.chains))
+
+    @cached_property
+    def maker(self) -> dict[int, Chain]:
+        return {c.output: c for c in self.chains}
+
+    @cached_property
+    def readers(self) -> dict[int, tuple[Chain, ...]]:
+        return {t: tuple(c for c in self.chains if t in c.reads) for t in self.tensors}
+
+    @cached_property
+    def images(self) -> int:
+        return self.maps[self.tensors[0]].images
+
+
+def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) -> GroupShape:
+    """Raises `InputError` naming the operator or tensor that cannot be run in parts."""
+    network, slots = engine.network, engine.slots
+    images = any(len(shape) == 4 for shape in slots.shape)
+    maps: dict[int, Map] = {}
+    width: dict[int, int] = {}
+    for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
+        found, item = map_of(slots.shape[t], images=images), f"tensor {network.tensors[t].name}"
+        if found is None:
+            raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
+        if slots.dtype[t].kind != "f" or slots.dtype[t] == np.float16:
+            raise InputError(f"cannot be run in tiles: its elements are {slots.dtype[t]}", item=item)
+        maps[t], (width[t], rest) = found, divmod(network.tensors[t].bytes, found.size)
+        if rest:
+            raise InputError("cannot be run in tiles: its elements take no whole bytes", item=item)
+    if len({m.images for m in maps.values()}) > 1:
+        raise InputError("cannot be run in tiles: its tensors differ in images", item=f"group {name}")
+    written = [t for op in operators for t in op.outputs]
+    members = mask(op.id for op in operators)
+    return GroupShape(
+        name,
+        tuple(chain_of(engine, op, maps) for op in operators),
+        maps,
+        width,
+        tuple(dict.fromkeys(t for op in operators for t in op.inputs if t not in written)),
+        tuple(
+            t
+            for t in written
+            if not network.readers[t] or network.readers[t] & ~members or network.output_roots >> t & 1
+        ),
+    )

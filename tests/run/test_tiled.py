@@ -1,0 +1,207 @@
+"""Groups in tiles: what they move is stated, what they keep fits, and what is wrong with a plan is found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from onnx import ModelProto, TensorProto, parser
+
+from onchip.errors import IllegalPlan, InputError, Mismatch
+from onchip.plan import Group, Plan, Run, Tiling
+from onchip.readers import ReadOptions
+from onchip.readers.source import Executable, Source
+from onchip.run import RunReport, run
+from run.models import HEADER, read
+from run.tilings import Sketch, plan_of, shapes_of
+
+CHAIN = """chain (float[2,3,17,9] x) => (float[2,8,4,3] y) {
+    a = Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w1)
+    b = Relu(a)
+    c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(b, w2, b2)
+    d = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[0,1,0,1]>(c)
+    y = Conv<kernel_shape=[1,1]>(d, w3)
+}"""
+
+FORK = """fork (float[1,4,9,6] x) => (float[1,14,9,6] y) {
+    s = Conv<kernel_shape=[1,1]>(x, w1)
+    a = Conv<kernel_shape=[1,1]>(s, w2)
+    b = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(s, w3)
+    c = Concat<axis=1>(a, b)
+    d = Conv<kernel_shape=[1,1]>(c, w4)
+    e = Add(d, s)
+    p = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1]>(e)
+    y = Conv<kernel_shape=[1,1]>(p, w5)
+}"""
+
+WEIGHTS = {
+    "chain": {"w1": (5, 3, 3, 3), "w2": (6, 5, 3, 3), "b2": (6,), "w3": (8, 6, 1, 1)},
+    "fork": {
+        "w1": (3, 4, 1, 1),
+        "w2": (5, 3, 1, 1),
+        "w3": (7, 3, 3, 3),
+        "w4": (3, 12, 1, 1),
+        "w5": (14, 3, 1, 1),
+    },
+}
+
+
+def model(name: str) -> ModelProto:
+    proto = parser.parse_model(HEADER + {"chain": CHAIN, "fork": FORK}[name])
+    for weight, shape in WEIGHTS[name].items():
+        proto.graph.initializer.append(TensorProto(name=weight, dims=shape, data_type=TensorProto.FLOAT))
+    return proto
+
+
+@cache
+def found(name: str) -> Source:
+    return read(model(name), Path(mkdtemp()) / f"{name}.onnx", ReadOptions("fused", "int16"))
+
+
+def sketch(
+    name: str,
+    rows: int,
+    streamed: Collection[str] = (),
+    channels: int = 2,
+    images: int = 1,
+    resident: Collection[str] = (),
+) -> Sketch:
+    """All of a network as one group."""
+    source = found(name)
+    network = source.network
+    assert isinstance(source.executable, Executable)
+    return Sketch(
+        network,
+        [network.operators[v] for v in network.order],
+        shapes_of(network, source.executable.shape),
+        {network.tensor_id[t] for t in streamed},
+        rows,
+        channels,
+        images,
+        {network.operator_id[v] for v in resident},
+        4,
+    )
+
+
+def plan(*args: object, **named: object) -> Plan:
+    made = sketch(*args, **named)  # type: ignore[arg-type]
+    return plan_of(made.network, [made])
+
+
+def executed(name: str, wrong: Plan) -> RunReport:
+    return run(wrong, found(name), checked=False)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("streamed", [(), ("x",), ("x", "c"), ("b", "d"), ("y",)])
+@pytest.mark.parametrize("images", [1, 2])
+def test_a_chain_of_convolutions_and_pools(rows: int, streamed: tuple[str, ...], images: int) -> None:
+    made = sketch("chain", rows, streamed, images=images, resident=["y"])
+    report = executed("chain", plan_of(made.network, [made]))
+    [moved] = report.tiled
+    assert moved.subgroups == made.subgroups
+    assert moved.counted_bytes == moved.stated_bytes
+    assert report.moved.weights == made.weights()
+    assert (moved.recomputed > 0) == bool(
+        {"b", "c"}.intersection(streamed)
+    )  # windows of two bands meet there
+
+
+def test_one_band_of_whole_maps_is_bit_for_bit() -> None:
+    report = executed("chain", plan("chain", 4, images=2))
+    assert report.bit_exact
+    assert report.tiled[0].subgroups == 1
+    assert "1 groups in 1 tiles" in "\n".join(report.lines())
+
+
+@pytest.mark.parametrize("streamed", [("a", "b", "c"), ("c",), ("b",), ("d", "x"), ("e", "p"), ("x", "p")])
+@pytest.mark.parametrize("channels", [1, 2, 3, 16])
+def test_branches_and_slices_of_channels(streamed: tuple[str, ...], channels: int) -> None:
+    made = sketch("fork", 2, streamed, channels)
+    assert made.legal()
+    report = executed("fork", plan_of(made.network, [made]))
+    assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
+
+
+def changed(good: Plan, **fields: object) -> Plan:
+    return replace(good, groups=(replace(good.groups[0], **fields),))  # type: ignore[arg-type]
+
+
+def test_a_scratch_one_step_too_small_is_found() -> None:
+    good = plan("fork", 2, ("c",))
+    executed("fork", good)
+    with pytest.raises(IllegalPlan, match=r"group-tiling: .* take [\d,]+ bytes, and its scratch has"):
+        executed("fork", changed(good, scratch_bytes=good.groups[0].scratch_bytes - 1))
+
+
+@pytest.mark.parametrize(
+    ("streamed", "why"),
+    [
+        (("c", "d"), "sums over its channels"),
+        (("s", "a"), "sums over its channels"),
+        (("x", "zzz"), "neither reads nor writes"),
+    ],
+)
+def test_streams_that_no_slices_can_make_are_found(streamed: tuple[str, ...], why: str) -> None:
+    good = plan("fork", 2)
+    with pytest.raises(IllegalPlan, match=f"group-tiling: .*{why}"):
+        executed("fork", changed(good, tiling=Tiling(2, streamed, 2, 1)))
+
+
+def test_streams_that_wait_for_one_another_are_found() -> None:
+    # e is a sum of d, which needs all of c, and c is made with e's operand in one pass.
+    made = sketch("fork", 2, ("c", "a", "b", "e", "s"), 2)
+    assert not made.legal()
+
+
+def test_a_wrong_number_of_sub_groups_is_found() -> None:
+    good = plan("chain", 2)
+    with pytest.raises(IllegalPlan, match=r"group-tiling: .*its bands are 4"):
+        executed("chain", changed(good, subgroups=5))
+    with pytest.raises(IllegalPlan, match=r"group-tiling: .*its bands are 8"):
+        executed("chain", changed(good, tiling=Tiling(1, (), 2, 1)))
+
+
+def test_bytes_that_do_not_cross_are_found() -> None:
+    good = plan("chain", 2, ("x",))
+    wrong = []
+    for instruction in good.program:
+        if isinstance(instruction, Run):
+            streaming = tuple((t, n - 2 if t == "x" else n) for t, n in instruction.streaming)
+            instruction = replace(instruction, streaming=streaming)
+        wrong.append(instruction)
+    with pytest.raises(Mismatch, match="bytes of x crossed, the plan states"):
+        executed("chain", replace(good, program=tuple(wrong)))
+
+
+def test_weights_that_are_not_fetched_are_found() -> None:
+    good = plan("chain", 2)
+    result = replace(good.result, weight_bytes=good.result.weight_bytes - 2)
+    with pytest.raises(Mismatch, match="weight_bytes: the copies moved"):
+        executed("chain", replace(good, result=result))
+
+
+def test_an_operand_that_is_not_streamed_is_refused_by_name() -> None:
+    good = plan("chain", 2)
+    program = tuple(Run(i.operator, i.streaming[1:]) if isinstance(i, Run) else i for i in good.program)
+    with pytest.raises(InputError, match="group g0: x does not stream"):
+        executed("chain", replace(good, program=program))
+
+
+def test_an_operator_that_cannot_be_cut_is_named(tmp_path: Path) -> None:
+    text = """odd (float[1,4,4,4] x) => (float[1,4,4,4] y) {
+        a = Transpose<perm=[0,1,3,2]>(x)
+        y = MatMul(a, x)
+    }"""
+    source = read(parser.parse_model(HEADER + text), tmp_path / "odd.onnx", ReadOptions("op", "file"))
+    good = plan("chain", 2)
+    operators = tuple(op.name for op in source.network.operators)
+    group = Group("g0", operators, 1 << 12, 1, (), (), Tiling(4))
+    program = (good.program[0], Run("g0", (("x", 256), ("y", 256))))
+    wrong = replace(good, network=source.network, groups=(group,), program=program, budget=1 << 12)
+    with pytest.raises(InputError, match=r"operator .*: cannot be run in tiles"):
+        run(wrong, source, checked=False)
