@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import broken_pins  # noqa: F401  registers its breakers
+import broken_tiles  # noqa: F401
 import pytest
 from broken_plans import BREAKERS, Site
 from hypothesis import given, settings

@@ -194,6 +194,11 @@ class _Machine:
                 broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
             if t not in unit.reads and t not in unit.writes:
                 broken("streaming-operand", f"{self.name(t)} is no operand of {unit.name}")
+        for t in unit.crossing or ():
+            if t not in streaming:
+                broken(
+                    "tiling-operands", f"{self.name(t)} passes through group {unit.name}, and is not streamed"
+                )
         for t in unit.reads:
             self.ready(t, unit, streamed=t in streaming)
         for t in unit.writes:

@@ -62,8 +62,16 @@ RULES: dict[str, str] = {
     "group-overlap": "an operator belongs to one group at most",
     "group-not-convex": "no path leaves a group and enters it again",
     "group-weights": "refills are 1 or more, of members, and not of members whose weights are resident",
-    "group-scratch": "a group's scratch holds its inner tensors, resident weights and one workspace",
+    "group-scratch": "a group's scratch holds its tensors, resident weights, and a workspace or weight tile",
     "group-unproved": "the checker can prove what a group keeps in its scratch",
+    # groups in tiles
+    "tiling-sizes": "bands, blocks and slices are 1 or more, and images at a time 1 to all",
+    "tiling-streamed": "a tiling streams tensors that its group reads or writes",
+    "tiling-passes": "streamed tensors are made in passes over the channels that can follow each other",
+    "tiling-subgroups": "a tiled group has as many subgroups as its bands and images make",
+    "tiling-refills": "a tiled group fetches weights that it does not keep once for every subgroup",
+    "tiling-blocks": "a group that runs in blocks is a single operator, and keeps no weights but a block's",
+    "tiling-operands": "a tiled group streams all that it reads from or gives to the outside",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",

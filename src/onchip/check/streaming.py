@@ -2,8 +2,8 @@
 
 Nothing crosses twice in what is proved here, so N is the tensor's size: either the whole tensors fit the
 scratch at once, or the operator's walk needs a line buffer that does, so that no halo is fetched again. A
-scratch too small for the line buffer would have to fetch halos again; how often depends on a tiling that the
-plan does not state, and is refused.
+scratch too small for the line buffer would have to fetch halos again; how often depends on a tiling. A group
+that states one streams all its operands, and `onchip.check.tiles` derives their bytes; all else is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ __all__ = ["crossing_bytes"]
 
 def crossing_bytes(network: Network, unit: Unit, streamed: Sequence[int]) -> dict[int, int]:
     """For each streamed root tensor of a unit, the bytes that cross; `streaming-unproved` when unknown."""
+    if unit.crossing is not None:
+        return dict(unit.crossing)
     sizes = {t: network.tensors[t].bytes for t in streamed}
     room = unit.workspace - unit.held
     if sum(sizes.values()) > room:

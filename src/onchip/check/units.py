@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from onchip.check.maps import Maps
 from onchip.check.rules import broken
+from onchip.check.tiles import Tiles, tiles_of
 from onchip.network import Network, bits, mask
 from onchip.plan import Group
 from onchip.units import MAX_BYTES
@@ -22,7 +24,7 @@ class Unit:
 
     `workspace` is what its scratch reserves, before alignment; `held` the part of it that is taken already
     (by inner tensors, resident weights), so that the rest is there for streamed pieces; `weights` the bytes
-    of weights that its run fetches.
+    of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Unit:
     held: int
     weights: int
     group: bool
+    crossing: Mapping[int, int] | None = None
 
 
 def units_of(
@@ -50,11 +53,12 @@ def units_of(
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
+    maps = Maps(network)
     for group in groups:
         if group.name in units or group.name in network.operator_id:
             broken("group-name", f"{group.name} is declared already")
         ids = _members(network, group, member)
-        units[group.name] = _group_unit(network, group, ids, alignment, weights_resident)
+        units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident)
     for op in network.operators:
         if op.id not in member:
             reads, writes = tuple(bits(network.reads[op.id])), tuple(bits(network.writes[op.id]))
@@ -78,9 +82,9 @@ def _members(network: Network, group: Group, member: dict[int, str]) -> tuple[in
 
 
 def _group_unit(
-    network: Network, group: Group, ids: tuple[int, ...], alignment: int, weights_resident: bool
+    maps: Maps, group: Group, ids: tuple[int, ...], alignment: int, weights_resident: bool
 ) -> Unit:
-    inside = mask(ids)
+    network, inside = maps.network, mask(ids)
     _convex(network, group, inside)
     written = read = 0
     for op in ids:
@@ -93,19 +97,20 @@ def _group_unit(
         & ~inside  # an output that nothing reads leaves the group, like one read outside
     )
     weights = _fetched(network, group, ids)
+    tiles = None
     if group.tiling is not None:
-        broken("group-unproved", f"group {group.name} runs in tiles, and nothing is proved of them yet")
-    if group.subgroups > 1:
-        broken("group-unproved", f"group {group.name} runs in {group.subgroups} subgroups; only 1 is proved")
-    resident = {network.operator_id[name] for name in group.resident_weights}
-    need = sum(-(-network.tensors[t].bytes // alignment) * alignment for t in inner)
-    need += sum(network.operators[op].weight_bytes for op in resident)
-    # With resident weights a workspace includes them: those of `resident` are counted already.
-    need += max(
-        network.operators[op].workspace
-        - (network.operators[op].weight_bytes if weights_resident and op in resident else 0)
-        for op in ids
-    )
+        order = [op for op in network.order if inside >> op & 1]
+        escaping = frozenset(bits(written & ~mask(inner)))
+        tiles = tiles_of(maps, group, order, escaping, alignment=alignment, weights_resident=weights_resident)
+        _refilled(network, group, ids, tiles)
+        need = tiles.need
+    elif group.subgroups > 1:
+        broken(
+            "group-unproved",
+            f"group {group.name} runs in {group.subgroups} subgroups; without a tiling only 1 is proved",
+        )
+    else:
+        need = _untiled_need(network, group, ids, inner, alignment, weights_resident)
     if not need <= group.scratch_bytes <= MAX_BYTES:
         broken("group-scratch", f"group {group.name} states {group.scratch_bytes:,} bytes and needs {need:,}")
     return Unit(
@@ -118,7 +123,40 @@ def _group_unit(
         need,
         weights,
         True,
+        None if tiles is None else tiles.crossing,
     )
+
+
+def _untiled_need(
+    network: Network,
+    group: Group,
+    ids: tuple[int, ...],
+    inner: tuple[int, ...],
+    alignment: int,
+    weights_resident: bool,
+) -> int:
+    """Bytes that a group of one subgroup holds: whole inner tensors, resident weights, one workspace."""
+    resident = {network.operator_id[name] for name in group.resident_weights}
+    need = sum(-(-network.tensors[t].bytes // alignment) * alignment for t in inner)
+    need += sum(network.operators[op].weight_bytes for op in resident)
+    # With resident weights a workspace includes them: those of `resident` are counted already.
+    return need + max(
+        network.operators[op].workspace
+        - (network.operators[op].weight_bytes if weights_resident and op in resident else 0)
+        for op in ids
+    )
+
+
+def _refilled(network: Network, group: Group, ids: Iterable[int], tiles: Tiles) -> None:
+    """Refuse unless what is not resident is fetched as often as the tiles ask for."""
+    refills: Mapping[str, int] = dict(group.refills)
+    for op in map(network.operators.__getitem__, ids):
+        times = refills.get(op.name, 1)
+        if op.weight_bytes and op.name not in group.resident_weights and times != tiles.refills:
+            broken(
+                "tiling-refills",
+                f"group {group.name} fetches the weights of {op.name} {tiles.refills:,} times, not {times:,}",
+            )
 
 
 def _fetched(network: Network, group: Group, ids: Iterable[int]) -> int:

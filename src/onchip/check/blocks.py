@@ -1,0 +1,92 @@
+"""A single operator that runs in blocks of its output: for what fits in no band of rows.
+
+For every block of output channels, every image and every tile of rows and columns, the input's window comes
+in slices of channels, with the weights that go with a slice; then the block of the output leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onchip.check.bands import MOST_STEPS
+from onchip.check.maps import Map, Piece, Window
+from onchip.check.rules import broken
+from onchip.network import Network
+from onchip.plan import Blocks, Group
+
+__all__ = ["block_tiles"]
+
+
+def block_tiles(
+    network: Network,
+    group: Group,
+    blocks: Blocks,
+    pieces: Sequence[Piece],
+    maps: Mapping[int, Map],
+    alignment: int,
+) -> tuple[int, int, int, dict[int, int]]:
+    """(bytes of scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
+
+    Raises `Broken` for a group of several operators, sizes below 1, another number of subgroups, and kinds
+    without windows.
+    """
+    sizes = (blocks.rows, blocks.columns, blocks.output_channels, blocks.channels)
+    if min(sizes) < 1:
+        broken("tiling-sizes", f"group {group.name} has blocks of {' x '.join(map(str, sizes))}")
+    if len(pieces) != 1 or group.resident_weights:
+        broken(
+            "tiling-blocks", f"group {group.name} runs in blocks and is not one operator, or keeps weights"
+        )
+    piece = pieces[0]
+    if piece.of not in ("sum", "plane"):
+        broken("group-unproved", f"group {group.name} runs in blocks, and {piece.name} has no windows")
+    (x,), (y,) = piece.reads, piece.writes
+    read, made = maps[x], maps[y]
+    rows, all_rows = _tiles(piece.rows[0], read.rows, made.rows, blocks.rows, group)
+    columns, all_columns = _tiles(piece.columns[0], read.columns, made.columns, blocks.columns, group)
+    channels, all_channels = _channels(piece, read, made, blocks.output_channels, group)
+    tiles = made.images * -(-made.rows // blocks.rows) * -(-made.columns // blocks.columns)
+    if group.subgroups != tiles:
+        broken("tiling-subgroups", f"group {group.name} runs in {tiles:,} subgroups, not {group.subgroups:,}")
+    inputs = piece.kernel.inputs if blocks.keep_weights else blocks.channels
+    block = min(blocks.output_channels, made.channels)
+    block *= min(blocks.rows, made.rows) * min(blocks.columns, made.columns)
+    parts = (
+        min(blocks.channels, channels) * rows * columns * read.element,
+        block * made.element,
+        piece.kernel.part(piece.weights, blocks.output_channels, inputs),
+    )
+    crossing = {
+        x: read.images * all_channels * all_rows * all_columns * read.element,
+        y: network.tensors[y].bytes,
+    }
+    need = sum(-(-part // alignment) * alignment for part in parts)
+    return need, tiles, 1 if blocks.keep_weights else tiles, crossing
+
+
+def _tiles(window: Window, size: int, outputs: int, block: int, group: Group) -> tuple[int, int]:
+    """Along one axis: the most inputs that a tile of the output reads, and those of all tiles together."""
+    _not_absurd(outputs, block, group)
+    spans = []
+    for first in range(0, outputs, block):
+        end = window.end(min(first + block, outputs), size)
+        spans.append(max(0, end - window.start(first, size)))
+    return max(spans), sum(spans)
+
+
+def _not_absurd(size: int, block: int, group: Group) -> None:
+    if -(-size // block) > MOST_STEPS:
+        broken("group-unproved", f"group {group.name} runs in absurdly many blocks")
+
+
+def _channels(piece: Piece, read: Map, made: Map, block: int, group: Group) -> tuple[int, int]:
+    """The most input channels that a block of output channels reads, and those of all blocks together."""
+    if piece.of == "plane":
+        return min(block, made.channels), read.channels
+    _not_absurd(made.channels, block, group)
+    within = made.channels // piece.groups  # output channels of one group
+    counts = []
+    for first in range(0, made.channels, block):
+        last = min(first + block, made.channels) - 1
+        counts.append((last // within - first // within + 1) * piece.kernel.inputs)
+    return max(counts), sum(counts)

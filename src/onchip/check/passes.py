@@ -1,0 +1,132 @@
+"""Whether the tensors that a tiling streams by channel can be made so: in passes over slices of channels.
+
+A streamed tensor is made once in every sub-group, a slice of channels after the other, while everything in
+the group that reads it takes its part. What has to hold a slice at the same time is one pass. A pass needs
+whole what it reads of held tensors, and a held tensor needs every pass that adds to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from onchip.check.maps import Piece
+from onchip.check.rules import broken
+from onchip.network import Network
+
+__all__ = ["prove_passes"]
+
+
+def prove_passes(network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str) -> None:
+    """Raise `Broken` (`tiling-passes`) unless ordered passes make all streamed tensors of a group."""
+    for piece in pieces:
+        _channels(network, piece, streamed, group)
+    passes = _passes(network, pieces, streamed, group)
+    _order(network, pieces, streamed, passes, group)
+
+
+def _channels(network: Network, piece: Piece, streamed: Collection[int], group: str) -> None:
+    """An operand that is needed whole is held, and a sum of slices ends in a held tensor."""
+    for t in piece.reads:
+        name = network.tensors[t].name
+        if t not in streamed:
+            continue
+        if t in piece.repeated:
+            broken("tiling-passes", f"group {group} streams {name}, which {piece.name} broadcasts")
+        if piece.of == "row":
+            broken("tiling-passes", f"group {group} streams {name}, of which {piece.name} needs all channels")
+        for y in piece.writes:
+            if piece.of == "sum" and y in streamed:
+                broken(
+                    "tiling-passes",
+                    f"group {group} streams both {name} and {network.tensors[y].name}, "
+                    f"and {piece.name} sums over the channels of one for every channel of the other",
+                )
+
+
+def _together(piece: Piece, streamed: Collection[int]) -> Iterator[tuple[int, int, int]]:
+    """(tensor, tensor, distance): channel c + distance of the second is there when c of the first is."""
+    if piece.of in ("sum", "row"):
+        return
+    (y,) = piece.writes
+    if y in streamed:
+        for i, x in enumerate(piece.reads):
+            if x in streamed:
+                yield x, y, piece.offsets[i] if piece.of == "join" else 0
+    elif piece.of == "pointwise" and len(piece.reads) > 2:
+        # Of two operands the first can wait in the place of the output; there is no place for a second.
+        slices = [x for x in piece.reads if x in streamed]
+        for x in slices[1:]:
+            yield slices[0], x, 0
+
+
+def _passes(
+    network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str
+) -> dict[int, int]:
+    """For each streamed tensor its pass, named by one of its tensors."""
+    beside: dict[int, list[tuple[int, int]]] = {t: [] for t in streamed}
+    for piece in pieces:
+        for x, y, distance in _together(piece, streamed):
+            beside[x].append((y, distance))
+            beside[y].append((x, -distance))
+    passes: dict[int, int] = {}
+    for start in beside:
+        if start in passes:
+            continue
+        place, waiting = {start: 0}, [start]
+        while waiting:
+            x = waiting.pop()
+            for y, distance in beside[x]:
+                if y not in place:
+                    place[y] = place[x] + distance
+                    waiting.append(y)
+                elif place[y] != place[x] + distance:
+                    broken(
+                        "tiling-passes",
+                        f"group {group} streams {network.tensors[y].name}, and needs two of its channels "
+                        "at the same time",
+                    )
+        passes |= dict.fromkeys(place, start)
+    return passes
+
+
+def _order(
+    network: Network,
+    pieces: Sequence[Piece],
+    streamed: Collection[int],
+    passes: dict[int, int],
+    group: str,
+) -> None:
+    """Refuse when a pass would need a tensor that it, or a pass after it, makes."""
+    after: dict[int, set[int]] = {}
+
+    def edge(x: int, y: int) -> None:
+        a, b = passes.get(x, x), passes.get(y, y)
+        after.setdefault(b, set())
+        after.setdefault(a, set())
+        if a != b:
+            after[a].add(b)
+
+    for piece in pieces:
+        for x in piece.reads:
+            for y in piece.writes:
+                edge(x, y)
+        slices = [x for x in piece.reads if x in streamed]
+        if piece.of == "pointwise" and len(piece.reads) > 2 and len(slices) > 1:
+            for x in piece.reads:  # none of the slices can wait until a held operand is there
+                edge(x, slices[0])
+    waiting = dict.fromkeys(after, 0)
+    for later in after.values():
+        for y in later:
+            waiting[y] += 1
+    ready = [x for x, n in waiting.items() if not n]
+    for x in ready:  # grows
+        for y in after[x]:
+            waiting[y] -= 1
+            if not waiting[y]:
+                ready.append(y)
+    stuck = [x for x, n in waiting.items() if n and x in streamed]
+    if stuck:
+        broken(
+            "tiling-passes",
+            f"in group {group} the pass that makes {network.tensors[stuck[0]].name} needs what it makes",
+        )

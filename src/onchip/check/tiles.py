@@ -1,0 +1,121 @@
+"""A group that runs in bands of rows: what its scratch must hold, and what crosses to and from DRAM.
+
+docs/plan-program.md says how such a group runs. Everything is derived from the network's geometry and the
+tiling that the plan states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from onchip.check.bands import bands_of
+from onchip.check.blocks import block_tiles
+from onchip.check.maps import Map, Maps, Piece
+from onchip.check.passes import prove_passes
+from onchip.check.rules import broken
+from onchip.network import Network
+from onchip.plan import Blocks, Group, Tiling
+
+__all__ = ["Tiles", "tiles_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """What a group needs in its scratch (bytes, rounded up part by part), how often it fetches the weights
+    that it does not keep, and the bytes of every streamed tensor that cross."""
+
+    need: int
+    subgroups: int
+    refills: int
+    crossing: Mapping[int, int]
+
+
+def tiles_of(
+    maps: Maps,
+    group: Group,
+    order: Sequence[int],
+    escaping: Collection[int],
+    *,
+    alignment: int,
+    weights_resident: bool,
+) -> Tiles:
+    """The tiles of a tiled group whose operators come in topological `order`.
+
+    Raises `Broken` for what is not proved or not possible.
+    """
+    network, tiling = maps.network, group.tiling
+    assert tiling is not None
+    for op in map(network.operators.__getitem__, order):
+        if op.workspace > (op.weight_bytes if weights_resident else 0):
+            broken("group-unproved", f"group {group.name} runs in tiles, and {op.name} has a workspace")
+    pieces = [maps.piece(op, group.name) for op in order]
+    found = {t: _known(maps, t) for piece in pieces for t in (*piece.reads, *piece.writes)}
+    if isinstance(tiling, Blocks):
+        need, subgroups, refills, crossing = block_tiles(network, group, tiling, pieces, found, alignment)
+        return Tiles(need, subgroups, refills, crossing)
+    return _banded(network, group, tiling, pieces, found, escaping, alignment)
+
+
+def _known(maps: Maps, tensor: int) -> Map:
+    found = maps.of(tensor)
+    assert found is not None  # a piece has the maps of all its operands
+    return found
+
+
+def _banded(
+    network: Network,
+    group: Group,
+    tiling: Tiling,
+    pieces: Sequence[Piece],
+    maps: Mapping[int, Map],
+    escaping: Collection[int],
+    alignment: int,
+) -> Tiles:
+    images = next(iter(maps.values())).images  # of every map: `Maps.batch`
+    if min(tiling.rows, tiling.channels, tiling.images) < 1 or tiling.images > images:
+        broken(
+            "tiling-sizes",
+            f"group {group.name} has bands of {tiling.rows:,} rows, slices of {tiling.channels:,} channels "
+            f"and {tiling.images:,} of {images:,} images at a time",
+        )
+    streamed = set()
+    for name in tiling.streamed:
+        t = network.tensor_id.get(name)
+        if t is None or t not in maps:
+            broken("tiling-streamed", f"group {group.name} neither reads nor writes {name}")
+        streamed.add(t)
+    prove_passes(network, pieces, streamed, group.name)
+    rows = {t: m.rows for t, m in maps.items()}
+    bands = bands_of(pieces, rows, escaping, streamed, tiling.rows, group.name)
+    subgroups = -(-images // tiling.images) * bands.count
+    if group.subgroups != subgroups:
+        broken(
+            "tiling-subgroups", f"group {group.name} runs in {subgroups:,} subgroups, not {group.subgroups:,}"
+        )
+    most, again = bands.needs()
+    need = _weights(network, group, tiling, pieces, alignment)
+    for t, m in maps.items():
+        channels = min(m.channels, tiling.channels) if t in streamed else m.channels
+        need += _up(tiling.images * channels * most[t] * m.columns * m.element, alignment)
+    written = {t for piece in pieces for t in piece.writes}
+    crossing = {t: network.tensors[t].bytes for t in maps if t not in written or t in escaping}
+    for t in crossing.keys() - written:
+        m = maps[t]
+        crossing[t] += images * m.channels * again[t] * m.columns * m.element
+    return Tiles(need, subgroups, subgroups, crossing)
+
+
+def _weights(network: Network, group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: int) -> int:
+    """Bytes of the weights in the scratch: what is resident, and the largest tile of what is refilled."""
+    kept, tile = 0, 0
+    for piece in pieces:
+        if piece.name in group.resident_weights:
+            kept += _up(piece.weights, alignment)
+        else:
+            tile = max(tile, piece.kernel.part(piece.weights, tiling.channels, tiling.channels))
+    return kept + _up(tile, alignment)
+
+
+def _up(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
