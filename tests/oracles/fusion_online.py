@@ -42,18 +42,16 @@ def online_groups(problem: FusionProblem, most: int) -> list[int]:
     return list(connected_groups(dag, lambda _: 0, most=most, closed=lambda g: all_or_none(dag, g)))
 
 
-def size_table(problem: FusionProblem, most: int) -> list[int]:
-    """memo[1..]: the fewest buffer bytes of any group of n operators, until there is none."""
-    table: list[int] = []
+def size_table(problem: FusionProblem, most: int) -> list[int | None]:
+    """memo[1..]: the fewest buffer bytes of any group of n operators; None where there is no such group."""
+    table: list[int | None] = []
     for n in range(1, most + 1):
         sizes = [
             size
             for group in online_groups(problem, n)
             if group.bit_count() == n and (size := quarter_bytes(problem, group)) is not None
         ]
-        if not sizes:
-            break
-        table.append(min(sizes))
+        table.append(min(sizes, default=None))
     return table
 
 
