@@ -7,9 +7,11 @@ in slices of channels, with the weights that go with a slice; then the block of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from onchip.check.bands import MOST_STEPS
 from onchip.check.maps import Map, Piece, Window
+from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network
 from onchip.plan import Blocks, Group
@@ -24,8 +26,8 @@ def block_tiles(
     pieces: Sequence[Piece],
     maps: Mapping[int, Map],
     alignment: int,
-) -> tuple[int, int, int, dict[int, int]]:
-    """(bytes of scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
+) -> tuple[tuple[Part, ...], int, int, dict[int, int]]:
+    """(parts of the scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
 
     Raises `Broken` for a group of several operators, sizes below 1, another number of subgroups, and kinds
     without windows.
@@ -49,19 +51,36 @@ def block_tiles(
     if group.subgroups != tiles:
         broken("tiling-subgroups", f"group {group.name} runs in {tiles:,} subgroups, not {group.subgroups:,}")
     inputs = piece.kernel.inputs if blocks.keep_weights else blocks.channels
-    block = min(blocks.output_channels, made.channels)
-    block *= min(blocks.rows, made.rows) * min(blocks.columns, made.columns)
+    window = (1, min(blocks.channels, channels), rows, columns)
+    pixels = (
+        1,
+        min(blocks.output_channels, made.channels),
+        min(blocks.rows, made.rows),
+        min(blocks.columns, made.columns),
+    )
+    weights = piece.kernel.part(piece.weights, blocks.output_channels, inputs)
     parts = (
-        min(blocks.channels, channels) * rows * columns * read.element,
-        block * made.element,
-        piece.kernel.part(piece.weights, blocks.output_channels, inputs),
+        Part(
+            network.tensors[x].name,
+            up(prod(window) * read.element, alignment),
+            x,
+            *window,
+            window[1] < read.channels,
+        ),
+        Part(
+            network.tensors[y].name,
+            up(prod(pixels) * made.element, alignment),
+            y,
+            *pixels,
+            pixels[1] < made.channels,
+        ),
+        Part(piece.name, up(weights, alignment), kept=blocks.keep_weights),
     )
     crossing = {
         x: read.images * all_channels * all_rows * all_columns * read.element,
         y: network.tensors[y].bytes,
     }
-    need = sum(-(-part // alignment) * alignment for part in parts)
-    return need, tiles, 1 if blocks.keep_weights else tiles, crossing
+    return parts, tiles, 1 if blocks.keep_weights else tiles, crossing
 
 
 def _tiles(window: Window, size: int, outputs: int, block: int, group: Group) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from onchip.check.bands import bands_of
 from onchip.check.blocks import block_tiles
 from onchip.check.maps import Map, Maps, Piece
+from onchip.check.parts import Part, up
 from onchip.check.passes import prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
@@ -22,13 +23,18 @@ __all__ = ["Tiles", "tiles_of"]
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """What a group needs in its scratch (bytes, rounded up part by part), how often it fetches the weights
-    that it does not keep, and the bytes of every streamed tensor that cross."""
+    """What a group needs in its scratch, part by part, how often it fetches weights that it does not keep,
+    and the bytes of every streamed tensor that cross."""
 
-    need: int
+    parts: tuple[Part, ...]
     subgroups: int
     refills: int
     crossing: Mapping[int, int]
+
+    @property
+    def need(self) -> int:
+        """Bytes of all parts."""
+        return sum(part.bytes for part in self.parts)
 
 
 def tiles_of(
@@ -52,8 +58,7 @@ def tiles_of(
     pieces = [maps.piece(op, group.name) for op in order]
     found = {t: _known(maps, t) for piece in pieces for t in (*piece.reads, *piece.writes)}
     if isinstance(tiling, Blocks):
-        need, subgroups, refills, crossing = block_tiles(network, group, tiling, pieces, found, alignment)
-        return Tiles(need, subgroups, refills, crossing)
+        return Tiles(*block_tiles(network, group, tiling, pieces, found, alignment))
     return _banded(network, group, tiling, pieces, found, escaping, alignment)
 
 
@@ -94,28 +99,28 @@ def _banded(
             "tiling-subgroups", f"group {group.name} runs in {subgroups:,} subgroups, not {group.subgroups:,}"
         )
     most, again = bands.needs()
-    need = _weights(network, group, tiling, pieces, alignment)
+    parts = []
     for t, m in maps.items():
         channels = min(m.channels, tiling.channels) if t in streamed else m.channels
-        need += _up(tiling.images * channels * most[t] * m.columns * m.element, alignment)
+        size = up(tiling.images * channels * most[t] * m.columns * m.element, alignment)
+        held = (tiling.images, channels, most[t], m.columns, t in streamed)
+        parts.append(Part(network.tensors[t].name, size, t, *held))
+    parts += _weights(group, tiling, pieces, alignment)
     written = {t for piece in pieces for t in piece.writes}
     crossing = {t: network.tensors[t].bytes for t in maps if t not in written or t in escaping}
     for t in crossing.keys() - written:
         m = maps[t]
         crossing[t] += images * m.channels * again[t] * m.columns * m.element
-    return Tiles(need, subgroups, subgroups, crossing)
+    return Tiles(tuple(parts), subgroups, subgroups, crossing)
 
 
-def _weights(network: Network, group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: int) -> int:
-    """Bytes of the weights in the scratch: what is resident, and the largest tile of what is refilled."""
-    kept, tile = 0, 0
+def _weights(group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: int) -> list[Part]:
+    """The weights in the scratch: what is resident, and the largest tile of what is refilled."""
+    parts, tile = [], Part("", 0)
     for piece in pieces:
         if piece.name in group.resident_weights:
-            kept += _up(piece.weights, alignment)
+            parts.append(Part(piece.name, up(piece.weights, alignment), kept=True))
         else:
-            tile = max(tile, piece.kernel.part(piece.weights, tiling.channels, tiling.channels))
-    return kept + _up(tile, alignment)
-
-
-def _up(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
+            size = up(piece.kernel.part(piece.weights, tiling.channels, tiling.channels), alignment)
+            tile = max(tile, Part(piece.name, size), key=lambda part: part.bytes)
+    return [*parts, tile]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onchip.check.maps import Maps
+from onchip.check.parts import Part
 from onchip.check.rules import broken
 from onchip.check.tiles import Tiles, tiles_of
 from onchip.network import Network, bits, mask
@@ -24,7 +25,8 @@ class Unit:
 
     `workspace` is what its scratch reserves, before alignment; `held` the part of it that is taken already
     (by inner tensors, resident weights), so that the rest is there for streamed pieces; `weights` the bytes
-    of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross.
+    of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
+    `parts` are what its scratch holds.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Unit:
     weights: int
     group: bool
     crossing: Mapping[int, int] | None = None
+    parts: tuple[Part, ...] = ()
 
 
 def units_of(
@@ -124,6 +127,7 @@ def _group_unit(
         weights,
         True,
         None if tiles is None else tiles.crossing,
+        () if tiles is None else tiles.parts,
     )
 
 
