@@ -3,7 +3,8 @@ const sheet = document.getElementById("graph"), brush = sheet.getContext("2d");
 const G = plan.graph;
 const operators = G.operators.map(([unit, x, y, name, type, label, kind, reads, writes, weights, times], id) =>
   ({ id, unit, x, y, w: G.operator[0], h: G.operator[1], name, type, label, kind, reads, writes, weights, times }));
-const bufferIn = ([what, tensor, name, rows, columns, channels, bytes, streamed]) => ({ what, tensor, name, rows, columns, channels, bytes, streamed });
+const bufferIn = ([what, tensor, weights, rows, columns, channels, images, bytes, streamed]) =>
+  ({ what, tensor, name: tensor < 0 ? weights : tensors[tensor].name, rows, columns, channels, images, bytes, streamed });
 const units = G.units.map(([name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers], id) =>
   ({ id, name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers: buffers.map(bufferIn), members: [], total: into + out + halo + weights }));
 for (const op of operators) units[op.unit].members.push(op);

@@ -108,8 +108,7 @@ function chooseUnit(unit, zoomed) {
 
 // -- the panel: the group, opened, and what lies in the buffer -----------------------------------------------------
 
-const WHAT = ["enters", "inside", "leaves", "resident weights", "weight tile", "other"];
-const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile", "b-other"];
+const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile"];
 
 function fillPanel(unit) {
   panel.textContent = "";
@@ -130,7 +129,7 @@ function fillPanel(unit) {
     element("i", words(bytes), value);
   }
   if (unit.buffers.length) {
-    paintScratch(unit, panel);
+    paintScratch(unit, right);
     bufferTable(unit, panel);
   } else element("p", "One " + (unit.group ? "piece" : "operator") + ": " + exact(unit.scratch) + " of scratch; its operands lie beside it, as the memory map shows.", panel, "hint");
 }
@@ -162,6 +161,13 @@ function paintScratch(unit, parent) {
     if (b.streamed) for (let x = at + 4; x < at + b.bytes * scale - 2; x += 7) drawn("path", svg, { d: "M" + x + " 36L" + Math.min(x + 6, at + b.bytes * scale - 1) + " 4", class: "b-stripe" });
     at += b.bytes * scale;
   }
+  const key = element("div", null, parent, "legend");
+  for (const what of new Set(unit.buffers.map((b) => b.what))) {
+    const row = element("span", null, key);
+    drawn("rect", drawn("svg", row, { viewBox: "0 0 14 10", width: 14, height: 10, "aria-hidden": "true" }), { width: 14, height: 10, class: BUFFER_CLASS[what] });
+    row.append(G.what[what] + " " + short(unit.buffers.reduce((sum, b) => sum + (b.what === what ? b.bytes : 0), 0)));
+  }
+  if (unit.streams.size) element("span", "striped: streamed by channels", key);
 }
 
 // A tensor's whole map as an outline, the rows that are in the buffer filled, the channels as depth.
@@ -170,7 +176,7 @@ function glyph(b, map, parent) {
   const svg = drawn("svg", parent, { viewBox: "-1 -1 34 34", class: "glyph", "aria-hidden": "true" });
   const part = b.channels >= channels ? "" : " b-part";
   drawn("rect", svg, { x: 0, y: 0, width: w, height: h, class: "b-outline" });
-  drawn("rect", svg, { x: 0, y: 0, width: w, height: Math.max(1, (h * Math.min(b.rows, height)) / Math.max(height, 1)), class: BUFFER_CLASS[b.what] + part });
+  drawn("rect", svg, { x: 0, y: 0, width: w, height: Math.min(h, Math.max(2.5, (h * Math.min(b.rows, height)) / Math.max(height, 1))), class: BUFFER_CLASS[b.what] + part });
 }
 
 function bufferTable(unit, parent) {
@@ -185,10 +191,10 @@ function bufferTable(unit, parent) {
     if (map && b.rows) glyph(b, map, cell);
     else drawn("rect", drawn("svg", cell, { viewBox: "-1 -1 34 34", class: "glyph", "aria-hidden": "true" }), { x: 0, y: 8, width: 26, height: 10, class: BUFFER_CLASS[b.what] });
     element("bdi", b.name, element("td", null, row));
-    element("td", WHAT[b.what], row);
-    element("td", b.what > 2 ? (b.what === 3 ? "fetched once" : b.what === 4 ? "for the largest of the refilled" : "") : b.streamed ? "streamed" : "held", row);
+    element("td", G.what[b.what], row);
+    element("td", b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.streamed ? "streamed" : "held", row);
     const of = (n, all) => (n ? count(n) + (all && all !== n ? " of " + count(all) : "") : "");
-    element("td", of(b.rows, map && map[2]), row, "n");
+    element("td", (b.images > 1 ? b.images + " × " : "") + of(b.rows, map && map[2]), row, "n");
     element("td", of(b.columns, map && map[3]), row, "n");
     element("td", of(b.channels, map && map[1]), row, "n");
     element("td", count(b.bytes), row, "n");

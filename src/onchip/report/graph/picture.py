@@ -13,7 +13,7 @@ from typing import Any
 from onchip.chip import ELEMENTS
 from onchip.network import Network, bits
 from onchip.plan import Plan
-from onchip.report.graph.buffers import Buffer, buffers
+from onchip.report.graph.buffers import WHAT, Buffer, buffers
 from onchip.report.graph.flow import Box, Drawing, Link, Spacing, draw
 from onchip.report.graph.units import (
     KINDS,
@@ -69,7 +69,7 @@ class _Picture:
     def __init__(self, plan: Plan, line: Timeline) -> None:
         self.plan, self.net = plan, plan.network
         self.units = units(plan, line)
-        self.held = {g.name: buffers(plan, g) for g in plan.groups if g.tiling is not None}
+        self.held = buffers(plan, self.units)
         self.inside = [_inside(self.net, u) for u in self.units]
         self.maker = {t: i for i, u in enumerate(self.units) for t in u.outputs}
         self.begins = [
@@ -119,6 +119,7 @@ class _Picture:
             "size": [round(self.drawing.width), round(self.drawing.height)],
             "element": ELEMENTS.get(self.net.element, 1),
             "operator": [OPERATOR.width, OPERATOR.height],
+            "what": list(WHAT),
             "kinds": [k.replace("_", " ") for k in KINDS],
             "units": [self._unit(i) for i in range(len(self.units))],
             "operators": operators,
@@ -164,8 +165,10 @@ class _Picture:
         ]
 
     def _buffer(self, b: Buffer) -> list[Any]:
-        tensor = -1 if b.tensor is None else b.tensor
-        return [b.what, tensor, visible(b.name), b.rows, b.columns, b.channels, b.bytes, int(b.streamed)]
+        p = b.part
+        tensor = -1 if p.tensor is None else p.tensor
+        figures = (p.rows, p.columns, p.channels, p.images, p.bytes, int(p.streamed))
+        return [b.what, tensor, "" if p.tensor is not None else visible(p.name), *figures]
 
     def _operator(self, i: int, op: int, x: float, y: float) -> list[Any]:
         o, group = self.net.operators[op], self.units[i].group
