@@ -28,7 +28,9 @@ from oracles.fusion_schemes import random_dag, runnable
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from fusion_graphs import fusion_graph
 
-PAPER = FusionOptions(batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False)
+PAPER = FusionOptions(
+    batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False, blocks="fallback"
+)
 """The paper's own model, as far as it can be told."""
 
 

@@ -14,11 +14,20 @@ from oracles.fusion import convex_groups, search_python
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from fusion_graphs import fusion_graph
 
-PAPER = FusionOptions(batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False)
-WHOLE = FusionOptions(
-    batch_weights="per-image", isoa="paper", halo="paper", residency="all", weight_tile=False
+PAPER = FusionOptions(
+    batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False, blocks="fallback"
 )
-CHANNELWISE = FusionOptions(isoa="channelwise", halo="paper", residency="all", weight_tile=False)
+WHOLE = FusionOptions(
+    batch_weights="per-image",
+    isoa="paper",
+    halo="paper",
+    residency="all",
+    weight_tile=False,
+    blocks="fallback",
+)
+CHANNELWISE = FusionOptions(
+    isoa="channelwise", halo="paper", residency="all", weight_tile=False, blocks="fallback"
+)
 BUDGET = 131_072
 
 

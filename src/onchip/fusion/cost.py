@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from onchip.fusion.blocks import best_blocks, least_blocks
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.residency import Residents, Weights, choose
 from onchip.fusion.rows import Bands, bands_of, halo_rows, rows_of
@@ -61,6 +62,8 @@ def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
     search.without_halo()
     if problem.options.halo != "paper":
         search.with_halo()
+    if members.bit_count() == 1 and (search.best is None or problem.options.blocks == "cheaper"):
+        return _in_blocks(problem, members, search.best)
     return search.best
 
 
@@ -79,6 +82,37 @@ def _whole(problem: FusionProblem, members: int) -> GroupCost | None:
     return GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
 
 
+def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) -> GroupCost | None:
+    """The best of the best bands and the best blocks of one operator."""
+    v = members.bit_length() - 1
+    network, op = problem.network, problem.operators[v]
+    floor = problem.crossing_bytes(members) + op.weight_bytes
+    if bands is not None and bands.dram_bytes <= floor and op.grid is not None and max(op.grid.stride) == 1:
+        return bands
+    found = best_blocks(problem, v)
+    if found is None:
+        return bands
+    io = problem.crossing_bytes(members)
+    again = found.input_bytes - network.tensors[op.windows[0].tensor].bytes
+    total = io + again + found.weight_bytes
+    if bands is not None and bands.dram_bytes <= total:
+        return bands
+    return GroupCost(
+        members,
+        0,
+        found.tiles,
+        1,
+        0,
+        0,
+        found.scratch_bytes,
+        io,
+        again,
+        found.weight_bytes,
+        total,
+        found.blocks,
+    )
+
+
 def least_scratch(problem: FusionProblem, operator: int) -> int:
     """The fewest bytes of scratchpad in which an operator can run alone."""
     members = 1 << operator
@@ -94,7 +128,9 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
     sizes = (
         smallest(roomy, bands, search.candidates, t, 1, MAX_BYTES) for t in search.band_rows(every=False)
     )
-    return min(found[0] for found in sizes if found is not None) + tile
+    least = min(found[0] for found in sizes if found is not None) + tile
+    blocks = least_blocks(problem, operator)
+    return least if blocks is None else min(least, blocks)
 
 
 class _Search:

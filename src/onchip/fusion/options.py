@@ -31,6 +31,10 @@ class FusionOptions:
     residency: Literal["partial", "all", "none"] = "partial"
     """Which operators of a group keep their weights on chip: the best choice, all or nothing, or none."""
 
+    blocks: Literal["cheaper", "fallback"] = "cheaper"
+    """When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less
+    than bands of rows, or only where no band fits."""
+
     weight_tile: bool = True
     """Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only)."""
 
