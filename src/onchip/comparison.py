@@ -10,9 +10,9 @@ from onchip import baselines, placement
 from onchip.baselines import DoesNotFit
 from onchip.chip import Chip
 from onchip.errors import UsageError
+from onchip.interrupt import until_interrupted
 from onchip.network import Network
 from onchip.placement import PlacementOptions
-from onchip.placement.interrupt import until_interrupted
 from onchip.plan import Plan
 from onchip.units import parse_bytes
 

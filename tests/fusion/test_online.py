@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from onchip.chip import load_chip
 from onchip.errors import Infeasible
-from onchip.fusion import FusionOptions, FusionProblem, group_cost
+from onchip.fusion import FusionOptions, FusionProblem
 from onchip.fusion.dag import Dag
 from onchip.fusion.online import OnlineFuser, size_table
 from onchip.fusion.search import Limits, best_partition
-from onchip.fusion.strategy import partition
+from onchip.fusion.strategy import Priced, partition
 from onchip.network import Network, bits
 from oracles.fusion_networks import convolutions
 from oracles.fusion_online import online_groups, online_scheme
@@ -142,7 +142,7 @@ def test_every_search_ends_in_groups_that_fuse_takes(choice: FusionOptions) -> N
     """Complete only for a space that was searched through; the bound is below the optimum otherwise."""
     network = random_network(3, 6)
     problem = FusionProblem.of(network, GENERIC, choice, 24 << 10)
-    found = partition(problem, lambda members: group_cost(problem, members))
+    found = partition(problem, Priced(problem))
     total = sum(g.dram_bytes for g in found.groups)
     best = best_partition(FusionProblem.of(network, GENERIC, FusionOptions(), 24 << 10))
     assert runnable(Dag.of(network), tuple(g.members for g in found.groups))

@@ -8,8 +8,8 @@ import pytest
 
 from onchip.check import check
 from onchip.chip import Chip
+from onchip.interrupt import until_interrupted
 from onchip.placement import Limits, PlacementOptions, Problem, minimum_traffic, plan
-from onchip.placement.interrupt import until_interrupted
 from onchip.placement.search import Progress
 from strategies import network_of
 

@@ -58,7 +58,7 @@ class Fuser {
 
     // The candidates that fit `budget` (unlimited: all), up to the limits. False when a limit came first.
     bool enumerate(Bytes budget, const Rules& rules, Clock& clock);
-    // Bytes that an operator costs alone where no band fits it (blocks), `unlimited` where nothing does.
+    // Bytes that an operator costs alone in no band but otherwise (blocks), `unlimited` where nothing fits.
     void alone(Id op, Bytes cost) { fallback_[op] = cost; }
     // The operators that fit in no band of their own.
     std::vector<Id> misfits(Bytes budget);

@@ -135,7 +135,7 @@ Bytes Fuser::single(Id op, Bytes budget) {
     const Id one[] = {op};
     evaluator_.load(one);
     const Bytes cost = evaluator_.best(budget, unlimited);
-    return cost < unlimited ? cost : fallback_[op];
+    return std::min(cost, fallback_[op]);
 }
 
 std::vector<Id> Fuser::misfits(Bytes budget) {
@@ -299,8 +299,9 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     for (const std::vector<Id>& group : result.groups) {
         evaluator_.load(group);
         Cost described;
-        if (evaluator_.best(budget, unlimited) < unlimited) described = evaluator_.describe();
-        else described.dram = fallback_[group.front()];
+        const Bytes otherwise = group.size() == 1 ? fallback_[group.front()] : unlimited;
+        if (evaluator_.best(budget, unlimited) < otherwise) described = evaluator_.describe();
+        else described.dram = otherwise;
         result.cost += described.dram;
         result.costs.push_back(std::move(described));
     }

@@ -18,7 +18,7 @@ from onchip.network import bits
 from onchip.plan import Blocks
 from onchip.units import MAX_BYTES
 
-__all__ = ["GroupCost", "group_cost", "least_scratch"]
+__all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,17 @@ class GroupCost:
 def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
     """The cheapest way to run a convex group (bitset of operators) within the budget; None if there is none.
 
-    Least DRAM bytes over all bands, streamed sets and resident weights that the options allow; among equals
-    fewest sub-groups, then least scratchpad.
+    Least DRAM bytes over all bands, streamed sets and resident weights that the options allow, of an operator
+    alone over all blocks too; among equals bands, then the fewest sub-groups, then the least scratchpad.
     """
+    bands = bands_cost(problem, members)
+    if members.bit_count() == 1 and (bands is None or problem.options.blocks == "best"):
+        return _in_blocks(problem, members, bands)
+    return bands
+
+
+def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
+    """The same in bands of rows only; an opaque operator runs whole."""
     bands = bands_of(problem, members)
     if bands is None:
         return _whole(problem, members) if members.bit_count() == 1 else None
@@ -62,8 +70,6 @@ def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
     search.without_halo()
     if problem.options.halo != "paper":
         search.with_halo()
-    if members.bit_count() == 1 and (search.best is None or problem.options.blocks == "cheaper"):
-        return _in_blocks(problem, members, search.best)
     return search.best
 
 
@@ -86,9 +92,11 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
     """The best of the best bands and the best blocks of one operator."""
     v = members.bit_length() - 1
     network, op = problem.network, problem.operators[v]
-    floor = problem.crossing_bytes(members) + op.weight_bytes
-    if bands is not None and bands.dram_bytes <= floor and op.grid is not None and max(op.grid.stride) == 1:
+    if op.grid is None:
         return bands
+    floor = problem.crossing_bytes(members) + op.weight_bytes
+    if bands is not None and bands.dram_bytes <= floor and max(op.grid.stride) == 1:
+        return bands  # everything crosses once, and windows without gaps read all there is
     found = best_blocks(problem, v)
     if found is None:
         return bands

@@ -10,11 +10,13 @@ from onchip.check import certify
 from onchip.chip import Chip
 from onchip.errors import Infeasible, UsageError
 from onchip.fusion.baselines import baselines
-from onchip.fusion.cost import GroupCost, group_cost, least_scratch
+from onchip.fusion.cost import GroupCost, least_scratch
 from onchip.fusion.options import DEFAULTS, FusionOptions
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.program import in_order, program, why_not
-from onchip.fusion.strategy import partition
+from onchip.fusion.search import Progress
+from onchip.fusion.strategy import Priced, partition
+from onchip.interrupt import until_interrupted
 from onchip.network import Network, bits
 from onchip.plan import Group, Plan, Status
 
@@ -28,7 +30,7 @@ class FusedPlan:
     `groups` stand in program order, and so do `declared`, which leave out operators that run whole.
     `lower_bound_bytes` bounds `dram_bytes` over the partitions that the options allow. Options that describe
     no machine have figures only: then `plan` is None and `not_executable` says why. `baselines` are what
-    others move, under the same options.
+    others move, under the same options. `note` is a sentence about the search where there is one to say.
     """
 
     problem: FusionProblem
@@ -40,6 +42,7 @@ class FusedPlan:
     lower_bound_bytes: int
     baselines: Mapping[str, int]
     seconds: float
+    note: str = ""
 
     @property
     def executable(self) -> bool:
@@ -65,7 +68,8 @@ def fuse(
 
     `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
     naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
-    `progress` is told what is done and how often it has been.
+    With a limit reached, or on Ctrl-C, the result is the best so far. `progress` is told what is counted, and
+    how many there are.
     """
     began = time.perf_counter()
     if budget is None:
@@ -73,26 +77,16 @@ def fuse(
     if budget is None:
         raise UsageError(f"chip {chip.name} does not state its scratchpad: it is needed", item="budget")
     problem = FusionProblem.of(network, chip, options, budget)
-    priced: dict[int, GroupCost | None] = {}
-
-    def price(members: int) -> GroupCost | None:
-        if members not in priced:
-            priced[members] = group_cost(problem, members)
-            if progress is not None and len(priced) % 256 == 0:
-                progress("groups", len(priced))
-        return priced[members]
-
-    def cost(members: int) -> int | None:
-        found = price(members)
-        return None if found is None else found.dram_bytes
-
+    price = Priced(problem)
     _refuse_if_infeasible(problem, price)
-    found = partition(problem, price)
+    with until_interrupted() as pressed:
+        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
+        found = partition(problem, price, progress=_counting(progress), cancelled=stop)
     groups = in_order(network, found.groups)
     reason = why_not(problem, groups)
     status: Status = "optimal" if found.complete else "feasible"
     instructions, declared = program(problem, groups)
-    others = baselines(problem, cost)
+    others = baselines(problem, price)
     seconds = time.perf_counter() - began
     plan = None
     if not reason:
@@ -111,11 +105,17 @@ def fuse(
         if plan.result.dram_bytes != sum(g.dram_bytes for g in groups):
             raise AssertionError("the cost model and the checker disagree about what crosses")
     return FusedPlan(
-        problem, groups, declared, plan, reason, status, found.lower_bound_bytes, others, seconds
+        problem, groups, declared, plan, reason, status, found.lower_bound_bytes, others, seconds, found.note
     )
 
 
-def _refuse_if_infeasible(problem: FusionProblem, price: Callable[[int], GroupCost | None]) -> None:
+def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress], None] | None:
+    if progress is None:
+        return None
+    return lambda step: progress("states", step.states) if step.states else progress("groups", step.groups)
+
+
+def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
     """Raise `Infeasible` when some operator alone fits in no tiling."""
     network = problem.network
     for v in network.order:

@@ -31,7 +31,7 @@ class FusionOptions:
     residency: Literal["partial", "all", "none"] = "partial"
     """Which operators of a group keep their weights on chip: the best choice, all or nothing, or none."""
 
-    blocks: Literal["cheaper", "fallback"] = "cheaper"
+    blocks: Literal["best", "fallback"] = "best"
     """When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less
     than bands of rows, or only where no band fits."""
 

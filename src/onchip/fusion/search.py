@@ -15,7 +15,7 @@ from typing import Literal
 
 from onchip import _core
 from onchip.errors import Infeasible
-from onchip.fusion.cost import GroupCost
+from onchip.fusion.cost import GroupCost, group_cost
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
 
@@ -41,7 +41,10 @@ End = Literal["complete", "time", "memory", "stopped"]
 """Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
 
 Alone = Callable[[FusionProblem, int], GroupCost | None]
-"""The cost of a single operator (bitset) that fits in no band of rows; None where it fits in nothing."""
+"""The cost of a single operator (bitset) that may run in blocks; None where it fits in nothing."""
+
+UNLIMITED = ((1 << 63) - 1) // 4
+"""The cost of what cannot run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class Fuser:
     """
 
     def __init__(
-        self, problem: FusionProblem, space: Space = FULL_SPACE, *, alone: Alone | None = None
+        self, problem: FusionProblem, space: Space = FULL_SPACE, *, alone: Alone = group_cost
     ) -> None:
         self.problem, self.space = problem, space
         self._alone = alone
@@ -275,15 +278,20 @@ class Fuser:
         return None if saturated else sets
 
     def _blocks(self, problem: FusionProblem) -> dict[int, GroupCost]:
-        """The operators that no band fits, and how they run instead."""
+        """The operators that do better alone than in bands, or fit in none, and how they run instead."""
         result = {}
-        for place in self._core.misfits(problem.budget):
-            v = self._order[place]
-            found = self._alone(problem, 1 << v) if self._alone else None
-            if found is None:
+        misfits = set(self._core.misfits(problem.budget))
+        for place, v in enumerate(self._order):
+            self._core.alone(place, UNLIMITED)
+            tried = place in misfits
+            if problem.options.blocks == "best" and problem.operators[v].grid is not None:
+                tried = True
+            found = self._alone(problem, 1 << v) if tried else None
+            if found is None and place in misfits:
                 raise _misfit(problem, v)
-            self._core.alone(place, found.dram_bytes)
-            result[1 << v] = found
+            if found is not None and (found.blocks is not None or place in misfits):
+                self._core.alone(place, found.dram_bytes)
+                result[1 << v] = found
         return result
 
     def _members(self, places: Iterable[int]) -> int:
@@ -315,12 +323,12 @@ def best_partition(
     *,
     space: Space = FULL_SPACE,
     rules: Rules = ALL_RULES,
-    alone: Alone | None = None,
+    alone: Alone = group_cost,
 ) -> Partition:
     """The partition of the network into convex groups with the fewest DRAM bytes (Optimus eq. 1).
 
     With a limit hit it is the best so far, with its bound. Raises `Infeasible`, naming the operator, where
-    one fits in nothing. `alone` prices operators that fit in no band.
+    one fits in nothing. `alone` prices operators that may run in blocks.
     """
     return Fuser(problem, space, alone=alone).best(rules=rules, limits=limits)
 

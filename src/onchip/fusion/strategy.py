@@ -1,28 +1,25 @@
-"""Which partition an option asks for: the exact search, or one of the paper's."""
+"""Which partition the options ask for: the exact search, or one of the paper's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onchip.fusion.baselines import oracle_bytes
-from onchip.fusion.cost import GroupCost
-from onchip.fusion.dag import Dag
-from onchip.fusion.downsets import best_scheme
-from onchip.fusion.groups import connected_groups
+from onchip.fusion.cost import GroupCost, group_cost
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.restricted import restricted
-from onchip.fusion.search import Fuser
+from onchip.fusion.search import Fuser, Limits, Progress
+from onchip.network import bits
 
-__all__ = ["Partition", "partition"]
+__all__ = ["Chosen", "Priced", "partition"]
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """Groups that can run one after the other, and a bound of the bytes of any partition allowed.
+class Chosen:
+    """Groups that can run one after the other, and a bound of the bytes of every partition that is allowed.
 
-    `note` is a sentence for the user where the search had to be helped, else empty.
+    `complete`: the bound is reached. `note` is a sentence for the user where there is something to say.
     """
 
     groups: tuple[GroupCost, ...]
@@ -31,38 +28,59 @@ class Partition:
     note: str = ""
 
 
-def partition(problem: FusionProblem, price: Callable[[int], GroupCost | None]) -> Partition:
-    """The partition that `options.search` asks for; every operator alone has a price."""
+class Priced:
+    """Prices of groups by bitset, each worked out once: operators alone by the definition, groups in C++."""
 
-    def cost(members: int) -> int | None:
-        found = price(members)
+    def __init__(self, problem: FusionProblem) -> None:
+        self.problem = problem
+        self.fuser = Fuser(problem, alone=self.alone)
+        self._known: dict[int, GroupCost | None] = {}
+
+    def __call__(self, members: int) -> int | None:
+        found = self.group(members)
         return None if found is None else found.dram_bytes
 
-    if problem.options.search == "online":
-        plan = OnlineFuser.of(problem, alone=lambda _, members: price(members)).plan(problem.budget)
-        return Partition(plan.groups, oracle_bytes(problem), False)
-    if problem.options.search != "exact" or problem.options.space != "full":
-        return _restricted(problem, price)
-    dag = Dag.of(problem.network)
-    scheme, complete = best_scheme(dag, connected_groups(dag, cost))
-    groups = tuple(found for g in scheme.groups if (found := price(g)) is not None)
-    total = sum(g.dram_bytes for g in groups)
-    return Partition(groups, total if complete else 0, complete)
+    def group(self, members: int) -> GroupCost | None:
+        """How a group runs, None where it cannot."""
+        if members not in self._known:
+            single = members.bit_count() == 1
+            self._known[members] = group_cost(self.problem, members) if single else self.fuser.cost(members)
+        return self._known[members]
+
+    def alone(self, problem: FusionProblem, members: int) -> GroupCost | None:
+        """The same of an operator, of this problem or one with another budget."""
+        return self.group(members) if problem is self.problem else group_cost(problem, members)
 
 
-def _restricted(problem: FusionProblem, price: Callable[[int], GroupCost | None]) -> Partition:
-    """Algorithm 1, or the best of another fuser's space, which is proved the best that is allowed."""
-    fuser = Fuser(problem)
+def partition(
+    problem: FusionProblem,
+    price: Priced,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Chosen:
+    """The partition that `options.search` and `options.space` ask for; every operator alone has a price.
 
-    def described(members: int) -> GroupCost | None:
-        banded = fuser.cost(members)
-        return price(members) if banded is None and members.bit_count() == 1 else banded
+    Raises `UsageError` for options that do not go together.
+    """
+    options = problem.options
+    limits = Limits(options.time_limit, options.memory_limit, progress=progress, cancelled=cancelled)
+    if options.search == "online":
+        plan = OnlineFuser.of(problem, alone=price.alone).plan(problem.budget)
+        return Chosen(plan.groups, _least(problem), False)
+    if options.search == "exact" and options.space == "full":
+        found = price.fuser.best(limits=limits)
+        return Chosen(found.groups, found.lower_bound_bytes, found.complete)
+    chosen = restricted(problem, price)
+    groups = tuple(g for members in chosen.groups if (g := price.group(members)) is not None)
+    exact = options.search == "exact"  # the best of another fuser's space is proved the best that is allowed
+    return Chosen(groups, chosen.dram_bytes if exact else _least(problem), exact, chosen.note)
 
-    def cost(members: int) -> int | None:
-        found = described(members)
-        return None if found is None else found.dram_bytes
 
-    chosen = restricted(problem, cost)
-    groups = tuple(found for g in chosen.groups if (found := described(g)) is not None)
-    exact = problem.options.search == "exact"
-    return Partition(groups, chosen.dram_bytes if exact else oracle_bytes(problem), exact, chosen.note)
+def _least(problem: FusionProblem) -> int:
+    """Outputs and weights, each once: what no way to run the network moves less than.
+
+    Inputs are not in it: windows with gaps need not read all of them.
+    """
+    network = problem.network
+    return network.weight_bytes + sum(network.tensors[t].bytes for t in bits(network.output_roots))

@@ -10,9 +10,9 @@ from dataclasses import replace
 from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.chip import Chip
 from onchip.errors import Infeasible, NeedsTraffic, NegativeAnswer, NoAddresses, UsageError
+from onchip.interrupt import until_interrupted
 from onchip.network import Network, bits, mask
 from onchip.placement.held import Wishes, hold, one_after_the_other, read_wishes
-from onchip.placement.interrupt import until_interrupted
 from onchip.placement.objectives.bounds import latency_bound
 from onchip.placement.objectives.latency import fastest
 from onchip.placement.objectives.peak import extent_of, smallest
