@@ -583,7 +583,8 @@ def _(s: Site) -> Iterator[Broken]:
             if step == Free(t) or (isinstance(step, Run) and t in dict(step.streaming))
             or (isinstance(step, Alloc) and step.over == t)
         ]  # fmt: skip
-        if stores and not others:
+        made = s.plan.network.producer[s.plan.network.tensor_id[t]] is not None  # DRAM holds a graph input
+        if made and stores and not others:
             yield Broken(s.without(*stores), None)
 
 

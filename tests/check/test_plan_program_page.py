@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from onchip.check import check
+from onchip.errors import IllegalPlan
 from onchip.plan import from_json, from_text, to_json, to_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan-program.md"
 
 
 def test_the_example_is_legal_and_the_same_in_both_forms() -> None:
-    text, json = re.findall(r"^```(?:text|json)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    text, json, _ = examples()
     plan = from_text(text)
     assert from_json(json) == plan
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+
+
+def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
+    plan = from_text(examples()[2])
+    assert check(plan) == plan.result
+    assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+    (group,) = plan.groups
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        check(replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),)))
+
+
+def examples() -> list[str]:
+    return re.findall(r"^```(?:text|json)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
