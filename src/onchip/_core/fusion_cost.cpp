@@ -26,6 +26,7 @@ void Evaluator::load(std::span<const Id> members) {
     in_s_.assign(group_.size(), 0);
     overlaps(group_, in_s_, held_back_, held_more_);
     excluded_pairs(group_, candidate_, parent_);
+    passes_.load(group_);
     order_.clear();
     for (std::uint32_t x = 0; x < group_.size(); ++x)
         if (candidate_[x]) order_.push_back(x);
@@ -180,7 +181,7 @@ void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
         }
         in_s_[x] = 1;
         // What is part of a legal S is legal, so a branch ends at the first that is not.
-        if (problem_.options.isoa == Isoa::paper || passes_.legal(group_, in_s_))
+        if (problem_.options.isoa == Isoa::paper || passes_.legal_with(group_, in_s_, x))
             branch(from + 1, rest + joined, more_halo);
         in_s_[x] = 0;
     };
@@ -235,6 +236,67 @@ bool Evaluator::may_grow(Bytes budget) {
     return best_ < unlimited;
 }
 
+// All heights of a band that could cost less than `limit`, by what they cost at least; with `first` only up to
+// the first that could cost no more than the floor. False when there may be others.
+bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
+    points_.clear();
+    bool whole = true;
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    const bool held = problem_.options.batch_weights == BatchWeights::held;
+    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
+    for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
+        if (problem_.images % images != 0) continue;
+        const std::int64_t rounds = shared ? 1 : problem_.images / images;
+        // Bands of several images at once only when asked for; whole images are no bands.
+        const std::int64_t lowest = images > 1 && !held ? longest : thin;
+        // However high the bands, no more weights than this are resident; the single band may need fewer rows.
+        Bytes most = -1;
+        const auto resident = [&](const Point& at) {
+            bound(at);
+            return weights_.at_most(budget - least_);
+        };
+        const Point single{longest, 1, images, rounds};
+        const Bytes alone = resident(single);
+        if (alone >= 0) points_.push_back({single, group_.crossing + weight_cost(single, alone)});
+        if (lowest == longest) continue;
+        most = std::max(alone, resident({lowest, group_.bands(lowest), images, 1}));
+        if (most < 0) continue;
+        for (std::int64_t high = longest - 1; high >= lowest;) {
+            const std::int64_t bands = group_.bands(high);
+            std::int64_t low = high, below = lowest;  // to the lowest height with as many bands
+            while (below < low) {
+                const std::int64_t middle = below + (low - below) / 2;
+                if (group_.bands(middle) <= bands)
+                    low = middle;
+                else
+                    below = middle + 1;
+            }
+            const Point at{low, bands, images, rounds * bands};
+            if (group_.crossing + weight_cost(at, most) >= limit) break;
+            const Bytes kept = resident(at);
+            if (kept >= 0) {
+                const Bytes cost = group_.crossing + weight_cost(at, kept);
+                points_.push_back({at, cost});
+                if (first && cost == floor()) {
+                    whole = false;
+                    break;
+                }
+            }
+            high = low - 1;
+        }
+    }
+    std::erase_if(points_, [&](const auto& p) { return p.second >= limit; });
+    std::stable_sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    return whole;
+}
+
+Bytes Evaluator::lower(Bytes budget, Bytes limit) {
+    any_ = false;
+    if (!banded_) return whole_ <= budget && floor() < limit ? floor() : unlimited;
+    list_points(budget, limit, true);
+    return points_.empty() ? unlimited : points_.front().second;
+}
+
 Bytes Evaluator::best(Bytes budget, Bytes limit) {
     any_ = false;
     budget_ = budget, best_ = limit, best_s_.clear();
@@ -244,74 +306,38 @@ Bytes Evaluator::best(Bytes budget, Bytes limit) {
         best_halo_ = 0, best_buffers_ = whole_;
         return best_ = found ? floor() : unlimited;
     }
-    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
-    const bool held = problem_.options.batch_weights == BatchWeights::held;
-    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
-    bool found = false;
     bool external = problem_.options.halo == Halo::recompute;
     for (const std::uint32_t x : order_) external = external || group_.maps[x].external;
     external = external && problem_.options.halo != Halo::paper;
-
-    for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
-        if (problem_.images % images != 0) continue;
-        const std::int64_t rounds = shared ? 1 : problem_.images / images;
-        // Bands of several images at once only when asked for; whole images are no bands.
-        const std::int64_t lowest = images > 1 && !held ? longest : thin;
-        Point at{lowest, group_.bands(lowest), images, 1};
-        bound(at);
-        // However high the bands, no more weights than this are resident; the single band may need fewer rows.
-        Bytes most = weights_.at_most(budget - least_);
-        const Point single{longest, 1, images, rounds};
-        if (lowest < longest) {
-            bound(single);
-            most = std::max(most, weights_.at_most(budget - least_));
+    bool found = false;
+    for (const bool first : {true, false}) {
+        const bool whole = list_points(budget, best_, first);
+        for (const auto& [point, least] : points_) {
+            if (least >= best_) break;
+            bound(point);
+            found = search(point) || found;
+            if (external && point.bands > 1) found = search_higher(point) || found;
         }
-        if (most < 0) continue;
-        for (std::int64_t high = longest; high >= lowest;) {
-            const std::int64_t bands = group_.bands(high);
-            // The lowest height with as many bands.
-            std::int64_t low = high;
-            if (bands == 1) {
-                low = high;  // `longest` is the lowest with one
-            } else {
-                std::int64_t below = lowest;
-                while (below < low) {
-                    const std::int64_t middle = below + (low - below) / 2;
-                    if (group_.bands(middle) <= bands)
-                        low = middle;
-                    else
-                        below = middle + 1;
-                }
-            }
-            at = {low, bands, images, rounds * bands};
-            if (group_.crossing + weight_cost(at, most) >= best_) break;
-            bound(at);
-            const Bytes room = budget - least_;
-            const Bytes resident = weights_.at_most(room);
-            if (resident >= 0 && group_.crossing + weight_cost(at, resident) < best_) {
-                found = search(at) || found;
-                // A higher band of the same number can have less halo where the last band is short.
-                if (external && bands > 1 && low < high) {
-                    for (std::int64_t t = low + 1; t <= high; ++t) {
-                        bool shorter = false;
-                        for (std::uint32_t x = 0; x < group_.size() && !shorter; ++x) {
-                            const Group::Map& m = group_.maps[x];
-                            shorter = m.ahead < all_rows && m.scale * t * (bands - 1) + m.ahead > m.rows;
-                        }
-                        if (!shorter) continue;
-                        at.t = t;
-                        bound(at);
-                        const Bytes left = weights_.at_most(budget - least_);
-                        if (left < 0 || group_.crossing + weight_cost(at, left) >= best_) break;
-                        found = search(at) || found;
-                    }
-                }
-            }
-            if (best_ == floor()) return best_;
-            high = low - 1;
-        }
+        if (whole || best_ == floor()) break;
     }
     return found ? best_ : unlimited;
+}
+
+// Higher bands of the same number: less halo where some map is done before the last band.
+bool Evaluator::search_higher(Point at) {
+    bool found = false;
+    const std::int64_t bands = at.bands;
+    while (group_.bands(++at.t) == bands) {
+        const bool shorter = std::any_of(group_.maps.begin(), group_.maps.end(), [&](const Group::Map& m) {
+            return m.ahead < all_rows && m.scale * at.t * (bands - 1) + m.ahead >= m.rows;
+        });
+        if (!shorter) continue;
+        bound(at);
+        const Bytes left = weights_.at_most(budget_ - least_);
+        if (left < 0 || group_.crossing + weight_cost(at, left) >= best_) break;
+        found = search(at) || found;
+    }
+    return found;
 }
 
 Cost Evaluator::describe() {

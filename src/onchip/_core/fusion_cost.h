@@ -29,6 +29,8 @@ class Evaluator {
     // False when neither this group nor any larger one that can run in bands fits. (That it does not fit itself
     // says nothing of larger ones: in odd geometries another operator takes rows off a buffer.)
     bool may_grow(Bytes budget);
+    // No cost below `limit` is below this; `unlimited` when there is none.
+    Bytes lower(Bytes budget, Bytes limit);
     // The cost if it is below `limit`, else `unlimited`.
     Bytes best(Bytes budget, Bytes limit);
     // How the group runs at the cost that best() has just returned.
@@ -46,7 +48,9 @@ class Evaluator {
     Bytes weight_cost(const Point& at, Bytes resident) const {
         return weights_.all() + (at.fetches - 1) * (weights_.all() - resident);
     }
+    bool list_points(Bytes budget, Bytes limit, bool first);
     bool search(const Point& at);
+    bool search_higher(Point at);
     void branch(std::size_t from, Bytes bound, Bytes halo);
     void leaf();
     Bytes buffers(const Choice& in_s, const std::vector<std::int64_t>& by_map, const Point& at) const;
@@ -76,6 +80,7 @@ class Evaluator {
     std::vector<std::int64_t> halo_rows_;
     bool halo_known_ = false;
     Choice best_s_;
+    std::vector<std::pair<Point, Bytes>> points_;
     Point best_at_;
     Bytes best_halo_ = 0, best_buffers_ = 0;
 };

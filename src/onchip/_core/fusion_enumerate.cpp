@@ -50,11 +50,12 @@ bool Fuser::enumerate(Bytes budget, const Rules& rules, Clock& clock) {
     const auto grow = [&](std::span<const Id> from) {
         ++stamp;
         for (const Id v : from) seen[v] = stamp;
+        grown.assign(from);
         const auto reach = [&](const std::vector<Id>& near) {
             for (const Id u : near) {
                 if (seen[u] == stamp || !allowed(u)) continue;
                 seen[u] = stamp;
-                grown.assign(from);
+                grown.shrink(from.size());
                 if (space_.whole_fan_out)
                     grown.join_with_readers(u);
                 else

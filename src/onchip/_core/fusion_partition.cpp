@@ -15,6 +15,7 @@ struct State {
     std::uint64_t hash;
     Bytes cost, ahead;  // ahead: no way on from here costs less
     Id from, step;      // state before, and the group that led here: a candidate, or an operator behind them
+    Id in;              // the last way found to come here
     std::vector<Id> ready;
 };
 
@@ -23,6 +24,10 @@ class Search {
     Search(const Problem& problem, const Rules& rules, Clock& clock, const Limits& limits)
         : problem_(problem), rules_(rules), clock_(clock), limits_(limits), words_(problem.words()), table_(64, no_id) {}
 
+    // A way into a state.
+    struct Way {
+        Id from, step, next;
+    };
     // Where a group begins and what has to have run before it.
     struct Step {
         Id candidate;
@@ -38,10 +43,12 @@ class Search {
     std::vector<State> states_;
     std::vector<Id> table_;
     std::vector<Id> ids_;
+    std::vector<Way> ways_;
     std::vector<std::vector<Step>> steps_;  // by the first operator of the group
 
     std::size_t bytes() const {
-        return pool_.size() * sizeof(Word) + states_.size() * (sizeof(State) + 32) + table_.size() * sizeof(Id);
+        return pool_.size() * sizeof(Word) + states_.size() * (sizeof(State) + 32) + table_.size() * sizeof(Id) +
+               ways_.size() * sizeof(Way);
     }
 
     void offer(Id candidate, std::span<const Id> members, const std::vector<Id>& mark, Id stamp) {
@@ -90,7 +97,7 @@ class Search {
         }
         const auto id = static_cast<Id>(states_.size());
         table_[slot] = id;
-        State next{at, hash, unlimited, 0, from, no_id, {}};
+        State next{at, hash, unlimited, 0, from, no_id, no_id, {}};
         for (const Id r : states_[from].ready)
             if (!test(&pool_[at], r)) next.ready.push_back(r);
         for (const Id v : members)
@@ -109,7 +116,7 @@ class Search {
 
     Id start() {
         pool_.assign(words_, 0);
-        State first{0, 0, 0, 0, no_id, no_id, {}};
+        State first{0, 0, 0, 0, no_id, no_id, no_id, {}};
         for (Id v = 0; v < problem_.operators.size(); ++v)
             if (problem_.before[v].empty()) first.ready.push_back(v);
         states_.push_back(std::move(first));
@@ -212,23 +219,75 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     }
     const Bytes ahead = std::accumulate(least.begin(), least.end(), Bytes{0});
 
-    // Forward, sets with fewer operators first: a set's cost is final when its turn comes.
+    // Forward, sets with fewer operators first: when a set's turn comes, all ways into it are known.
     search.start();
     search.states_[0].ahead = ahead;
     std::vector<std::vector<Id>> layers(n + 1);
     layers[0].push_back(0);
-    Bytes known = sum;  // the best partition so far costs no more
+    const Bytes known = sum;  // a partition that is there anyway
+    const auto first_single = static_cast<Id>(candidates_.size());
     bool beam = clock.ended().has_value();
-    const auto width = [&] { return beam ? std::size_t{16} : std::numeric_limits<std::size_t>::max(); };
-    Bytes open = unlimited;  // what a state that was left out could have led to
+    std::vector<char> bounded(candidates_.size(), 0), dead(candidates_.size(), 0);
+
+    // What the state costs: the cheapest way in, groups evaluated only while they can still be it.
+    std::vector<std::pair<Bytes, Id>> heap;
+    const auto settle = [&](Id id) {
+        heap.clear();
+        for (Id w = search.states_[id].in; w != no_id; w = search.ways_[w].next) {
+            const Search::Way& way = search.ways_[w];
+            const Bytes price = way.step >= first_single ? alone[way.step - first_single] : cost[way.step];
+            heap.emplace_back(search.states_[way.from].cost + price, w);
+        }
+        std::make_heap(heap.begin(), heap.end(), std::greater<>());
+        while (!heap.empty()) {
+            std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+            const auto [total, w] = heap.back();
+            heap.pop_back();
+            const Search::Way way = search.ways_[w];
+            const Bytes before = search.states_[way.from].cost;
+            State& s = search.states_[id];
+            if (total >= s.cost) break;
+            if (way.step >= first_single || (exact[way.step] && !dead[way.step])) {
+                s.cost = total, s.from = way.from, s.step = way.step;
+                break;  // nothing that is left in the heap is below
+            }
+            const Id c = way.step;
+            if (dead[c]) continue;
+            const Bytes worth = rules.worth ? candidates_[c].alone : unlimited;
+            sets_.members(candidates_[c].set, members);
+            evaluator_.load(members);
+            if (rules.lazy && !bounded[c]) {
+                bounded[c] = 1;
+                cost[c] = std::max(cost[c], evaluator_.lower(budget, worth));
+            } else {
+                const Bytes limit = std::min(worth, s.cost - before);
+                const Bytes found = evaluator_.best(budget, limit);
+                ++result.evaluated;
+                if (found < unlimited)
+                    cost[c] = found, exact[c] = 1;
+                else
+                    cost[c] = limit >= worth ? unlimited : std::max(cost[c], limit);
+            }
+            if (cost[c] >= unlimited) {
+                dead[c] = 1;
+                continue;
+            }
+            if (before + cost[c] >= s.cost) continue;
+            heap.emplace_back(before + cost[c], w);
+            std::push_heap(heap.begin(), heap.end(), std::greater<>());
+        }
+    };
     for (Id layer = 0; layer < n; ++layer) {
         std::vector<Id>& states = layers[layer];
-        if (states.size() > width()) {
-            std::sort(states.begin(), states.end(), [&](Id a, Id b) {
-                return search.states_[a].cost + search.states_[a].ahead <
-                       search.states_[b].cost + search.states_[b].ahead;
-            });
-            states.resize(width());
+        for (const Id id : states) {
+            settle(id);
+            beam = beam || clock.check({result.candidates, search.states_.size()}, memory() + search.bytes());
+        }
+        std::erase_if(states, [&](Id id) { return search.states_[id].cost >= unlimited; });
+        const auto promise = [&](Id id) { return search.states_[id].cost + search.states_[id].ahead; };
+        if (beam && states.size() > 16) {
+            std::sort(states.begin(), states.end(), [&](Id a, Id b) { return promise(a) < promise(b); });
+            states.resize(16);
         }
         for (const Id id : states) {
             if (!beam && (clock.check({result.candidates, search.states_.size()}, memory() + search.bytes()) ||
@@ -237,52 +296,41 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
             ++result.states;
             const Bytes here = search.states_[id].cost, to_go = search.states_[id].ahead;
             if (rules.incumbent && here + to_go > known) continue;
-            // Operators left, each alone: a partition too.
             const std::vector<Id> ready = search.states_[id].ready;
-            const auto improve = [&](std::span<const Id> group, Bytes price, Id step) {
+            const auto go = [&](std::span<const Id> group, Bytes price, Id step) {
                 Bytes passed = 0;
                 for (const Id v : group) passed += least[v];
                 if (rules.incumbent && here + price + to_go - passed > known) return;
+                ++result.transitions;
                 const auto [next, fresh] = search.reach(id, group);
                 State& s = search.states_[next];
                 if (fresh) {
                     s.ahead = to_go - passed;
                     layers[layer + group.size()].push_back(next);
                 }
-                if (here + price < s.cost) s.cost = here + price, s.from = id, s.step = step;
+                search.ways_.push_back({id, step, s.in});
+                s.in = static_cast<Id>(search.ways_.size() - 1);
             };
             for (const Id r : ready) {
                 const Id one[] = {r};
-                improve(one, alone[r], static_cast<Id>(candidates_.size()) + r);
+                go(one, alone[r], first_single + r);
                 std::vector<Search::Step>& steps = search.steps_[r];
                 for (std::size_t i = 0; i < steps.size();) {
-                    const Search::Step step = steps[i];
-                    if (!search.can_run(step, &search.pool_[search.states_[id].at])) {
-                        ++i;
+                    const Id c = steps[i].candidate;
+                    if (dead[c]) {
+                        steps[i] = steps.back();
+                        steps.pop_back();
                         continue;
                     }
-                    const Id c = step.candidate;
-                    ++result.transitions;
-                    sets_.members(candidates_[c].set, members);
-                    if (!exact[c]) {
-                        evaluator_.load(members);
-                        cost[c] = evaluator_.best(budget, rules.worth ? candidates_[c].alone : unlimited);
-                        exact[c] = 1;
-                        ++result.evaluated;
-                        if (cost[c] >= unlimited) {
-                            steps[i] = steps.back();
-                            steps.pop_back();
-                            continue;
-                        }
+                    if (search.can_run(steps[i++], &search.pool_[search.states_[id].at])) {
+                        sets_.members(candidates_[c].set, members);
+                        go(members, cost[c], c);
                     }
-                    improve(members, cost[c], c);
-                    ++i;
                 }
             }
         }
-        if (layer + 1 < n) std::vector<Id>().swap(states);
     }
-    (void)open;
+    for (const Id id : layers[n]) settle(id);
     result.memory = memory() + search.bytes();
     result.end = clock.ended().value_or(beam ? End::memory : End::complete);
     Id at = layers[n].empty() ? no_id : layers[n].front();

@@ -39,6 +39,7 @@ void Sets::rehash() {
 }
 
 void Hull::put(Id op) {
+    spans_.emplace_back(low_, high_);
     if (members_.empty())
         low_ = high_ = op;
     else
@@ -51,7 +52,16 @@ void Hull::put(Id op) {
 void Hull::clear() {
     for (const Id v : members_) bits_[v >> 6] = 0;
     members_.clear();
+    spans_.clear();
     hash_ = 0;
+}
+
+void Hull::shrink(std::size_t size) {
+    for (; members_.size() > size; members_.pop_back(), spans_.pop_back()) {
+        drop(bits_.data(), members_.back());
+        hash_ ^= random_word(members_.back());
+        low_ = spans_.back().first, high_ = spans_.back().second;
+    }
 }
 
 void Hull::assign(std::span<const Id> convex) {

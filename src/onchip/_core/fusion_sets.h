@@ -49,6 +49,8 @@ class Hull {
     void assign(std::span<const Id> convex);
     // The smallest convex set with these members and `op`.
     void join(Id op);
+    // Back to the first `size` members; what join() put since goes.
+    void shrink(std::size_t size);
     // The smallest such set that with an operator and one of its readers has all its readers.
     void join_with_readers(Id op);
 
@@ -56,6 +58,8 @@ class Hull {
     std::size_t size() const { return members_.size(); }
     const std::vector<Id>& members() const { return members_; }  // in no order
     const Word* bits() const { return bits_.data(); }
+    Id low() const { return low_; }
+    Id high() const { return high_; }
     std::uint32_t first() const { return low_ >> 6; }
     std::uint32_t words() const { return (high_ >> 6) - (low_ >> 6) + 1; }
     std::uint64_t hash() const { return hash_; }
@@ -73,6 +77,7 @@ class Hull {
     std::vector<Id> members_;
     Id low_ = 0, high_ = 0;
     std::uint64_t hash_ = 0;
+    std::vector<std::pair<Id, Id>> spans_;  // lowest and highest member before each
 };
 
 }  // namespace onchip::fusion

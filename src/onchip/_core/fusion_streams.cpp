@@ -10,6 +10,69 @@ std::uint32_t Passes::root(std::uint32_t x) {
     return x;
 }
 
+void Passes::load(const Group& group) {
+    made_from_.clear();
+    if (group.size() > 64) return;
+    made_from_.assign(group.size(), 0);
+    for (const Group::Op& op : group.ops)
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+                made_from_[y] |= Word{1} << group.edges[e].tensor;
+}
+
+bool Passes::legal_with(const Group& group, const Choice& in_s, std::uint32_t x) {
+    // Only what joins two tensors in one pass can close a circle.
+    bool joins = false;
+    const auto shares = [&](const Group::Op& op) {
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            if (group.edges[e].tensor != x && in_s[group.edges[e].tensor]) return true;
+        for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
+            if (y != x && in_s[y]) return true;
+        return false;
+    };
+    const Group::Map& m = group.maps[x];
+    if (m.maker != no_id) {
+        const Group::Op& op = group.ops[m.maker];
+        joins = op.form != Form::reduce && op.form != Form::rowwise && shares(op);
+    }
+    for (std::uint32_t i = m.reader; i < m.reader + m.readers && !joins; ++i) {
+        const Group::Op& op = group.ops[group.read[i].op];
+        joins = op.form == Form::elementwise && op.inputs >= 3 && shares(op);
+    }
+    return !joins || legal(group, in_s);
+}
+
+// The same as below on words: passes one after the other, each when all it is made from is there.
+bool Passes::legal_words(const Group& group) {
+    const auto n = static_cast<std::uint32_t>(group.size());
+    pass_.clear(), taken_.clear();
+    Word together = 0;  // maps in a pass with others
+    for (std::uint32_t x = 0; x < n; ++x) {
+        const std::uint32_t r = root(x);
+        if (r != x) together |= Word{1} << x | Word{1} << r;
+    }
+    std::uint32_t place[64];
+    each_bit(together, 0, [&](std::uint32_t x) {
+        if (root(x) == x) place[x] = static_cast<std::uint32_t>(pass_.size()), pass_.push_back(0), taken_.push_back(0);
+    });
+    each_bit(together, 0, [&](std::uint32_t x) {
+        pass_[place[root(x)]] |= Word{1} << x;
+        taken_[place[root(x)]] |= made_from_[x];
+    });
+    Word done = 0;
+    const Word all = n == 64 ? ~Word{0} : (Word{1} << n) - 1;
+    for (bool more = true; more;) {
+        more = false;
+        // Maps stand in a topological order: one sweep makes every held one that can be made.
+        each_bit(all & ~done & ~together, 0, [&](std::uint32_t x) {
+            if ((made_from_[x] & ~done) == 0) done |= Word{1} << x, more = true;
+        });
+        for (std::size_t p = 0; p < pass_.size(); ++p)
+            if ((pass_[p] & ~done) != 0 && (taken_[p] & ~pass_[p] & ~done) == 0) done |= pass_[p], more = true;
+    }
+    return done == all;
+}
+
 bool Passes::legal(const Group& group, const Choice& in_s) {
     const auto n = static_cast<std::uint32_t>(group.size());
     joined_.resize(n);
@@ -35,6 +98,7 @@ bool Passes::legal(const Group& group, const Choice& in_s) {
         }
     }
     if (!merged) return true;  // the group itself is acyclic
+    if (!made_from_.empty()) return legal_words(group);
     // Count what every pass and held tensor waits for, then run what waits for nothing.
     waiting_.assign(n, 0);
     std::uint32_t left = 0;

@@ -13,10 +13,16 @@ using Choice = std::vector<char>;  // by map of the group: 1 when in S
 // caller's: neither side of a reduction twice, operands that must be held (see may_stream).
 class Passes {
   public:
-    bool legal(const Group& group, const Choice& in_s);
+    void load(const Group& group);
+    // Whether S stays legal when x, the last map that has joined it, does; the rest is known to be.
+    bool legal_with(const Group& group, const Choice& in_s, std::uint32_t x);
 
   private:
+    bool legal(const Group& group, const Choice& in_s);
+    bool legal_words(const Group& group);
     std::uint32_t root(std::uint32_t x);
+    std::vector<Word> made_from_, taken_;  // of maps, where there are at most 64: operands; of passes
+    std::vector<Word> pass_;
     std::vector<std::uint32_t> joined_, waiting_;
     std::vector<std::uint32_t> ready_;
 };
