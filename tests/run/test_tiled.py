@@ -38,7 +38,17 @@ FORK = """fork (float[1,4,9,6] x) => (float[1,14,9,6] y) {
     y = Conv<kernel_shape=[1,1]>(p, w5)
 }"""
 
+PARKED = """parked (float[1,4,6,5] x) => (float[1,5,6,5] y, float[1,4,6,5] z) {
+    a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w1)
+    b = Conv<kernel_shape=[1,1]>(a, w2)
+    c = Conv<kernel_shape=[1,1]>(a, w3)
+    d = Sub(b, c)
+    y = Conv<kernel_shape=[1,1]>(d, w4)
+    z = Sub(a, x)
+}"""
+
 WEIGHTS = {
+    "parked": {"w1": (4, 4, 3, 3), "w2": (7, 4, 1, 1), "w3": (7, 4, 1, 1), "w4": (5, 7, 1, 1)},
     "chain": {"w1": (5, 3, 3, 3), "w2": (6, 5, 3, 3), "b2": (6,), "w3": (8, 6, 1, 1)},
     "fork": {
         "w1": (3, 4, 1, 1),
@@ -51,7 +61,7 @@ WEIGHTS = {
 
 
 def model(name: str) -> ModelProto:
-    proto = parser.parse_model(HEADER + {"chain": CHAIN, "fork": FORK}[name])
+    proto = parser.parse_model(HEADER + {"chain": CHAIN, "fork": FORK, "parked": PARKED}[name])
     for weight, shape in WEIGHTS[name].items():
         proto.graph.initializer.append(TensorProto(name=weight, dims=shape, data_type=TensorProto.FLOAT))
     return proto
@@ -127,6 +137,17 @@ def test_branches_and_slices_of_channels(streamed: tuple[str, ...], channels: in
     assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
 
 
+@pytest.mark.parametrize("streamed", [("b", "c"), ("b",), ("c",), ("a",), ("x",), ("b", "c", "x")])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_one_of_two_operands_waits_in_the_buffer_of_a_held_output(
+    streamed: tuple[str, ...], channels: int
+) -> None:
+    made = sketch("parked", 2, streamed, channels)
+    assert made.legal()
+    report = executed("parked", plan_of(made.network, [made]))
+    assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
+
+
 def changed(good: Plan, **fields: object) -> Plan:
     return replace(good, groups=(replace(good.groups[0], **fields),))  # type: ignore[arg-type]
 
@@ -134,7 +155,7 @@ def changed(good: Plan, **fields: object) -> Plan:
 def test_a_scratch_one_step_too_small_is_found() -> None:
     good = plan("fork", 2, ("c",))
     executed("fork", good)
-    with pytest.raises(IllegalPlan, match=r"group-tiling: .* take [\d,]+ bytes, and its scratch has"):
+    with pytest.raises(IllegalPlan, match=r"group-scratch: .* take [\d,]+ bytes, and its scratch has"):
         executed("fork", changed(good, scratch_bytes=good.groups[0].scratch_bytes - 1))
 
 
@@ -148,7 +169,7 @@ def test_a_scratch_one_step_too_small_is_found() -> None:
 )
 def test_streams_that_no_slices_can_make_are_found(streamed: tuple[str, ...], why: str) -> None:
     good = plan("fork", 2)
-    with pytest.raises(IllegalPlan, match=f"group-tiling: .*{why}"):
+    with pytest.raises(IllegalPlan, match=f"tiling-.*{why}"):
         executed("fork", changed(good, tiling=Tiling(2, streamed, 2, 1)))
 
 
@@ -160,9 +181,9 @@ def test_streams_that_wait_for_one_another_are_found() -> None:
 
 def test_a_wrong_number_of_sub_groups_is_found() -> None:
     good = plan("chain", 2)
-    with pytest.raises(IllegalPlan, match=r"group-tiling: .*its bands are 4"):
+    with pytest.raises(IllegalPlan, match=r"tiling-subgroups: .*its bands are 4"):
         executed("chain", changed(good, subgroups=5))
-    with pytest.raises(IllegalPlan, match=r"group-tiling: .*its bands are 8"):
+    with pytest.raises(IllegalPlan, match=r"tiling-subgroups: .*its bands are 8"):
         executed("chain", changed(good, tiling=Tiling(1, (), 2, 1)))
 
 

@@ -54,7 +54,7 @@ class Comparison:
         if not exact:
             self.approximate.add(tensor)
         if tensor not in self._maps:
-            self._maps[tensor] = found.to_map(self.reference[tensor])
+            self._maps[tensor] = found.whole(self.reference[tensor])
         where = f"rows {region.rows[0]} to {region.rows[1]}, {when}"
         self._same(tensor, value, self._maps[tensor][region.slices], where)
 

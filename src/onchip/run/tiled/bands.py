@@ -29,8 +29,6 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
 
     Raises `InputError` when the strides of two paths disagree.
     """
-    if rows < 1:
-        raise InputError("its bands have no rows", item=f"group {shape.name}")
     scale = _scales(shape)
     bands: list[Band] = []
     had = dict.fromkeys(shape.tensors, 0)

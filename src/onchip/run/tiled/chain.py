@@ -129,7 +129,7 @@ class Chain:
         return self.kind == "elementwise" and self.views[operand].size < self.view.size
 
 
-def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map]) -> Chain:
+def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, images: bool) -> Chain:
     """Take an operator apart. Raises `InputError` naming it when it cannot be run in parts."""
 
     def refuse(why: str) -> InputError:
@@ -144,7 +144,6 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map]) -> Chain
     given = {value[t]: t for t in op.inputs}
     found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
-    images = any(len(shape) == 4 for shape in engine.slots.shape)
     seen: dict[str, tuple[int, Map]] = {name: (t, maps[t]) for name, t in given.items()}
     head: onnx.NodeProto | None = None
     tail: list[onnx.NodeProto] = []
@@ -176,7 +175,7 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map]) -> Chain
     [output] = op.outputs
     if head is None and not tail:
         raise refuse("it computes nothing")
-    make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse)
+    make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     return make.chain(output)
 
 
@@ -191,10 +190,11 @@ class _Maker:
         head: onnx.NodeProto | None,
         tail: tuple[onnx.NodeProto, ...],
         refuse: Any,
+        images: bool,
     ) -> None:
         self.engine, self.op, self.maps, self.seen = engine, op, maps, seen
         self.constants, self.head, self.tail, self.refuse = constants, head, tail, refuse
-        self.images = any(len(shape) == 4 for shape in engine.slots.shape)
+        self.images = images
 
     def view_of(self, value: str) -> Map:
         shape = self.engine.values[value][1]

@@ -23,7 +23,7 @@ class Dram:
     def __init__(self, machine: Machine, shape: GroupShape) -> None:
         self.shape = shape
         self.crossed = dict.fromkeys((*shape.external, *shape.escaping), 0)
-        self.sources = {t: shape.maps[t].to_map(machine.value(t, machine.dram[t])) for t in shape.external}
+        self.sources = {t: shape.maps[t].whole(machine.value(t, machine.dram[t])) for t in shape.external}
         self.written: dict[int, Array] = {}
         for t in shape.escaping:
             found = shape.maps[t]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from onchip.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plan import Tiling
+from onchip.plan import Blocks
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.onnx_engine import OnnxEngine
+from onchip.run.tiled.blocks import run_in_blocks
 from onchip.run.tiled.group import Executed, run_in_bands
 from onchip.run.tiled.kernels import Kernels
 from onchip.run.tiled.passes import IllegalTiling
@@ -71,10 +72,13 @@ class Tiles:
             if t not in machine.dram:
                 machine.refuse("streaming-no-dram-copy", f"{machine.name(t)} has no copy in DRAM")
         try:
-            assert isinstance(group.tiling, Tiling)
-            done = run_in_bands(machine, self.kernels, group, group.tiling, operators, shape)
+            if isinstance(group.tiling, Blocks):
+                done = run_in_blocks(machine, self.kernels, group, group.tiling, shape)
+            else:
+                assert group.tiling is not None
+                done = run_in_bands(machine, self.kernels, group, group.tiling, shape)
         except IllegalTiling as problem:
-            machine.refuse("group-tiling", f"group {name}: {problem}")
+            machine.refuse(problem.rule, f"group {name}: {problem.reason}")
         finally:
             if name in machine.scratch:
                 start, end = machine.scratch[name]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.network import Operator
 from onchip.plan import Group, Tiling
 from onchip.run.tiled.bands import Band, bands_of
 from onchip.run.tiled.chain import Chain
@@ -45,7 +44,6 @@ def run_in_bands(
     kernels: Kernels,
     group: Group,
     tiling: Tiling,
-    operators: Sequence[Operator],
     shape: GroupShape,
 ) -> Executed:
     """Run a group as its tiling says. Raises `IllegalTiling` where that cannot be done."""
@@ -54,15 +52,19 @@ def run_in_bands(
     for name in tiling.streamed:
         t = machine.network.tensor_id.get(name)
         if t not in names:
-            raise IllegalTiling(f"it streams {name}, which it neither reads nor writes")
+            raise IllegalTiling("tiling-streamed", f"it streams {name}, which it neither reads nor writes")
         streamed.add(t)
-    if tiling.channels < 1 or not 1 <= tiling.images <= shape.images:
-        raise IllegalTiling(f"slices of {tiling.channels} channels of {tiling.images} images")
+    if tiling.rows < 1 or tiling.channels < 1 or not 1 <= tiling.images <= shape.images:
+        raise IllegalTiling(
+            "tiling-sizes", f"bands of {tiling.rows} rows, {tiling.channels} channels, {tiling.images} images"
+        )
     passes = passes_of(shape, streamed, tiling.channels, names)
     bands = bands_of(shape, tiling.rows, streamed)
     subgroups = -(-shape.images // tiling.images) * len(bands)
     if subgroups != group.subgroups:
-        raise IllegalTiling(f"it states {group.subgroups:,} sub-groups, and its bands are {subgroups:,}")
+        raise IllegalTiling(
+            "tiling-subgroups", f"it states {group.subgroups:,} sub-groups, and its bands are {subgroups:,}"
+        )
     return _Run(machine, kernels, group, tiling, shape, passes, bands).all(subgroups)
 
 
@@ -107,7 +109,7 @@ class _Run:
             for t in self.shape.external:
                 self.cross_the_rest(t)
         weights = sum(w.moved for w in self.weights.values())
-        written = {t: self.shape.maps[t].from_map(value) for t, value in self.dram.written.items()}
+        written = {t: self.shape.maps[t].stored(value) for t, value in self.dram.written.items()}
         return Executed(subgroups, self.dram.crossed, weights, self.made, self.again, written)
 
     def subgroup(self) -> None:
@@ -127,7 +129,7 @@ class _Run:
             if job is None:
                 stuck = waiting[0]
                 name = stuck.op.name if isinstance(stuck, Chain) else self.machine.name(stuck.tensors[0])
-                raise IllegalTiling(f"its streamed tensors wait for one another, at {name}")
+                raise IllegalTiling("tiling-passes", f"its streamed tensors wait for one another, at {name}")
             waiting.remove(job)
             if isinstance(job, Pass):
                 self.run_pass(job)
@@ -138,14 +140,14 @@ class _Run:
         if isinstance(job, Chain):
             return self.ready.issuperset(job.reads)
         needs = [self.shape.maker[t] for t in job.tensors if t in self.shape.maker]
-        # Of two operands one can wait in the output's buffer, of three not two.
-        needs += [
-            c
-            for t in job.tensors
-            for c in self.shape.readers[t]
-            if len(set(c.reads)) > 2 and not _piecewise(c)
-        ]
+        # One operand can wait in the output's buffer for held ones, two cannot.
+        needs += [c for t in job.tensors for c in self.shape.readers[t] if self.takes_two(c)]
         return all(t in self.ready or t in job.tensors for c in needs for t in c.reads)
+
+    def takes_two(self, chain: Chain) -> bool:
+        """Whether an operator takes two streamed operands of one pass and yet another one."""
+        reads = set(chain.reads)
+        return chain.kind == "elementwise" and len(reads) > 2 and len(reads & self.slices.keys()) > 1
 
     def cross_the_rest(self, t: int) -> None:
         """Rows of an external map behind the last that a window reads: they cross with the rest."""
@@ -237,9 +239,9 @@ class _Run:
                 if t in self.rings:
                     self.emit_piece(chain, t, (0, self.shape.maps[t].channels), first, rows)
             return
-        if chain.output in self.parked:
-            channels = (0, self.shape.maps[chain.output].channels)
-            self.combine(chain, rows, channels, self.parked.pop(chain.output))
+        parked = self.parked.pop(chain.output, set())
+        if any(t in self.rings for t in chain.reads if parked and t not in parked):
+            self.combine(chain, rows, (0, self.shape.maps[chain.output].channels), parked)
 
     def whole(self, chain: Chain, rows: Span) -> Array:
         """All channels of some rows, from held operands; weights come slice by slice, all of them."""
@@ -328,7 +330,9 @@ class _Run:
         for t in job.tensors:
             rows = self.band.new[t]
             if rows[0] < rows[1] and covered[t] != self.shape.maps[t].channels:
-                raise IllegalTiling(f"the slices of {self.machine.name(t)} do not meet those it is read with")
+                raise IllegalTiling(
+                    "tiling-passes", f"the slices of {self.machine.name(t)} do not meet those it is read with"
+                )
             self.slices[t].empty()
             chain = self.shape.maker.get(t)
             if rows[0] == rows[1] and chain is not None:
@@ -376,8 +380,11 @@ class _Run:
             return True
         if all(x in covered for x in others if x not in here):
             return False  # the other slice comes in this step
-        if chain.output in self.slices or len(others) != 1:
-            raise IllegalTiling(f"{chain.op.name} has too few operands when {self.machine.name(t)} passes")
+        waits_for_held = all(x in self.rings for x in others if x not in here)
+        if chain.output in self.slices or (len(others) > 1 and not waits_for_held):
+            raise IllegalTiling(
+                "tiling-passes", f"{chain.op.name} has too few operands when {self.machine.name(t)} passes"
+            )
         self.park(chain, t, channels)
         return False
 
@@ -391,7 +398,9 @@ class _Run:
         value = self.slices[t].get(rows, channels, chain.op.name)
         ring = self.rings[chain.output]
         if value.dtype != ring.data.dtype or not self.shape.maps[t].same_as(self.shape.maps[chain.output]):
-            raise IllegalTiling(f"{self.machine.name(t)} cannot wait in the buffer of {chain.op.name}")
+            raise IllegalTiling(
+                "tiling-passes", f"{self.machine.name(t)} cannot wait in the buffer of {chain.op.name}"
+            )
         ring.put(rows, value, slice(*channels), done=False)
 
     def combine(self, chain: Chain, rows: Span, channels: Span, parked: set[int]) -> None:
@@ -459,11 +468,6 @@ class _Run:
             return
         self.slices[t].put(rows, channels, value)
         self.made_rows(t, rows, channels, value, chain, exact=False)
-
-
-def _piecewise(chain: Chain) -> bool:
-    """Whether each operand is dealt with when it comes."""
-    return chain.kind == "concat"
 
 
 def _parts(chain: Chain, channels: Span, outs: int) -> list[tuple[Span, Span, Span]]:

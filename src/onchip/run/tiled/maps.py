@@ -43,6 +43,16 @@ class Map:
             other.columns,
         )
 
+    def whole(self, array: Array) -> Array:
+        """[images, channels, rows, columns] of all of a tensor's elements, whatever their shape."""
+        if self.flat:
+            return array.reshape(self.rows, self.channels).T[None, :, :, None]
+        return array.reshape(self.images, self.channels, self.rows, self.columns)
+
+    def stored(self, array: Array) -> Array:
+        """A whole map as its elements lie in memory."""
+        return array[0, :, :, 0].T if self.flat else array
+
     def to_map(self, array: Array) -> Array:
         """[images, channels, rows, columns] of a node's array, or of a part of it."""
         if self.flat:

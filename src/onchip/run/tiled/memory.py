@@ -49,12 +49,13 @@ def lay_out(
     for chain in shape.chains:
         if chain.op.id not in refilled:
             sizes["weights", chain.op.id] = parameters[chain.op.id].total
-    sizes["tile", 0] = max((parameters[v].largest(parameters[v].channels, step) for v in refilled), default=0)
+    sizes["tile", 0] = max((parameters[v].largest((step, step)) for v in refilled), default=0)
     need = sum(round_up(size) for size in sizes.values())
     if need * scale > end - start:
         raise IllegalTiling(
+            "group-scratch",
             f"its buffers, resident weights and weight tile take {need:,} bytes, and its scratch has"
-            f" {(end - start) // scale:,}"
+            f" {(end - start) // scale:,}",
         )
     ranges, at = {}, start
     for key, size in sizes.items():
@@ -70,7 +71,7 @@ def lay_out(
             slices[t] = SliceBuffer(arena, low, high, dtype, capacity, claim)
         else:
             rings[t] = Ring(arena, low, high, dtype, found, rows[t], tiling.images, claim)
-    weights = {v: Fetched(parameters[v], step) for v in parameters}
+    weights = {v: Fetched(parameters[v], (step, step)) for v in parameters}
     low, high = ranges["tile", 0]
     arena.reserve(low, high, Claim(f"the weight tile in {claims}", machine.index))
     for chain in shape.chains:

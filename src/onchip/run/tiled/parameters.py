@@ -55,21 +55,22 @@ class Parameters:
         return self.rest * outs[1] // self.channels - self.rest * outs[0] // self.channels
 
     def slices(
-        self, outs: tuple[int, int], ins: tuple[int, int], step: int
+        self, outs: tuple[int, int], ins: tuple[int, int], steps: tuple[int, int]
     ) -> Iterator[tuple[tuple[int, int], tuple[int, int], int]]:
-        """Slices of at most `step` x `step` channels, and the planned bytes of each."""
-        for o in range(*outs, step):
-            out = (o, min(o + step, outs[1]))
-            for i in range(*ins, step):
-                into = (i, min(i + step, ins[1]))
+        """Slices of at most `steps` output and input channels, and the planned bytes of each."""
+        for o in range(*outs, steps[0]):
+            out = (o, min(o + steps[0], outs[1]))
+            for i in range(*ins, steps[1]):
+                into = (i, min(i + steps[1], ins[1]))
                 size = self.share(out) if i == 0 else 0
                 if self.kernels is not None:
                     size += self.width * self.kernels[slice(*out), slice(*into)].size
                 yield out, into, size
 
-    def largest(self, outs: int, step: int) -> int:
+    def largest(self, steps: tuple[int, int]) -> int:
         """Planned bytes of the largest slice."""
-        return max((size for _, _, size in self.slices((0, outs), (0, self.inputs), step)), default=0)
+        slices = self.slices((0, self.channels), (0, self.inputs), steps)
+        return max((size for _, _, size in slices), default=0)
 
 
 class Fetched:
@@ -78,8 +79,8 @@ class Fetched:
     What the kernels compute with is what lay in the scratch: a resident block, or what came through the tile.
     """
 
-    def __init__(self, parameters: Parameters, step: int) -> None:
-        self.source, self.step = parameters, step
+    def __init__(self, parameters: Parameters, steps: tuple[int, int]) -> None:
+        self.source, self.steps = parameters, steps
         self.kernels: Array | None = None
         self.vectors: dict[str, Array] = {}
         self.moved = 0
@@ -124,7 +125,7 @@ class Fetched:
         source, tile = self.source, self._tile
         if self.resident or tile is None or not source.total:
             return
-        for out, into, size in source.slices(outs, ins or (0, source.inputs), self.step):
+        for out, into, size in source.slices(outs, ins or (0, source.inputs), self.steps):
             at = 0
             if source.kernels is not None and self.kernels is not None:
                 part = source.kernels[out[0] : out[1], into[0] : into[1]]

@@ -16,7 +16,11 @@ Span = tuple[int, int]
 
 
 class IllegalTiling(Exception):
-    """A tiling that cannot be executed; never leaves the package."""
+    """A tiling that cannot be executed, by the rule it breaks; never leaves the package."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        self.rule, self.reason = rule, reason
+        super().__init__(rule, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,14 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
         return
     what = f"{names[inputs[0]]} is streamed"
     if chain.reduces and chain.output in streamed:
-        raise IllegalTiling(f"{what}, and so is {names[chain.output]}, which sums over its channels")
+        raise IllegalTiling(
+            "tiling-passes", f"{what}, and so is {names[chain.output]}, which sums over its channels"
+        )
     if chain.kind == "rowwise":
-        raise IllegalTiling(f"{what}, and {chain.op.name} needs all its channels at once")
+        raise IllegalTiling("tiling-passes", f"{what}, and {chain.op.name} needs all its channels at once")
     for i, t in enumerate(chain.reads):
         if t in streamed and chain.is_broadcast(i):
-            raise IllegalTiling(f"{names[t]} is streamed, and {chain.op.name} broadcasts it")
+            raise IllegalTiling("tiling-passes", f"{names[t]} is streamed, and {chain.op.name} broadcasts it")
 
 
 def _steps(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from onchip.errors import InputError
-from onchip.network import Operator, mask
+from onchip.network import Operator, bits, mask
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, chain_of
 from onchip.run.tiled.maps import Map, map_of
@@ -50,11 +51,12 @@ class GroupShape:
 def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) -> GroupShape:
     """Raises `InputError` naming the operator or tensor that cannot be run in parts."""
     network, slots = engine.network, engine.slots
-    images = any(len(shape) == 4 for shape in slots.shape)
+    geometries = [op.geometry for op in network.operators if op.geometry is not None]
+    images = any(len(shape) == 4 for g in geometries for shape in (g.input, g.output))
     maps: dict[int, Map] = {}
     width: dict[int, int] = {}
     for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
-        found, item = map_of(slots.shape[t], images=images), f"tensor {network.tensors[t].name}"
+        found, item = map_of(_extents(engine, t), images=images), f"tensor {network.tensors[t].name}"
         if found is None:
             raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
         if slots.dtype[t].kind != "f" or slots.dtype[t] == np.float16:
@@ -68,7 +70,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     members = mask(op.id for op in operators)
     return GroupShape(
         name,
-        tuple(chain_of(engine, op, maps) for op in operators),
+        tuple(chain_of(engine, op, maps, images=images) for op in operators),
         maps,
         width,
         tuple(dict.fromkeys(t for op in operators for t in op.inputs if t not in written)),
@@ -78,3 +80,17 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
             if not network.readers[t] or network.readers[t] & ~members or network.output_roots >> t & 1
         ),
     )
+
+
+def _extents(engine: OnnxEngine, t: int) -> tuple[int, ...]:
+    """A tensor's shape as its producer's geometry states it, or for a graph input its first reader's."""
+    network, shape = engine.network, engine.slots.shape[t]
+    producer = network.producer[t]
+    if producer is not None:
+        geometry = network.operators[producer].geometry
+        stated = () if geometry is None else geometry.output
+    else:
+        reader = next(bits(network.readers[t]), None)
+        geometry = None if reader is None else network.operators[reader].geometry
+        stated = () if geometry is None else geometry.input
+    return stated if stated and math.prod(stated) == math.prod(shape) else shape
