@@ -29,6 +29,11 @@ Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwis
 _LAYOUT = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
 _GLOBAL = frozenset({"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"})
+_OVER_A_MAP = frozenset({
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare",
+})  # fmt: skip
+_COPIES = frozenset({"Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose"})
 _ROWWISE = frozenset({"LRN", "LogSoftmax", "Softmax"})
 
 
@@ -102,6 +107,8 @@ class Chain:
     parameters: tuple[Parameter, ...]
     constants: Mapping[str, Array]
     groups: int = 1
+    chosen: Array | None = None
+    """Of an operator that copies channels, cut out or reordered: which one each of its own is."""
 
     @property
     def reduces(self) -> bool:
@@ -144,6 +151,9 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     given = {value[t]: t for t in op.inputs}
     found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
+    copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
+    if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
+        return _copy(engine, op, maps, found, constants, refuse)
     seen: dict[str, tuple[int, Map]] = {name: (t, maps[t]) for name, t in given.items()}
     head: onnx.NodeProto | None = None
     tail: list[onnx.NodeProto] = []
@@ -177,6 +187,57 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
         raise refuse("it computes nothing")
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     return make.chain(output)
+
+
+def _copy(
+    engine: OnnxEngine,
+    op: Operator,
+    maps: Mapping[int, Map],
+    found: list[onnx.NodeProto],
+    constants: Mapping[str, Array],
+    refuse: Any,
+) -> Chain:
+    """An operator that copies channels: its nodes, run on the numbers of the channels, say which ones."""
+    [source], [output] = op.inputs, op.outputs
+    read, made = maps[source], maps[output]
+    value = engine.executable.value
+    element = engine.values[value[source]][0]
+    session = engine.parts.session(
+        found, {value[source]: (element, read.rank)}, {value[output]: element}, constants
+    )
+    numbers = np.arange(read.channels, dtype=engine.slots.dtype[source])[None, :, None, None]
+    whole = np.broadcast_to(numbers, (read.images, read.channels, read.rows, read.columns))
+    try:
+        [result] = session.run([value[output]], {value[source]: read.from_map(whole)})
+    except Exception as problem:  # onnxruntime's errors have no common class
+        raise refuse(f"onnxruntime says {(str(problem).strip().splitlines() or ['?'])[0]}") from None
+    if result.size != made.size:
+        raise refuse("it does not copy channels")
+    copied = result.reshape(made.images, made.channels, made.rows, made.columns)
+    if (copied != copied[:1, :, :1, :1]).any():
+        raise refuse("it moves more than channels")
+    sides = [(read.rows, made.rows), (read.columns, made.columns)]
+    if any(size != whole for size, whole in sides):
+        raise refuse("it moves more than channels")
+    return Chain(
+        op=op,
+        kind="rowwise",
+        output=output,
+        reads=(source,),
+        names=(value[source],),
+        views=(read,),
+        rows=(Window(read.rows),),
+        columns=(Window(read.columns),),
+        head=found[-1],
+        result=value[output],
+        view=made,
+        tail=(),
+        weight=None,
+        bias=None,
+        parameters=(),
+        constants=constants,
+        chosen=copied[0, :, 0, 0].astype(np.int64),
+    )
 
 
 class _Maker:
@@ -256,6 +317,10 @@ class _Maker:
             if len([n for n in head.output if n]) > 1:
                 raise self.refuse("a pool that gives indices")
             return "pool", None, None, 1
+        if kind in _OVER_A_MAP and names == [head.input[0]] and first.rank == 4:
+            axes = attributes["axes"].ints if "axes" in attributes else self._numbers(head, 1)
+            if sorted(first.axes[int(axis) % 4] for axis in axes) == ["h", "w"]:
+                return "pool", None, None, 1
         if kind in ("Gemm", "MatMul") and names == [head.input[0]] and first.rank == 2:
             matrix = self.constants[head.input[1]]
             if matrix.ndim != 2 or ("transA" in attributes and attributes["transA"].i):
@@ -274,9 +339,7 @@ class _Maker:
                 return "concat", None, None, 1
         if kind == "Pad" and names == [head.input[0]] and first.rank == 4:
             mode = attributes["mode"].s if "mode" in attributes else b"constant"
-            fill = self.constants[head.input[2]] if len(head.input) > 2 and head.input[2] else np.zeros(1)
-            pads = list(attributes["pads"].ints) if "pads" in attributes else self._pads(head)
-            if mode == b"constant" and not fill.any() and not any(pads[i] for i in (0, 1, 4, 5)):
+            if mode == b"constant" and self._pads(head) is not None:
                 return "pad", None, None, 1
         if kind in _ROWWISE and len(names) == 1:
             axis = attributes["axis"].i if "axis" in attributes else (1 if kind == "LRN" else -1)
@@ -284,10 +347,21 @@ class _Maker:
                 return "rowwise", None, None, 1
         raise self.refuse(f"{kind} with these operands")
 
-    def _pads(self, head: onnx.NodeProto) -> list[int]:
-        if len(head.input) > 3 and head.input[3]:
-            raise self.refuse("it pads named axes")
-        return [int(x) for x in self.constants[head.input[1]]]
+    def _pads(self, head: onnx.NodeProto) -> tuple[int, int, int, int] | None:
+        """(top, left, bottom, right) of a pad; None when it pads images or channels."""
+        stated = next((list(a.ints) for a in head.attribute if a.name == "pads"), None)
+        amounts = stated or self._numbers(head, 1)
+        axes = self._numbers(head, 3) if len(head.input) > 3 and head.input[3] else range(4)
+        found = {axis % 4: pair for axis, *pair in zip(axes, amounts, amounts[len(axes) :], strict=False)}
+        sides = [found.get(axis, [0, 0]) for axis in range(4)]
+        if any(sides[0]) or any(sides[1]):
+            return None
+        return sides[2][0], sides[3][0], sides[2][1], sides[3][1]
+
+    def _numbers(self, head: onnx.NodeProto, position: int) -> list[int]:
+        if len(head.input) <= position or head.input[position] not in self.constants:
+            return []
+        return [int(x) for x in self.constants[head.input[position]].reshape(-1)]
 
     def bias(self, head: onnx.NodeProto) -> Parameter | None:
         if len(head.input) < 3 or not head.input[2]:
@@ -335,7 +409,7 @@ class _Maker:
         rows, columns = [], []
         for t in reads:
             source = self.maps[t]
-            if kind in ("conv", "pool") and head is not None and head.op_type not in _GLOBAL:
+            if kind in ("conv", "pool") and head is not None and head.op_type not in _GLOBAL | _OVER_A_MAP:
                 if geometry is None or len(geometry.kernel) != 2:
                     raise self.refuse("the plan's network does not say how it walks")
                 rows.append(_window(geometry, 0, source.rows))
@@ -345,11 +419,10 @@ class _Maker:
                 columns.append(Window(source.columns, everything=True))
             elif kind == "pad":
                 assert head is not None
-                pads = next((list(a.ints) for a in head.attribute if a.name == "pads"), None) or self._pads(
-                    head
-                )
-                rows.append(Window(source.rows, before=pads[2]))
-                columns.append(Window(source.columns, before=pads[3]))
+                pads = self._pads(head)
+                assert pads is not None
+                rows.append(Window(source.rows, before=pads[0]))
+                columns.append(Window(source.columns, before=pads[1]))
             else:
                 for size, whole, found in (
                     (source.rows, out.rows, rows),

@@ -52,14 +52,15 @@ class Kernels:
         if chain.kind == "matrix":
             return self._matrix(chain, operands[0], weight, bias)
         if chain.kind == "pad":
-            top, left, bottom, right = missing
-            return np.pad(operands[0], ((0, 0), (0, 0), (top, bottom), (left, right)))
+            return _padded(chain, operands[0], missing, shape)
         assert chain.head is not None
         if chain.kind == "conv":
             assert weight is not None
             return self.convolve(chain, operands[0], weight, missing, bias, whole=whole)
         if chain.kind == "pool":
             return self._pool(chain, operands[0], missing, shape, whole=whole)
+        if chain.chosen is not None:
+            return np.ascontiguousarray(operands[0][:, chain.chosen])
         result = self._node(chain, chain.head, (), [chain.views[0].from_map(operands[0])])
         return chain.view.to_map(result)
 
@@ -121,8 +122,8 @@ class Kernels:
     ) -> Array:
         assert chain.head is not None
         node, kind = chain.head, chain.head.op_type
-        if whole or kind.startswith("Global"):
-            return self._node(chain, node, ("whole",), [operand])
+        if whole or kind.startswith(("Global", "Reduce")):
+            return chain.view.to_map(self._node(chain, node, ("whole",), [operand]))
         attributes = {a.name: a for a in node.attribute}
         kernel = list(attributes["kernel_shape"].ints)
         counted = kind == "AveragePool" and "count_include_pad" in attributes
@@ -250,6 +251,17 @@ def _with_a_line(operand: Array, missing: Missing) -> tuple[Array, Missing]:
         missing[3] - after[1],
     )
     return real, left
+
+
+def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, int]) -> Array:
+    """A pad's own constant around a part of its map; columns that it cuts off are still in `operand`."""
+    assert chain.head is not None
+    fill = next((a.f for a in chain.head.attribute if a.name == "value"), 0.0)
+    if len(chain.head.input) > 2 and chain.head.input[2]:
+        fill = float(chain.constants[chain.head.input[2]].reshape(-1)[0])
+    wide = shape[1] - missing[1] - missing[3]
+    first = max(0, -chain.columns[0].before) if operand.shape[3] > wide else 0
+    return _filled(operand[:, :, :, first : first + wide], missing, fill)
 
 
 def _filled(operand: Array, missing: Missing, fill: float) -> Array:

@@ -1,0 +1,61 @@
+"""Operators of every kind of geometry, as ONNX writes them, run in fused groups band by band."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onchip
+
+POOL = "y = MaxPool<kernel_shape=[3,3], strides=[2,2]>"
+
+
+def model(body: str, output: str, numbers: dict[str, list[int]]) -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["" : 18]> g (float[1,8,16,16] x) => (float[{output}] y) {{'
+    made = onnx.parser.parse_model(f"{text} c = Conv<pads=[1,1,1,1]>(x, w)  {body} }}")
+    random = np.random.default_rng(0)
+    w = (random.standard_normal((8, 8, 3, 3)) / 8).astype(np.float32)
+    arrays = {"w": w, "low": np.array(-np.inf, np.float32)}
+    arrays |= {name: np.array(value, np.int64) for name, value in numbers.items()}
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(a, name) for name, a in arrays.items())
+    return made
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize(
+    ("kind", "body", "output", "numbers", "budget"),
+    [
+        ("pad", "p = Pad(c, a)  y = Conv<strides=[2,2]>(p, w)", "1,8,8,8", {"a": [0, 0, 1, 0, 0, 0, 0, 1]},
+         6000),
+        ("pad", f"p = Pad(c, a, low)  {POOL}(p)", "1,8,8,8", {"a": [0, 0, 0, 0, 0, 0, 1, 1]}, 6000),
+        ("pad", f"p = Pad(c, a)  {POOL}(p)", "1,8,7,7", {"a": [0, 0, -1, -1, 0, 0, 0, 0]}, 6000),
+        ("pad", f"p = Pad(c, a, low, axes)  {POOL}(p)", "1,8,8,8", {"a": [0, 0, 1, 1], "axes": [-2, -1]},
+         6000),
+        ("concat", f"d = Neg(x)  e = Concat<axis=1>(c, x, d)  {POOL}(e)", "1,24,7,7", {}, 9000),
+        ("rowwise", f"l = LRN<size=3, alpha=0.5>(c)  {POOL}(l)", "1,8,7,7", {}, 6000),
+        ("rowwise", f"s = Softmax<axis=1>(c)  {POOL}(s)", "1,8,7,7", {}, 6000),
+        ("rowwise", f"a = Reshape(c, g)  t = Transpose<perm=[0,2,1,3,4]>(a)  b = Reshape(t, s)  {POOL}(b)",
+         "1,8,7,7", {"g": [1, 2, 4, 16, 16], "s": [1, 8, 16, 16]}, 6000),
+        ("rowwise", f"t = Gather<axis=1>(c, i)  {POOL}(t)", "1,3,7,7", {"i": [7, 5, 3]}, 6000),
+        ("pool", "y = ReduceMean(c, axes)", "1,8,1,1", {"axes": [2, 3]}, 20_000),
+        ("pool", "y = ReduceL2<keepdims=0>(c, axes)", "1,8", {"axes": [-1, -2]}, 20_000),
+    ],
+)  # fmt: skip
+def test_it_runs_in_a_group_as_it_does_alone(
+    tmp_path: Path, kind: str, body: str, output: str, numbers: dict[str, list[int]], budget: int, batch: int
+) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model(body, output, numbers).SerializeToString())
+    made = onchip.fuse(path, "optimus", budget, batch=batch)
+    assert made.plan is not None
+    network = made.plan.network
+    [tested, *_] = [op for op in network.operators if op.geometry is not None and op.geometry.kind == kind]
+    fused = [g for g in made.plan.groups if len(g.operators) > 1 and tested.name in g.operators]
+    assert fused
+    assert kind == "pool" or fused[0].subgroups > batch
+    report = made.plan.run()
+    assert report.max_difference < 1e-4
