@@ -201,14 +201,14 @@ def _copy(
     [source], [output] = op.inputs, op.outputs
     read, made = maps[source], maps[output]
     value = engine.executable.value
-    element = engine.values[value[source]][0]
+    element, shape = engine.values[value[source]]
     session = engine.parts.session(
-        found, {value[source]: (element, read.rank)}, {value[output]: element}, constants
+        found, {value[source]: (element, len(shape))}, {value[output]: element}, constants
     )
     numbers = np.arange(read.channels, dtype=engine.slots.dtype[source])[None, :, None, None]
     whole = np.broadcast_to(numbers, (read.images, read.channels, read.rows, read.columns))
     try:
-        [result] = session.run([value[output]], {value[source]: read.from_map(whole)})
+        [result] = session.run([value[output]], {value[source]: np.ascontiguousarray(whole).reshape(shape)})
     except Exception as problem:  # onnxruntime's errors have no common class
         raise refuse(f"onnxruntime says {(str(problem).strip().splitlines() or ['?'])[0]}") from None
     if result.size != made.size:

@@ -16,10 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows.
-
-    `stored`: the shape of a tensor whose channels are two dimensions, before a shuffle is put together again.
-    """
+    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows."""
 
     images: int
     channels: int
@@ -27,7 +24,6 @@ class Map:
     columns: int
     rank: int = 4
     flat: bool = False
-    stored: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -61,16 +57,12 @@ class Map:
         """[images, channels, rows, columns] of a node's array, or of a part of it."""
         if self.flat:
             return array.T[None, :, :, None]
-        if self.stored:
-            return array.reshape(self.images, self.channels, self.rows, self.columns)
         return array.reshape(*array.shape, *(1,) * (4 - self.rank))
 
     def from_map(self, array: Array) -> Array:
         """What a node sees of a map or a part of one."""
         if self.flat:
             return np.ascontiguousarray(array[0, :, :, 0].T)
-        if self.stored:
-            return np.ascontiguousarray(array.reshape(self.stored))
         return np.ascontiguousarray(array.reshape(array.shape[: self.rank]))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from onchip.errors import InputError
-from onchip.network import Network, Operator, bits, mask
+from onchip.network import Operator, bits, mask
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, chain_of
 from onchip.run.tiled.maps import Map, map_of
@@ -57,7 +57,6 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     width: dict[int, int] = {}
     for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
         found, item = map_of(_extents(engine, t), images=images), f"tensor {network.tensors[t].name}"
-        found = _shuffled(network, t, slots.shape[t]) or found
         if found is None:
             raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
         if slots.dtype[t].kind != "f" or slots.dtype[t] == np.float16:
@@ -95,15 +94,3 @@ def _extents(engine: OnnxEngine, t: int) -> tuple[int, ...]:
         geometry = None if reader is None else network.operators[reader].geometry
         stated = () if geometry is None else geometry.input
     return stated if stated and math.prod(stated) == math.prod(shape) else shape
-
-
-def _shuffled(network: Network, t: int, shape: Sequence[int]) -> Map | None:
-    """The map of a tensor of five dimensions, two of which are channels that its producer reordered."""
-    producer = network.producer[t]
-    geometry = None if producer is None else network.operators[producer].geometry
-    if geometry is None or geometry.kind != "rowwise" or len(geometry.output) != 4 or len(shape) != 5:
-        return None
-    images, channels, rows, columns = geometry.output
-    if (shape[0], shape[1] * shape[2], shape[3], shape[4]) != (images, channels, rows, columns):
-        return None
-    return Map(images, channels, rows, columns, stored=tuple(shape))
