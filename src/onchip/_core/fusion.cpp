@@ -157,7 +157,6 @@ void bind_fusion(nb::module_& m) {
              [](const Fuser& self) {
                  std::vector<std::pair<std::vector<Id>, Bytes>> result;
                  for (const Candidate& c : self.candidates()) {
-                     if (c.exact && c.cost >= unlimited) continue;
                      std::vector<Id> members;
                      self.sets().members(c.set, members);
                      result.emplace_back(std::move(members), c.floor);

@@ -4,7 +4,7 @@
 
 namespace onchip::fusion {
 
-void Evaluator::load(std::span<const Id> members) {
+void Evaluator::load_outline(std::span<const Id> members) {
     banded_ = group_.load(members);
     weights_.clear();
     const Options& options = problem_.options;
@@ -13,7 +13,17 @@ void Evaluator::load(std::span<const Id> members) {
         weights_.add(o.weight, problem_.round_up(o.weight),
                      options.weight_tile && banded_ ? problem_.round_up(o.tile) : 0);
     }
-    weights_.close(options.residency);
+    if (!banded_) return;
+    may_stream(group_, candidate_);
+    excluded_pairs(group_, candidate_, parent_);
+    order_.clear();
+    for (std::uint32_t x = 0; x < group_.size(); ++x)
+        if (candidate_[x]) order_.push_back(x);
+}
+
+void Evaluator::load(std::span<const Id> members) {
+    load_outline(members);
+    weights_.close(problem_.options.residency);
     if (!banded_) {
         whole_ = unlimited;
         if (members.size() == 1 && problem_.operators[members[0]].form == Form::opaque) {
@@ -22,14 +32,10 @@ void Evaluator::load(std::span<const Id> members) {
         }
         return;
     }
-    may_stream(group_, candidate_);
+    group_.plan_bands();
     in_s_.assign(group_.size(), 0);
     overlaps(group_, in_s_, held_back_, held_more_);
-    excluded_pairs(group_, candidate_, parent_);
     passes_.load(group_);
-    order_.clear();
-    for (std::uint32_t x = 0; x < group_.size(); ++x)
-        if (candidate_[x]) order_.push_back(x);
 }
 
 inline std::int64_t Evaluator::more(std::uint32_t x, const std::vector<std::int64_t>& by_map,
@@ -56,7 +62,7 @@ void Evaluator::bound(const Point& at) {
     out_.resize(n), in_.resize(n), extra_.assign(n, 0);
     held_sum_ = 0;
     for (std::uint32_t x = 0; x < n; ++x) {
-        const std::int64_t m = more(x, held_more_, at);
+        const std::int64_t m = at_least_ ? 0 : more(x, held_more_, at);
         const Bytes held = size(x, m, at, false);
         if (!candidate_[x]) {
             held_sum_ += held;
@@ -194,14 +200,14 @@ void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
 void Evaluator::leaf() {
     const bool lines = problem_.options.halo == Halo::lines && at_.bands > 1;
     const std::vector<std::int64_t>* rows = &held_more_;
-    if (lines && !at_least_ && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
+    if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
     const Bytes taken = buffers(in_s_, *rows, at_);
-    const Bytes resident = weights_.most(budget_ - taken);
-    if (resident < 0) return;
     if (any_) {
-        best_ = 0;
+        if (weights_.least_room() <= budget_ - taken) best_ = 0;
         return;
     }
+    const Bytes resident = weights_.most(budget_ - taken);
+    if (resident < 0) return;
     Bytes cost = group_.crossing + weight_cost(at_, resident);
     if (cost >= best_) return;
     const Bytes halo = halo_of(in_s_, at_);
@@ -227,13 +233,11 @@ bool Evaluator::fits(Bytes budget) {
 
 bool Evaluator::may_grow(Bytes budget) {
     if (!banded_) return false;
-    rows_at_least(group_, fewest_);
-    budget_ = budget, best_ = unlimited, any_ = at_least_ = true;
-    const Point at{1, 2, 1, 1};
-    bound(at);
-    search(at);
-    any_ = at_least_ = false;
-    return best_ < unlimited;
+    rows_at_least(group_, back_, fewest_);
+    at_least_ = true;
+    bound({});
+    at_least_ = false;
+    return least_ + weights_.least_room() <= budget;
 }
 
 // All heights of a band that could cost less than `limit`, by what they cost at least; with `first` only up to

@@ -20,14 +20,16 @@ class Evaluator {
     explicit Evaluator(const Problem& problem) : problem_(problem), group_(problem) {}
 
     void load(std::span<const Id> members);
+    // The same, when no more than floor() and may_grow() will be asked.
+    void load_outline(std::span<const Id> members);
 
     bool banded() const { return banded_; }
     // No cost of this group is below.
     Bytes floor() const { return group_.crossing + weights_.all(); }
     // Whether some height of a band fits.
     bool fits(Bytes budget);
-    // False when neither this group nor any larger one that can run in bands fits. (That it does not fit itself
-    // says nothing of larger ones: in odd geometries another operator takes rows off a buffer.)
+    // False when neither this group nor any larger one fits. By a bound: that a group does not fit itself says
+    // nothing of larger ones, for in odd geometries another operator takes rows off a buffer.
     bool may_grow(Bytes budget);
     // No cost below `limit` is below this; `unlimited` when there is none.
     Bytes lower(Bytes budget, Bytes limit);

@@ -24,12 +24,10 @@ void Fuser::offer(const Hull& hull, Bytes budget, const Rules& rules) {
     const Id known = static_cast<Id>(sets_.size());
     if (sets_.insert(hull.bits(), hull.first(), hull.words(), hull.hash()) != known) return;
     sets_.members(known, scratch_);
-    evaluator_.load(scratch_);
-    const bool fits = budget >= unlimited ? evaluator_.banded() : evaluator_.fits(budget);
-    grows_.push_back(fits || !rules.monotone || evaluator_.may_grow(budget) ? 1 : 0);
+    evaluator_.load_outline(scratch_);
+    grows_.push_back(!rules.monotone || evaluator_.may_grow(budget) ? 1 : 0);
     if (grows_.back())
-        candidates_.push_back({known, static_cast<std::uint32_t>(scratch_.size()), evaluator_.floor(),
-                               fits ? 0 : unlimited, 0, !fits});
+        candidates_.push_back({known, static_cast<std::uint32_t>(scratch_.size()), evaluator_.floor(), 0});
 }
 
 // Starts anew unless the candidates of a larger budget or of any are there.

@@ -26,12 +26,11 @@ struct Rules {
     bool incumbent = true; // F4: leave a state from which no better partition than the best known is reached
 };
 
-// One group of candidates. `cost` is exact when `exact`, else no cost is below it; `unlimited`: it does not fit.
+// A group of several operators. No cost of it is below `floor`; `alone` is that of its operators one by one.
 struct Candidate {
     Id set = 0;
     std::uint32_t operators = 0;
-    Bytes floor = 0, cost = 0, alone = 0;  // alone: of its operators one by one
-    bool exact = false;
+    Bytes floor = 0, alone = 0;
 };
 
 struct Partition {
@@ -82,7 +81,7 @@ class Fuser {
     Space space_;
     Evaluator evaluator_;
     Sets sets_;                          // every set that was looked at
-    std::vector<Candidate> candidates_;  // those that fit, or that a larger one that fits may contain
+    std::vector<Candidate> candidates_;  // those that may fit, or that a larger one that fits may contain
     std::vector<char> grows_;            // by set: whether it is among them
     Bytes enumerated_for_ = -1;
     bool all_ = false;

@@ -58,7 +58,10 @@ bool Group::load(std::span<const Id> members) {
             Map& m = maps[edges[e].tensor];
             read[m.reader + m.readers++] = {o, e};
         }
-    if (!banded || !scales()) return false;
+    return banded && scales();
+}
+
+void Group::plan_bands() {
     rows_ahead();
     counted_.clear();
     longest_ = 1;
@@ -70,7 +73,6 @@ bool Group::load(std::span<const Id> members) {
             if (same == counted_.end()) counted_.push_back({m.rows, m.scale});
             longest_ = std::max(longest_, (m.rows + m.scale - 1) / m.scale);
         }
-    return true;
 }
 
 // A_in = A_out * stride along every window that moves, smallest whole numbers in every connected part.

@@ -39,6 +39,8 @@ class Group {
     // False when the group cannot run in bands: an opaque operator, or strides that do not fit together.
     // `members` ascend. Tensors stand before those made from them.
     bool load(std::span<const Id> members);
+    // After load(): how far ahead every map is made, and how many bands there are.
+    void plan_bands();
 
     const Problem& problem() const { return problem_; }
     std::size_t size() const { return maps.size(); }

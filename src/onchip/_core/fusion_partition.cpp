@@ -198,7 +198,6 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     for (Id c = 0; c < candidates_.size(); ++c) {
         const Candidate& candidate = candidates_[c];
         if (largest && candidate.operators > largest) continue;
-        if (candidate.exact && candidate.cost >= unlimited) continue;
         sets_.members(candidate.set, members);
         Bytes by_one = 0;
         for (const Id v : members) by_one += alone[v], mark[v] = c;

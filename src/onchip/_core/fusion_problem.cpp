@@ -58,7 +58,7 @@ void Problem::complete() {
             for (Id other : tensors[w.tensor].readers)
                 if (other != v) beside[v].push_back(other);
         }
-    for (Tensor& t : tensors) t.needed = t.rows;
+    for (Tensor& t : tensors) t.needed = t.rows, t.least_ahead = t.least_more = 0;
     for (Id v = count; v-- > 0;)
         for (const Window& w : operators[v].inputs) {
             Tensor& x = tensors[w.tensor];
@@ -69,6 +69,12 @@ void Problem::complete() {
                     rows = std::min(rows, std::clamp<std::int64_t>(
                                               (tensors[y].needed - 1) * w.stride - w.padding + w.span, 0, x.rows));
             x.needed = rows;
+            if (operators[v].form == Form::opaque || w.whole) continue;
+            for (const Id y : operators[v].outputs) {
+                const Tensor& made = tensors[y];
+                x.least_ahead = std::min(x.least_ahead, w.stride * (made.least_ahead - 1) - w.padding + w.span);
+                x.least_more = std::min(x.least_more, w.stride * (made.least_more - 1) + w.span);
+            }
         }
     const std::size_t n = words();
     above.assign(count * n, 0);

@@ -46,6 +46,8 @@ struct Tensor {
     Id producer = no_id;  // derived
     std::vector<Id> readers;
     std::int64_t needed = 0;  // rows that every reader in the network needs at least
+    // What f (rows made ahead of the band), and the paper's rows beyond it, are at least in whatever group.
+    std::int64_t least_ahead = 0, least_more = 0;
 };
 
 struct Operator {

@@ -255,27 +255,28 @@ bool may_join(const Group& group, const Choice& in_s, std::uint32_t x) {
     return true;
 }
 
-void rows_at_least(const Group& group, std::vector<std::int64_t>& rows) {
+void rows_at_least(const Group& group, std::vector<std::int64_t>& ahead, std::vector<std::int64_t>& rows) {
     const Problem& problem = group.problem();
     const bool paper = problem.options.halo == Halo::paper;
-    rows.assign(group.size(), 0);
+    rows.assign(group.size(), 0), ahead.assign(group.size(), 0);
     for (std::size_t x = group.size(); x-- > 0;) {
         const Group::Map& m = group.maps[x];
-        const std::int64_t needed = problem.tensors[m.id].needed;
-        std::int64_t more = 0, least = problem.least_rows;
-        for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+        const Tensor& tensor = problem.tensors[m.id];
+        std::int64_t far = paper ? tensor.least_more : tensor.least_ahead, apart = far;
+        for (std::uint32_t i = m.reader; i < m.reader + m.readers && far < all_rows; ++i) {
             const Window& w = group.edges[group.read[i].edge].window;
             const Group::Op& c = group.ops[group.read[i].op];
-            if (w.whole) more = all_rows;
-            if (more < all_rows) more = std::max(more, w.span - w.stride);
-            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y)
-                least = std::max(least, w.whole ? m.rows : (std::max<std::int64_t>(rows[y], 1) - 1) * w.stride + w.span);
+            if (!paper) apart = std::max(apart, w.span - w.stride);
+            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
+                if (w.whole || ahead[y] >= all_rows)
+                    far = all_rows;
+                else
+                    far = std::max(far, w.stride * (ahead[y] - 1) + w.span - (paper ? 0 : w.padding));
+            }
         }
-        // The paper's rows follow from the reader's alone, which may be fewer than its scale says.
-        if (paper)
-            rows[x] = std::min(needed, least);
-        else
-            rows[x] = more >= all_rows ? needed : std::min(needed, m.scale * problem.least_rows + more);
+        ahead[x] = far;
+        rows[x] = far >= all_rows ? tensor.needed
+                                  : std::min(tensor.needed, m.scale * problem.least_rows + std::max(far, apart));
     }
 }
 

@@ -56,8 +56,8 @@ class Walk {
 // of its operand, and the paper lets no neighbours stream at all.
 bool may_join(const Group& group, const Choice& in_s, std::uint32_t x);
 
-// Rows of every buffer that this group needs and that every larger group does not need fewer of (the rest of it
-// may hold fewer rows of a tensor than this group does, where it alone decided how many).
-void rows_at_least(const Group& group, std::vector<std::int64_t>& rows);
+// Rows of every buffer below which neither this group nor any larger one gets by. Not what this group needs: how
+// far ahead a tensor that escapes here is made may be less where an operator that joins decides it.
+void rows_at_least(const Group& group, std::vector<std::int64_t>& ahead, std::vector<std::int64_t>& rows);
 
 }  // namespace onchip::fusion
