@@ -291,7 +291,7 @@ class _Run:
     # -- streamed tensors --------------------------------------------------------------------------------
 
     def one_pass(self, places: dict[str, int]) -> None:
-        m, step = self.m, self.m.tiling.channels
+        m, step, self.places = self.m, self.m.tiling.channels, places
         made: dict[str, set[int]] = {t: set() for t in places}
         for at in range(0, max(place + m.shapes[t][0] for t, place in places.items()), step):
             self.slice: dict[str, set[int]] = {}
@@ -323,13 +323,19 @@ class _Run:
                     continue
             if x not in m.streamed:
                 self.read(part, x, rows)
-            elif needs_all_channels(m, part, x) or mine not in self.slice.get(x, ()):
+            elif needs_all_channels(m, part, x) or not self.in_step(x, mine, t, channel):
                 raise Lack(f"channel {mine} of {x} is not there when {part.name} makes {t}")
             else:
                 self.there(part, x, rows)
         if t in m.escaping:
             fresh = range(max(rows.start, self.done[t]), rows.stop)
             self.counts.crossed[t] += len(fresh) * len(self.images)
+
+    def in_step(self, x: str, mine: int, t: str, channel: int) -> bool:
+        """Whether a channel of an operand is in its slice, where the channel made of it stands."""
+        if mine not in self.slice.get(x, ()):
+            return False
+        return self.places[x] + mine == self.places[t] + channel
 
     def there(self, part: Part, x: str, rows: range) -> None:
         """A streamed operand has the rows that are read of it."""
@@ -354,7 +360,7 @@ class _Run:
                 self.there(part, x, self.now[y])
             if part.geometry.kind == "elementwise" and len(part.reads) > 2 and len(slices) > 1:
                 # One operand could wait in the place of the output; two cannot.
-                if any(self.slice.get(x) != self.slice[here[0]] for x in slices):
+                if any(self.places.get(x) != self.places[here[0]] for x in slices):
                     raise Lack(f"{part.name} needs its operands together")
                 if not set(part.reads) - set(slices) <= self.complete:
                     raise Lack(f"{part.name} needs a held operand with its slices")

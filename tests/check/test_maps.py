@@ -1,0 +1,183 @@
+"""What a tiled group's geometry must say, and what is refused because it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from onchip.check import certify
+from onchip.chip import Chip
+from onchip.errors import IllegalPlan
+from onchip.network import Geometry, Network, OperatorSpec
+from onchip.plan import Blocks, Group, Plan, Run, Scratch, Tiling
+
+MAP = (2, 4, 6, 3)
+"""Images, channels, rows, columns of most maps here; one byte an element."""
+SIZE = 2 * 4 * 6 * 3
+
+
+def planned(
+    network: Network,
+    members: tuple[str, ...],
+    scratch: int,
+    subgroups: int,
+    streaming: tuple[tuple[str, int], ...],
+    tiling: Tiling | Blocks,
+) -> Plan:
+    refills = tuple((op.name, subgroups) for op in network.operators if op.weight_bytes)
+    group = Group("tiles", members, scratch, subgroups, refills, (), tiling)
+    return certify(
+        network, Chip("c", 1), 1 << 30, [Scratch("tiles", 0), Run("tiles", streaming)],
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
+    )  # fmt: skip
+
+
+def one(
+    geometry: Geometry | None, x: int = SIZE, y: int = SIZE, *, weights: int = 0, workspace: int = 0
+) -> Network:
+    operator = OperatorSpec("f", "F", ["x"], ["y"], weights, workspace, geometry)
+    return Network.build("one", [("x", x, "input"), ("y", y, "activation")], [operator], ["y"])
+
+
+def two(geometry: Geometry, sizes: tuple[int, int, int]) -> Network:
+    operator = OperatorSpec("f", "F", ["x", "z"], ["y"], 0, 0, geometry)
+    kinds = ("input", "input", "activation")
+    rows = list(zip(("x", "z", "y"), sizes, kinds, strict=True))
+    return Network.build("two", rows, [operator], ["y"])  # type: ignore[arg-type]
+
+
+def viewed() -> Network:
+    operator = OperatorSpec("f", "F", ["part"], ["y"], 0, 0, Geometry("elementwise", MAP, MAP))
+    tensors = [("x", 2 * SIZE, "input"), ("part", SIZE, "activation"), ("y", SIZE, "activation")]
+    return Network.build("n", tensors, [operator], ["y"], views=[("part", "x", 0)])  # type: ignore[arg-type]
+
+
+def after_nothing_known() -> Network:
+    first = OperatorSpec("before", "F", ["x"], ["y"], 0, 0, None)
+    then = OperatorSpec("f", "F", ["y"], ["z"], 0, 0, Geometry("elementwise", MAP, MAP))
+    tensors = [("x", SIZE, "input"), ("y", SIZE, "activation"), ("z", SIZE, "activation")]
+    return Network.build("n", tensors, [first, then], ["z"])  # type: ignore[arg-type]
+
+
+def convolved_by_another() -> Network:
+    first = OperatorSpec("before", "F", ["x"], ["z"], 0, 0, Geometry("elementwise", MAP, MAP))
+    then = OperatorSpec("f", "F", ["x", "z"], ["y"], 0, 0, CONV)
+    tensors = [("x", SIZE, "input"), ("z", SIZE, "activation"), ("y", SIZE, "activation")]
+    return Network.build("n", tensors, [first, then], ["y"])  # type: ignore[arg-type]
+
+
+def crossed() -> Network:
+    """Two ways of different strides between maps of five and three rows."""
+    a = Geometry("conv", (1, 1, 5, 1), (1, 1, 3, 1), (1, 1), (2, 1))
+    b = Geometry("conv", (1, 1, 5, 1), (1, 1, 3, 1), (3, 1), (1, 1))
+    total = Geometry("elementwise", (1, 1, 3, 1), (1, 1, 3, 1))
+    specs = [
+        OperatorSpec("f", "F", ["x"], ["a"], 0, 0, a),
+        OperatorSpec("g", "F", ["x"], ["b"], 0, 0, b),
+        OperatorSpec("h", "F", ["a", "b"], ["y"], 0, 0, total),
+    ]
+    tensors = [("x", 5, "input"), *((name, 3, "activation") for name in "aby")]
+    return Network.build("n", tensors, specs, ["y"])  # type: ignore[arg-type]
+
+
+CONV = Geometry("conv", MAP, MAP, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [
+        (one(None), "f states no geometry"),
+        (one(CONV, workspace=1), "f has a workspace"),
+        (viewed(), "f reads part, a view"),
+        (after_nothing_known(), "nothing says the shape of y"),
+        (crossed(), "do not fit together"),
+        (one(Geometry("conv", MAP, MAP, (1, 1)), SIZE + 1), "the shape of x"),
+        (one(Geometry("conv", MAP, (2, 4, 6, 0), (1, 1))), "the shape of y"),
+        (one(Geometry("conv", MAP, MAP, (1,))), "not two-dimensional"),
+        (one(Geometry("conv", MAP, MAP, (0, 1))), "not complete"),
+        (one(Geometry("conv", MAP, MAP, (1, 1), groups=3)), "groups"),
+        (one(Geometry("conv", MAP, MAP, (1, 1), groups=0)), "groups"),
+        (one(Geometry("pool", MAP, (2, 8, 6, 3), (1, 1)), y=2 * SIZE), "number of channels"),
+        (one(Geometry("pad", MAP, MAP)), "does not say how it pads"),
+        (one(Geometry("pad", MAP, MAP, padding=(1, 0, 0, 0))), "does not pad"),
+        (one(Geometry("pad", MAP, (2, 8, 6, 3), padding=(0, 0, 0, 0)), y=2 * SIZE), "number of channels"),
+        (one(Geometry("rowwise", MAP, (2, 4, 3, 6))), "different rows"),
+        (one(Geometry("transpose", MAP, MAP)), "kind transpose, of which nothing is known"),
+        (one(Geometry("elementwise", MAP, (2, 4, 6, 3)), x=SIZE // 2), "the shape of x"),
+        (two(CONV, (SIZE, SIZE, SIZE)), "the shape of z"),
+        (convolved_by_another(), "has several inputs"),
+        (two(Geometry("concat", MAP, (2, 7, 6, 3)), (SIZE, SIZE // 2, SIZE // 4 * 7)), "does not join"),
+        (two(Geometry("concat", MAP, (2, 6, 6, 3)), (2 * SIZE, SIZE // 2, SIZE // 4 * 6)), "different rows"),
+        (one(Geometry("fully_connected", (2, 72), (3, 8)), y=24), "another shape"),
+    ],
+)  # fmt: skip
+def test_what_is_not_certain_is_refused_with_a_name_and_a_reason(network: Network, reason: str) -> None:
+    members = tuple(op.name for op in network.operators if op.name != "before")
+    for tiling in (Tiling(1), Blocks(1, 1, 1, 1))[: 2 if len(members) == 1 else 1]:
+        with pytest.raises(IllegalPlan, match="group-unproved") as refusal:
+            planned(network, members, 1 << 20, 1, (), tiling)
+        assert reason in str(refusal.value)
+
+
+def test_images_of_another_number_are_no_images() -> None:
+    # A head on seven regions of each of two images: its maps have fourteen images where all others have two.
+    specs = [
+        OperatorSpec("c", "Conv", ["x"], ["a"], 0, 0, CONV),
+        OperatorSpec("d", "Conv", ["a"], ["b"], 0, 0, CONV),
+    ]
+    head = (14, 4, 6, 3)
+    specs.append(OperatorSpec("f", "F", ["b"], ["y"], 0, 0, Geometry("conv", head, head, (1, 1))))
+    tensors = [
+        ("x", SIZE, "input"),
+        ("a", SIZE, "activation"),
+        ("b", SIZE, "activation"),
+        ("y", 7 * SIZE, "activation"),
+    ]
+    network = Network.build("n", tensors, specs, ["y"])  # type: ignore[arg-type]
+    with pytest.raises(IllegalPlan, match=r"group-unproved: .*the shape of y"):
+        planned(network, ("c", "d", "f"), 1 << 20, 1, (), Tiling(1))
+
+
+def test_a_split_of_the_channels_makes_maps_of_its_parts() -> None:
+    split = Geometry("rowwise", MAP, MAP)
+    specs = [OperatorSpec("f", "Split", ["x"], ["y", "z"], 0, 0, split)]
+    tensors = [("x", SIZE, "input"), ("y", SIZE // 4, "activation"), ("z", SIZE // 4 * 3, "activation")]
+    network = Network.build("n", tensors, specs, ["y", "z"])  # type: ignore[arg-type]
+    streaming = (("x", SIZE), ("y", SIZE // 4), ("z", SIZE // 4 * 3))
+    held = 2 * 4 * 2 * 3  # two rows of x, and as much of y and z together
+    planned(network, ("f",), held, 2 * 3, streaming, Tiling(2))
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        planned(network, ("f",), held - 1, 2 * 3, streaming, Tiling(2))
+    # One channel of z at a time.
+    planned(network, ("f",), held - 2 * 2 * 3, 2 * 3, streaming, Tiling(2, ("z",), 1))
+    with pytest.raises(IllegalPlan, match="tiling-passes"):
+        planned(network, ("f",), held, 2 * 3, streaming, Tiling(2, ("x",), 1))
+
+
+def test_a_matrix_over_a_map_reads_all_of_it_and_fetches_its_weights_by_channels() -> None:
+    network = one(Geometry("fully_connected", (1, 4 * 6 * 3), (1, 5)), 72, 5, weights=725)
+    # Without a map in the network it is a matrix of one row: features, no map.
+    planned(network, ("f",), 72 + 5 + 2 * 2 * 2 + 2, 1, (("x", 72), ("y", 5)), Tiling(1, (), 2))
+    specs = [
+        OperatorSpec("c", "Conv", ["x"], ["a"], 0, 0, Geometry("conv", (1, 4, 6, 3), (1, 4, 6, 3), (1, 1))),
+        OperatorSpec(
+            "f", "Gemm", ["a"], ["y"], 72 * 5 * 2 + 5, 0, Geometry("fully_connected", (1, 72), (1, 5))
+        ),
+    ]
+    tensors = [("x", 72, "input"), ("a", 72, "activation"), ("y", 5, "activation")]
+    network = Network.build("n", tensors, specs, ["y"])  # type: ignore[arg-type]
+    # Of the weights two output channels, each with all rows and columns of two input channels.
+    need = 72 + 72 + 5 + 2 * (2 * 2 * 6 * 3) + 2
+    streaming = (("x", 72), ("y", 5))
+    planned(network, ("c", "f"), need, 1, streaming, Tiling(1, (), 2))
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        planned(network, ("c", "f"), need - 1, 1, streaming, Tiling(1, (), 2))
+
+
+def test_matrices_without_maps_run_in_bands_of_their_rows() -> None:
+    network = one(Geometry("fully_connected", (7, 3), (7, 5)), 21, 35, weights=15)
+    streaming = (("x", 21), ("y", 35))
+    planned(network, ("f",), 2 * 3 + 2 * 5 + 4, 4, streaming, Tiling(2, (), 2))
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        planned(network, ("f",), 2 * 3 + 2 * 5 + 3, 4, streaming, Tiling(2, (), 2))
+    with pytest.raises(IllegalPlan, match="tiling-subgroups"):
+        planned(network, ("f",), 99, 3, streaming, Tiling(2, (), 2))
