@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fused_plans import diamond, diamond_plan, fused, row
 from greedy import greedy
 from test_page import chain
 
 from onchip.network import Network, OperatorSpec
+from onchip.plan import Plan
 from onchip.report import html
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -31,9 +33,9 @@ def browser() -> Iterator[Chromium]:
         yield opened
 
 
-def shown(browser: Chromium, network: Network, folder: Path) -> None:
+def shown(browser: Chromium, what: Network | Plan, folder: Path) -> None:
     path = folder / "report.html"
-    path.write_text(html(greedy(network)), "utf-8")
+    path.write_text(html(what if isinstance(what, Plan) else greedy(what)), "utf-8")
     browser.events.clear()
     browser.open(path)
 
@@ -167,6 +169,93 @@ def test_a_hostile_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None
     browser.point(*inside(browser, 0.25, 0.2))
     browser.point(*inside(browser, 0.05, 0.2), click=True)
     assert "<img src=x" in tip(browser)
+    assert browser.evaluate("document.title") != "owned"
+    assert browser.evaluate("document.querySelectorAll('img, script').length") == 2
+    assert complaints(browser) == []
+
+
+def on_graph(browser: Chromium, x: float, y: float) -> tuple[float, float]:
+    """A point of the window, by its place in the drawing, once the whole graph is fitted into the canvas."""
+    at = browser.evaluate(
+        "(() => { const c = document.getElementById('graph'); c.scrollIntoView({block: 'center'});"
+        " const {x, y, width, height} = c.getBoundingClientRect(); const [w, h] = JSON.parse("
+        "document.getElementById('plan').textContent).graph.size;"
+        " const k = Math.min((width - 24) / w, (height - 24) / h, 1.1);"
+        " return [x + width / 2 - (w / 2) * k, y + height / 2 - (h / 2) * k, k]; })()"
+    )
+    return at[0] + x * at[2], at[1] + y * at[2]
+
+
+def test_the_graph_answers_the_mouse_and_a_click_opens_a_group(browser: Chromium, tmp_path: Path) -> None:
+    plan = diamond_plan()
+    shown(browser, plan, tmp_path)
+    data = browser.evaluate("JSON.parse(document.getElementById('plan').textContent).graph")
+    op = next(o for o in data["operators"] if o[3] == "net/add")
+    unit = data["units"][op[0]]
+    browser.point(*on_graph(browser, op[1] + 20, op[2] + 10))
+    assert tip(browser).startswith("net/add")
+    assert "reads" in tip(browser)
+    browser.point(*on_graph(browser, unit[2] + 8, unit[3] + 4))
+    assert tip(browser).startswith(unit[0])
+    assert "DRAM in all" in tip(browser)
+    browser.point(*on_graph(browser, unit[2] + 8, unit[3] + 4), click=True)
+    panel = browser.evaluate("document.getElementById('group').innerText")
+    assert panel.startswith(unit[0])
+    assert "In the buffer while it runs" in panel
+    assert all(name in panel for name in ("net/a", "net/b", "net/s"))
+    assert complaints(browser) == []
+    assert [url for url in requests(browser) if not url.endswith("/report.html")] == []
+
+
+def test_the_keyboard_walks_the_groups_in_running_order(browser: Chromium, tmp_path: Path) -> None:
+    plan = fused(row(12))
+    shown(browser, plan, tmp_path)
+    browser.evaluate("document.getElementById('graph').focus()")
+    names = [g.name for g in plan.groups]
+    browser.key("Home")
+    heading = "document.querySelector('#group h3').innerText"
+    assert browser.evaluate(heading).startswith(names[0])
+    browser.key("ArrowRight")
+    assert browser.evaluate(heading).startswith(names[1])
+    assert names[1] in browser.evaluate("document.getElementById('spoken').textContent")
+    browser.key("End")
+    assert browser.evaluate(heading).startswith(names[-1])
+    for key in ("Enter", "+", "-", "0"):
+        browser.key(key)
+    browser.key("Escape")
+    assert tip(browser) == ""
+    assert complaints(browser) == []
+
+
+def test_groups_can_be_closed_and_shaded_and_reached_from_the_table(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    plan = fused(row(12))
+    shown(browser, plan, tmp_path)
+    picture = "document.getElementById('graph').toDataURL()"
+    seen = {browser.evaluate(picture)}
+    browser.evaluate("document.getElementById('graph-open').click()")
+    browser.settle()
+    seen.add(browser.evaluate(picture))
+    browser.evaluate(
+        "(() => { const s = document.getElementById('graph-shade'); s.value = 'scratch';"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    browser.settle()
+    seen.add(browser.evaluate(picture))
+    browser.evaluate("document.querySelectorAll('button.link[data-unit]')[2].click()")
+    browser.settle()
+    seen.add(browser.evaluate(picture))
+    assert len(seen) == 4
+    assert browser.evaluate("document.querySelector('#group h3').innerText").startswith(plan.groups[2].name)
+    assert complaints(browser) == []
+
+
+def test_a_hostile_fused_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None:
+    shown(browser, fused(diamond(HOSTILE)), tmp_path)
+    browser.evaluate("document.querySelector('button.link[data-unit]').click()")
+    browser.settle()
+    assert "<img src=x" in browser.evaluate("document.getElementById('group').innerText")
     assert browser.evaluate("document.title") != "owned"
     assert browser.evaluate("document.querySelectorAll('img, script').length") == 2
     assert complaints(browser) == []

@@ -1,0 +1,68 @@
+"""Small fused plans for the report's tests: a diamond with a tail, in bands, and a row of many groups."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from onchip.chip import Chip
+from onchip.fusion.fuse import fuse
+from onchip.fusion.options import FusionOptions
+from onchip.network import Geometry, Network, OperatorSpec
+from onchip.plan import Plan
+
+SIDE = 16
+
+
+def conv(name: str, read: str, write: str, channels: tuple[int, int], kernel: int) -> OperatorSpec:
+    shapes = [(1, c, SIDE, SIDE) for c in channels]
+    around = (kernel // 2,) * 4
+    geometry = Geometry("conv", *shapes, (kernel, kernel), (1, 1), around, (1, 1))
+    return OperatorSpec(
+        name, "Conv", [read], [write], channels[0] * channels[1] * kernel**2, geometry=geometry
+    )
+
+
+def diamond(prefix: str = "net/") -> Network:
+    """Two convolutions of one input, added, and a convolution after that."""
+    names = {n: prefix + n for n in ("x", "a", "b", "s", "y", "left", "right", "add", "last")}
+    plane = SIDE * SIDE
+    shape = (1, 16, SIDE, SIDE)
+    return Network.build(
+        prefix + "diamond",
+        [
+            (names["x"], 8 * plane, "input"),
+            *((names[n], 16 * plane, "activation") for n in "abs"),
+            (names["y"], 4 * plane, "activation"),
+        ],
+        [
+            conv(names["left"], names["x"], names["a"], (8, 16), 3),
+            conv(names["right"], names["x"], names["b"], (8, 16), 1),
+            OperatorSpec(
+                names["add"], "Add", [names["a"], names["b"]], [names["s"]],
+                geometry=Geometry("elementwise", shape, shape),
+            ),
+            conv(names["last"], names["s"], names["y"], (16, 4), 3),
+        ],
+        [names["y"]],
+    )  # fmt: skip
+
+
+def row(count: int, name: str = "layer") -> Network:
+    """`count` convolutions one after the other."""
+    tensors = [(f"{name}/t{i}", 8 * SIDE * SIDE, "activation" if i else "input") for i in range(count + 1)]
+    operators = [conv(f"{name}/op{i}", f"{name}/t{i}", f"{name}/t{i + 1}", (8, 8), 3) for i in range(count)]
+    return Network.build("row", tensors, operators, [f"{name}/t{count}"])  # type: ignore[arg-type]
+
+
+def fused(network: Network, budget: int = 4000) -> Plan:
+    """The network's fused plan, by a search that is quick on long ones."""
+    search = "exact" if len(network.operators) < 10 else "algorithm1"
+    plan = fuse(network, Chip("small", 1), budget, FusionOptions(search=search, channel_tile=4)).plan
+    assert plan is not None
+    return plan
+
+
+@cache
+def diamond_plan() -> Plan:
+    """The diamond in bands."""
+    return fused(diamond())

@@ -1,0 +1,129 @@
+"""A plan of fused groups on the page and on the terminal: its figures are the program's and the checker's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fused_plans import diamond, diamond_plan, fused, row
+from greedy import greedy
+from hypothesis import given, settings
+from rich.console import Console
+from test_page import Page, chain
+
+from onchip.network import mask
+from onchip.plan import Group, Plan
+from onchip.report import html, summary, timeline
+from onchip.report.graph import picture
+from onchip.report.grouped import MOST_ROWS, group_rows, group_table
+from strategies import hostile_names
+
+
+def drawn(plan: Plan) -> dict[str, Any]:
+    found = Page(html(plan)).data["graph"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_rows_add_up_to_the_plans_figures() -> None:
+    for plan in (diamond_plan(), fused(row(12))):
+        rows = group_rows(plan, timeline(plan))
+        assert sum(r.dram_bytes for r in rows) == plan.result.dram_bytes
+        assert sum(r.weight_bytes for r in rows) == plan.result.weight_bytes
+        assert max(r.scratch_bytes for r in rows) == plan.result.peak_bytes
+        assert [name for r in rows for name in r.operators] == [
+            name for g in plan.groups for name in g.operators
+        ]
+
+
+def test_the_drawing_has_every_operator_once_inside_its_group() -> None:
+    plan = diamond_plan()
+    graph = drawn(plan)
+    assert sorted(op[3] for op in graph["operators"]) == sorted(op.name for op in plan.network.operators)
+    wide, high = graph["operator"]
+    for op in graph["operators"]:
+        _, _, x, y, w, h = graph["units"][op[0]][:6]
+        assert x < op[1] < op[1] + wide < x + w
+        assert y < op[2] < op[2] + high < y + h
+
+
+def test_links_between_groups_carry_what_crosses() -> None:
+    for plan in (diamond_plan(), fused(row(12))):
+        graph, traffic = drawn(plan), timeline(plan).traffic
+        read = sum(link[3] for link in graph["outer"])
+        assert read == traffic.compulsory_in + traffic.reload
+        written = {link[0]: link[4] for link in graph["outer"]}
+        assert sum(written.values()) == traffic.compulsory_out + traffic.spill
+        ends = {tensor for _, tensor, *_ in graph["terminals"]}
+        assert mask(ends) == plan.network.input_roots | plan.network.output_roots
+
+
+def test_the_buffers_of_a_group_fit_its_scratch_and_fill_it() -> None:
+    plan = diamond_plan()
+    assert any(g.subgroups > 1 for g in plan.groups)
+    for unit in drawn(plan)["units"]:
+        buffers = unit[-1]
+        assert buffers
+        assert 0 < sum(b[7] for b in buffers) <= unit[8] <= plan.budget
+        for _, tensor, _, rows, columns, channels, images, size, _ in buffers:
+            if tensor >= 0:
+                assert size == rows * columns * channels * images <= plan.network.tensors[tensor].bytes
+
+
+def test_a_wrong_plan_is_still_drawn_without_buffers() -> None:
+    plan = diamond_plan()
+    wrong = replace(plan, groups=tuple(replace(g, subgroups=g.subgroups + 1) for g in plan.groups))
+    assert all(unit[-1] == [] for unit in drawn(wrong)["units"])
+
+
+def test_a_plan_without_groups_has_no_drawing_and_none_of_its_script() -> None:
+    page = Page(html(greedy(chain(5))))
+    assert page.data["graph"] is None
+    assert "graph" not in {attrs.get("id") for _, attrs in page.elements}
+    assert not any("paintUnit" in text for _, _, text in page.raw)
+
+
+def test_a_group_that_runs_whole_is_drawn_too() -> None:
+    network = diamond()
+    plan = greedy(network, 100_000)
+    assert picture(plan, timeline(plan)) is None
+    grouped = replace(plan, groups=(Group("pair", tuple(op.name for op in network.operators[:2]), 0),))
+    assert picture(grouped, timeline(plan)) is not None
+
+
+@given(hostile_names)
+@settings(max_examples=20, deadline=None)
+def test_hostile_names_stay_text(name: str) -> None:
+    source = html(fused(diamond(name)))
+    assert "<script>alert" not in source
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\x00\x1b]", source)
+    tame = Page(html(diamond_plan()))
+    assert sorted(Page(source).shape) == sorted(tame.shape)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_terminal_lists_the_groups_within_its_width(width: int) -> None:
+    plan = diamond_plan()
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        console.print(summary(plan))
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= width
+    assert "Groups" in text
+    assert "no partition into groups" in " ".join(text.split())
+    assert f"{plan.result.dram_bytes:,}" in text
+    assert "zero traffic" not in text
+
+
+def test_of_very_many_groups_the_costliest_are_listed_and_the_rest_summed() -> None:
+    plan = diamond_plan()
+    first = group_rows(plan, timeline(plan))[0]
+    rows = [replace(first, name=f"g{i}", in_bytes=first.in_bytes + i) for i in range(MOST_ROWS + 60)]
+    table = group_table(rows, 1, 100)
+    assert len(table.rows) == MOST_ROWS + 2
+    names = [str(cell) for cell in table.columns[0].cells]
+    assert "g0" not in names
+    assert names[0] == "g60"
+    assert "60 more" in list(table.columns[1].cells)
