@@ -5,6 +5,12 @@ Needs Chromium (Debian: `apt-get install chromium`). The pictures in the README 
     onchip plan zoo:nasnetalarge --budget MR -o plan.json
     python scripts/screenshot.py plan.json docs/images/memory-map.png --readme
     python scripts/screenshot.py plan.json docs/images/memory-map-dark.png --readme --dark
+
+and the one of fused groups, where a plan has them, by
+
+    onchip fuse zoo:squeezenet1_0 --chip optimus -o plan.json
+    python scripts/screenshot.py plan.json docs/images/fusion.png --readme
+    python scripts/screenshot.py plan.json docs/images/fusion-dark.png --readme --dark
 """
 
 from __future__ import annotations
@@ -29,24 +35,37 @@ def main() -> None:
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--steps", metavar="A-B", help="zoom to these steps")
     parser.add_argument("--map", action="store_true", help="the memory map and its legend only")
-    parser.add_argument("--readme", action="store_true", help="the README's: --map, its size and steps")
+    parser.add_argument("--graph", action="store_true", help="the graph of groups and its legend only")
+    parser.add_argument("--group", type=int, metavar="N", help="with the N-th group opened")
+    parser.add_argument(
+        "--readme", action="store_true", help="the README's: map or graph, its size and steps"
+    )
     given = parser.parse_args()
+    plan = read_plan(given.plan)
     if given.readme:
-        given.map, given.width, given.height, given.scale, given.steps = True, 1060, 860, 1.5, "1-72"
+        given.width, given.height, given.scale = 1060, 860, 1.5
+        if plan.groups:
+            given.graph, given.width = True, 1160
+        else:
+            given.map, given.steps = True, "1-72"
 
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        page.write_text(html(read_plan(given.plan)), "utf-8")
+        page.write_text(html(plan), "utf-8")
         with Chromium(given.width, given.height, dark=given.dark, scale=given.scale) as browser:
             browser.open(page, f"#steps={given.steps}" if given.steps else "")
             clip = None
-            if given.map:
+            if given.group is not None:
+                browser.evaluate(f"document.querySelectorAll('[data-unit]')[{given.group}].click()")
+                browser.settle()
+            if given.map or given.graph:
+                last = "group" if given.group is not None else "graph-legend"
                 frame, legend = (
                     browser.evaluate(
                         f"(({{x, y, width, height}}) => [x, y, width, height])("
                         f"document.getElementById('{name}').getBoundingClientRect())"
                     )
-                    for name in ("frame", "legend")
+                    for name in (("graph-frame", last) if given.graph else ("frame", "legend"))
                 )
                 bottom = legend[1] + legend[3]
                 clip = (frame[0] - 8, frame[1] - 6, frame[2] + 16, bottom - frame[1] + 14)
