@@ -198,7 +198,6 @@ def fuse(
     from onchip.fused import fused_of
     from onchip.fusion.fuse import fuse as fuse_network
     from onchip.fusion.options import FusionOptions
-    from onchip.placement.interrupt import until_interrupted
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     zoo = isinstance(model, str) and model.startswith("zoo:")
@@ -211,8 +210,7 @@ def fuse(
     if budget is None:
         budget = int(on.require("scratchpad_bytes", "fusion without --budget"))
     bytes_ = _sized(budget)
-    with until_interrupted() as pressed:
-        made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress), cancelled=pressed)
+    made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress))
     plan = None if made.plan is None else Plan.of(replace(made.plan, options={**how, **made.plan.options}))
     return fused_of(made, on.name, plan)
 

@@ -51,7 +51,8 @@ class Fused:
     `plan` runs them, and is None where `executable` is False; `why_not` says why. `lower_bound_bytes` bounds
     `dram_bytes` over all partitions into groups that the options allow: `status` is `optimal` where it is
     reached. `baselines` are DRAM bytes by name, counted as the result's own: `none` (no fusion), `dnnvm`,
-    `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are those of the search.
+    `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are those of
+    the search; `note` is a sentence about it where there is one to say.
     """
 
     network: Network
@@ -67,6 +68,7 @@ class Fused:
     baselines: Mapping[str, int | None]
     seconds: float
     options: Mapping[str, Any]
+    note: str = ""
 
     @property
     def executable(self) -> bool:
@@ -124,6 +126,7 @@ class Fused:
             "baselines": baselines,
             "seconds": self.seconds,
             "options": dict(self.options),
+            "note": self.note,
         }
 
     def rows(self) -> tuple[GroupRow, ...]:
@@ -217,4 +220,5 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None) -> Fused:
         made.baselines,
         made.seconds,
         {f.name: getattr(problem.options, f.name) for f in fields(problem.options)},
+        made.note,
     )

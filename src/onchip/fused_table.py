@@ -9,7 +9,7 @@ from rich.text import Text
 
 from onchip.fused import Fused
 from onchip.report.grouped import group_table
-from onchip.report.wording import exact, visible
+from onchip.report.wording import exact, short_size, visible
 
 __all__ = ["table"]
 
@@ -43,6 +43,8 @@ def table(made: Fused, width: int) -> RenderableType:
             else f"not executable: {made.why_not}"
         )
     )
+    if made.note:
+        parts.append(Text(visible(made.note)))
     return Group(*parts)
 
 
@@ -60,7 +62,7 @@ def _sentence(made: Fused) -> str:
     fused = sum(len(g.operators) > 1 for g in made.groups)
     text = (
         f"{len(made.network.operators):,} operators in {len(made.groups):,} groups, {fused:,} of them fused;"
-        f" {made.dram_words:,} words of {made.network.element} cross to DRAM ({exact(made.dram_bytes)})"
+        f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
     )
     if made.status == "optimal":
         return f"{text}, and no partition needs fewer."
