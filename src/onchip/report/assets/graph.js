@@ -148,9 +148,10 @@ function paintTitle(g, unit, k, x, y, w, opened) {
   let used = g.measureText(head).width + 14;
   g.font = PLAIN(10);
   g.fillStyle = ink.quiet;
-  if (unit.tile !== "whole" && used + g.measureText(unit.tile).width + 8 < w) {
-    g.fillText(unit.tile, x + used, y + 10.5);
-    used += g.measureText(unit.tile).width + 8;
+  const tile = [unit.tile, unit.tile.split(" ")[0]].find((words) => used + g.measureText(words).width + right + 14 < w);
+  if (tile && unit.tile !== "whole") {
+    g.fillText(tile, x + used, y + 10.5);
+    used += g.measureText(tile).width + 8;
   }
   g.textAlign = "right";
   g.fillStyle = ink.ink;
