@@ -19,7 +19,7 @@ def model(body: str, output: str, numbers: dict[str, list[int]]) -> onnx.ModelPr
     made = onnx.parser.parse_model(f"{text} c = Conv<pads=[1,1,1,1]>(x, w)  {body} }}")
     random = np.random.default_rng(0)
     w = (random.standard_normal((8, 8, 3, 3)) / 8).astype(np.float32)
-    arrays = {"w": w, "low": np.array(-np.inf, np.float32)}
+    arrays = {"w": w, "v": w[:, :3, 0, 0], "low": np.array(-np.inf, np.float32)}
     arrays |= {name: np.array(value, np.int64) for name, value in numbers.items()}
     made.graph.initializer.extend(onnx.numpy_helper.from_array(a, name) for name, a in arrays.items())
     return made
@@ -43,6 +43,7 @@ def model(body: str, output: str, numbers: dict[str, list[int]]) -> onnx.ModelPr
         ("rowwise", f"t = Gather<axis=1>(c, i)  {POOL}(t)", "1,3,7,7", {"i": [7, 5, 3]}, 9000),
         ("pool", "y = ReduceMean(c, axes)", "1,8,1,1", {"axes": [2, 3]}, 20_000),
         ("pool", "y = ReduceL2<keepdims=0>(c, axes)", "1,8", {"axes": [-1, -2]}, 20_000),
+        ("pool", "m = ReduceMean<keepdims=0>(c, axes)  y = Gemm(m, v)", "1,3", {"axes": [2, 3]}, 20_000),
     ],
 )  # fmt: skip
 def test_it_runs_in_a_group_as_it_does_alone(

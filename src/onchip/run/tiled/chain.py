@@ -154,7 +154,10 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
     if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
         return _copy(engine, op, maps, found, constants, refuse)
-    seen: dict[str, tuple[int, Map]] = {name: (t, maps[t]) for name, t in given.items()}
+    # A value may have another shape than the map that a geometry makes of it: [images, channels], say.
+    seen: dict[str, tuple[int, Map]] = {
+        name: (t, map_of(engine.values[name][1], images=images) or maps[t]) for name, t in given.items()
+    }
     head: onnx.NodeProto | None = None
     tail: list[onnx.NodeProto] = []
     inside: set[str] = set()
