@@ -116,10 +116,10 @@ def pack_search(
 
 # -- onchip.fusion.search ------------------------------------------------------------------------------------
 
-TensorRow = tuple[int, int, int, int, bool]
+TensorRow = tuple[int, int, int, int, int, bool]
 WindowRow = tuple[int, bool, bool, int, int, int]
-OperatorRow = tuple[int, Sequence[WindowRow], Sequence[int], int, int, int]
-GroupRow = tuple[int, int, int, int, int, int, int, int, list[int], list[int], bool]
+OperatorRow = tuple[int, Sequence[WindowRow], Sequence[int], int, int, int, Sequence[int]]
+GroupRow = tuple[int, int, int, int, int, int, int, int, list[int], list[int], bool, list[int]]
 
 class Fused(TypedDict):
     groups: list[tuple[list[int], GroupRow]]

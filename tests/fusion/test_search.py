@@ -13,7 +13,7 @@ import pytest
 from onchip.chip import load_chip
 from onchip.errors import Infeasible
 from onchip.fusion import FusionOptions, FusionProblem, group_cost
-from onchip.fusion.cost import GroupCost, bands_cost
+from onchip.fusion.cost import GroupCost
 from onchip.fusion.search import (
     Fuser,
     Limits,
@@ -36,6 +36,7 @@ OPTIONS = {
     "halo": ("lines", "lines", "paper", "recompute"),
     "residency": ("partial", "partial", "all", "none"),
     "weight_tile": (True, True, False),
+    "blocks": ("best", "best", "fallback"),
 }
 
 
@@ -53,7 +54,7 @@ def random_problem(rng: Random, most: int = 7) -> FusionProblem:
 
 
 def in_one_piece(problem: FusionProblem, members: int) -> GroupCost:
-    """A price for operators that fit in no band: anything that is dearer than what they touch."""
+    """A price for operators that fit in nothing: dearer than what they touch."""
     bytes_ = 3 * problem.crossing_bytes(members) + 1
     return GroupCost(members, 0, 1, 1, 0, 0, 0, bytes_, 0, 0, bytes_)
 
@@ -65,7 +66,7 @@ def test_a_group_costs_what_the_definition_says(seed: int) -> None:
     fuser = Fuser(problem)
     convex = sorted({g for groups in acyclic_partitions(problem.network) for g in groups})
     for members in rng.sample(convex, min(len(convex), 12)):
-        expected, found = bands_cost(problem, members), fuser.cost(members)
+        expected, found = group_cost(problem, members), fuser.cost(members)
         assert (found and found.dram_bytes) == (expected and expected.dram_bytes), bin(members)
         if found is not None:
             assert found.io_bytes + found.halo_bytes + found.weight_bytes == found.dram_bytes
@@ -78,15 +79,21 @@ def test_the_search_equals_brute_force_over_all_partitions(seed: int) -> None:
     fuser = Fuser(problem, alone=in_one_piece)
 
     def cost(members: int) -> int | None:
-        found = fuser.cost(members)
-        if found is None and members.bit_count() == 1:
-            found = in_one_piece(problem, members)
-        return found and found.dram_bytes
+        return price(fuser, members)
 
     found = fuser.best()
     assert found.complete
     assert found.dram_bytes == found.lower_bound_bytes == cheapest_partition(problem.network, cost)
     assert_runs(problem.network, found.groups)
+
+
+def price(fuser: Fuser, members: int) -> int | None:
+    """What a group costs when operators alone may also run in one piece."""
+    found = fuser.cost(members)
+    if members.bit_count() == 1:
+        piece = in_one_piece(fuser.problem, members)
+        found = piece if found is None or piece.dram_bytes < found.dram_bytes else found
+    return found and found.dram_bytes
 
 
 def assert_runs(network: Network, groups: tuple[GroupCost, ...]) -> None:
@@ -204,10 +211,7 @@ def test_spaces_are_what_they_say(seed: int) -> None:
         def cost(g: int, fuser: Fuser = fuser, allowed=allowed) -> int | None:  # type: ignore[no-untyped-def]
             if not allowed(g):
                 return None
-            found = fuser.cost(g)
-            if found is None and g.bit_count() == 1:
-                found = in_one_piece(problem, g)
-            return found and found.dram_bytes
+            return price(fuser, g)
 
         found = fuser.best()
         assert found.complete
@@ -235,11 +239,11 @@ def test_a_prepared_fuser_answers_every_budget(seed: int) -> None:
         budget = max(16, int(problem.budget * share))
         expected = best_partition(replace(problem, budget=budget), alone=in_one_piece)
         assert fuser.best(budget).dram_bytes == expected.dram_bytes
-        for members in (g.members for g in expected.groups):
+        for members in (g.members for g in expected.groups if g.members.bit_count() > 1):
             least = fuser.least_scratch(members)
-            if least is not None:
-                assert (fuser.cost(members, least - 1) is None) or least == 0
-                assert fuser.cost(members, least) is not None
+            assert least is not None
+            assert fuser.cost(members, least - 1) is None
+            assert fuser.cost(members, least) is not None
 
 
 def test_an_operator_that_fits_in_nothing_is_named() -> None:

@@ -27,36 +27,45 @@ const char* name_of(End end) {
     return "";
 }
 
-// channels, rows, row_bytes, bytes, whether it is an output of the network
-using TensorRow = std::tuple<std::int64_t, std::int64_t, Bytes, Bytes, bool>;
+// channels, rows, columns, element, bytes, whether it is an output of the network
+using TensorRow = std::tuple<std::int64_t, std::int64_t, std::int64_t, Bytes, Bytes, bool>;
 // tensor, whole, broadcast, stride, padding, span
 using WindowRow = std::tuple<Id, bool, bool, std::int64_t, std::int64_t, std::int64_t>;
-// form, windows, outputs, weight, tile, workspace
-using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes>;
+// kernel, stride, padding, span (rows and columns each), input channels, output channels, groups; or nothing
+using GridRow = std::vector<std::int64_t>;
+// form, windows, outputs, weight, tile, workspace, grid
+using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow>;
 
 Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
                    std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
                    const std::vector<int>& options) {
     Problem p;
-    for (const auto& [channels, rows, row_bytes, bytes, output] : tensors) {
+    for (const auto& [channels, rows, columns, element, bytes, output] : tensors) {
         Tensor t;
-        t.channels = channels, t.rows = rows, t.row_bytes = row_bytes, t.bytes = bytes, t.output = output;
+        t.channels = channels, t.rows = rows, t.columns = columns, t.element = element;
+        t.row_bytes = columns * element, t.bytes = bytes, t.output = output;
         p.tensors.push_back(std::move(t));
     }
-    for (const auto& [form, windows, outputs, weight, tile, workspace] : operators) {
+    for (const auto& [form, windows, outputs, weight, tile, workspace, grid] : operators) {
         Operator op;
         if (form < 0 || form > 5) throw std::invalid_argument("fusion: form");
         op.form = static_cast<Form>(form);
         for (const auto& [tensor, whole, broadcast, stride, padding, span] : windows)
             op.inputs.push_back({tensor, whole, broadcast, stride, padding, span});
         op.outputs = outputs, op.weight = weight, op.tile = tile, op.workspace = workspace;
+        if (!grid.empty()) {
+            if (grid.size() != 11) throw std::invalid_argument("fusion: grid");
+            op.grid = {{grid[0], grid[1]}, {grid[2], grid[3]}, {grid[4], grid[5]}, {grid[6], grid[7]},
+                       grid[8],            grid[9],            grid[10]};
+        }
         p.operators.push_back(std::move(op));
     }
-    if (options.size() != 5) throw std::invalid_argument("fusion: options");
+    if (options.size() != 6) throw std::invalid_argument("fusion: options");
     for (std::size_t i = 0; i < 4; ++i)
         if (options[i] < 0 || options[i] > 2) throw std::invalid_argument("fusion: options");
     p.options = {static_cast<BatchWeights>(options[0]), static_cast<Isoa>(options[1]),
-                 static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0};
+                 static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0,
+                 options[5] != 0};
     p.images = images, p.channel_tile = channel_tile, p.least_rows = least_rows, p.alignment = alignment;
     p.complete();
     return p;
@@ -95,11 +104,14 @@ struct Guard {
 };
 
 using CostRow = std::tuple<Bytes, Bytes, Bytes, Bytes, Bytes, std::int64_t, std::int64_t, std::int64_t,
-                           std::vector<Id>, std::vector<Id>, bool>;
+                           std::vector<Id>, std::vector<Id>, bool, std::vector<std::int64_t>>;
 
 CostRow row_of(const Cost& c) {
+    std::vector<std::int64_t> blocks;
+    if (c.blocks)
+        blocks = {c.blocks->rows, c.blocks->columns, c.blocks->outputs, c.blocks->channels, c.blocks->keep};
     return {c.dram < unlimited ? c.dram : -1, c.crossing, c.halo, c.weight, c.scratch, c.rows, c.subgroups,
-            c.images, c.streamed, c.resident, c.whole};
+            c.images, c.streamed, c.resident, c.whole, std::move(blocks)};
 }
 
 void check_members(const Fuser& fuser, const std::vector<Id>& members) {

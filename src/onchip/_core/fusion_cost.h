@@ -1,5 +1,6 @@
 // MemoryCost of a group: the least DRAM bytes over heights of a band, legal S and resident weights.
 #pragma once
+#include "fusion_blocks.h"
 #include "fusion_residency.h"
 #include "fusion_streams.h"
 
@@ -12,7 +13,8 @@ struct Cost {
     Bytes dram = unlimited, crossing = 0, halo = 0, weight = 0, scratch = 0;
     std::int64_t rows = 0, subgroups = 0, images = 1;
     std::vector<Id> streamed, resident;
-    bool whole = false;  // an operator that runs alone and whole
+    bool whole = false;      // an operator that runs alone and whole
+    std::optional<Blocked> blocks;  // or in blocks
 };
 
 class Evaluator {

@@ -8,7 +8,7 @@
 namespace onchip::fusion {
 
 Fuser::Fuser(Problem problem, Space space)
-    : problem_(std::make_unique<Problem>(std::move(problem))), space_(std::move(space)), evaluator_(*problem_) {
+    : problem_(std::make_unique<Problem>(std::move(problem))), space_(std::move(space)), evaluator_(*problem_), blocks_(*problem_) {
     fallback_.assign(problem_->operators.size(), unlimited);
 }
 

@@ -57,7 +57,7 @@ class Fuser {
 
     // The candidates that fit `budget` (unlimited: all), up to the limits. False when a limit came first.
     bool enumerate(Bytes budget, const Rules& rules, Clock& clock);
-    // Bytes that an operator costs alone in no band but otherwise (blocks), `unlimited` where nothing fits.
+    // Bytes that an operator costs alone in a way that the caller knows of; `unlimited`: none.
     void alone(Id op, Bytes cost) { fallback_[op] = cost; }
     // The operators that fit in no band of their own.
     std::vector<Id> misfits(Bytes budget);
@@ -75,11 +75,12 @@ class Fuser {
     bool allowed(Id op) const;
     void offer(const Hull& hull, Bytes budget, const Rules& rules);
     bool intervals(Bytes budget, const Rules& rules, Clock& clock);
-    Bytes single(Id op, Bytes budget);
+    Cost single(Id op, Bytes budget);
 
     std::unique_ptr<Problem> problem_;  // the evaluator refers to it
     Space space_;
     Evaluator evaluator_;
+    BlockSearch blocks_;
     Sets sets_;                          // every set that was looked at
     std::vector<Candidate> candidates_;  // those that may fit, or that a larger one that fits may contain
     std::vector<char> grows_;            // by set: whether it is among them

@@ -138,24 +138,42 @@ class Search {
 
 }  // namespace
 
-Bytes Fuser::single(Id op, Bytes budget) {
+// An operator alone: in bands, in blocks, or as the caller says.
+Cost Fuser::single(Id op, Bytes budget) {
     const Id one[] = {op};
     evaluator_.load(one);
-    const Bytes cost = evaluator_.best(budget, unlimited);
-    return std::min(cost, fallback_[op]);
+    Cost cost;
+    const Bytes bands = evaluator_.best(budget, unlimited);
+    if (bands < unlimited) cost = evaluator_.describe();
+    // Where everything crosses once and no row is skipped, blocks cannot do better.
+    const Operator& o = problem_->operators[op];
+    const bool least = bands <= evaluator_.floor() && (!o.grid || std::max(o.grid->stride[0], o.grid->stride[1]) == 1);
+    if (bands >= unlimited || (problem_->options.blocks && !least)) {
+        const std::optional<Blocked>& found = blocks_.best(op, budget);
+        if (found) {
+            const Bytes output = problem_->tensors[o.outputs.front()].bytes;
+            const Bytes input = problem_->tensors[o.inputs.front().tensor].bytes;
+            if (output + found->input + found->weight < cost.dram) {
+                cost = {};
+                cost.dram = output + found->input + found->weight, cost.crossing = output + input;
+                cost.halo = found->input - input, cost.weight = found->weight, cost.scratch = found->scratch;
+                cost.subgroups = found->tiles, cost.blocks = found;
+            }
+        }
+    }
+    if (fallback_[op] < cost.dram) cost = {}, cost.dram = fallback_[op];
+    return cost;
 }
 
 std::vector<Id> Fuser::misfits(Bytes budget) {
     std::vector<Id> result;
-    for (Id v = 0; v < problem_->operators.size(); ++v) {
-        const Id one[] = {v};
-        evaluator_.load(one);
-        if (!evaluator_.fits(budget)) result.push_back(v);
-    }
+    for (Id v = 0; v < problem_->operators.size(); ++v)
+        if (single(v, budget).dram >= unlimited) result.push_back(v);
     return result;
 }
 
 Cost Fuser::cost(std::span<const Id> members, Bytes budget, Bytes limit) {
+    if (members.size() == 1) return single(members[0], budget);
     evaluator_.load(members);
     if (evaluator_.best(budget, limit) >= unlimited) return {};
     return evaluator_.describe();
@@ -172,8 +190,10 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     const auto n = static_cast<Id>(problem_->operators.size());
     std::vector<Bytes> alone(n);
     Bytes sum = 0;
+    std::vector<Cost> singles(n);
     for (Id v = 0; v < n; ++v) {
-        alone[v] = single(v, budget);
+        singles[v] = single(v, budget);
+        alone[v] = singles[v].dram;
         if (alone[v] >= unlimited) {
             result.misfit = v;
             return result;
@@ -343,12 +363,13 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     }
     std::reverse(result.groups.begin(), result.groups.end());
     result.cost = 0;
-    for (const std::vector<Id>& group : result.groups) {
+    const auto cost_of = [&](const std::vector<Id>& group) {
         evaluator_.load(group);
-        Cost described;
-        const Bytes otherwise = group.size() == 1 ? fallback_[group.front()] : unlimited;
-        if (evaluator_.best(budget, unlimited) < otherwise) described = evaluator_.describe();
-        else described.dram = otherwise;
+        evaluator_.best(budget, unlimited);
+        return evaluator_.describe();
+    };
+    for (const std::vector<Id>& group : result.groups) {
+        Cost described = group.size() == 1 ? singles[group.front()] : cost_of(group);
         result.cost += described.dram;
         result.costs.push_back(std::move(described));
     }

@@ -22,7 +22,7 @@ void Problem::complete() {
     const auto count = static_cast<Id>(operators.size());
     require(images >= 1 && channel_tile >= 1 && least_rows >= 1 && alignment >= 1, "fusion: sizes below 1");
     for (Tensor& t : tensors) {
-        require(t.bytes >= 0 && t.rows >= 0 && t.channels >= 0 && t.row_bytes >= 0, "fusion: negative size");
+        require(t.bytes >= 0 && t.rows >= 0 && t.channels >= 0 && t.row_bytes >= 0 && t.columns >= 0 && t.element >= 0, "fusion: negative size");
         t.producer = no_id;
         t.readers.clear();
     }
@@ -43,6 +43,12 @@ void Problem::complete() {
         require(!op.inputs.empty() && !op.outputs.empty(), "fusion: an operator without operands");
         for (const Window& w : op.inputs) require(is_map(w.tensor), "fusion: an operand without a map");
         for (Id t : op.outputs) require(is_map(t), "fusion: an output without a map");
+        if (!op.grid) continue;
+        const Grid& g = *op.grid;
+        require(g.groups >= 1 && g.input_channels >= 1 && g.output_channels >= 1, "fusion: channels of a grid");
+        require(std::min({g.kernel[0], g.kernel[1], g.stride[0], g.stride[1], g.span[0], g.span[1]}) >= 1,
+                "fusion: a grid");
+        require(tensors[op.outputs.front()].channels % g.groups == 0, "fusion: groups");
     }
     before.assign(count, {});
     after.assign(count, {});

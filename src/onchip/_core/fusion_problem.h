@@ -1,7 +1,9 @@
 // What the group fuser is asked: maps in bands of rows, operators with windows onto them, and a budget.
 // docs/fusion-model.md uses the same words.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "bits.h"
@@ -27,6 +29,7 @@ struct Options {
     Halo halo = Halo::lines;
     Residency residency = Residency::partial;
     bool weight_tile = true;
+    bool blocks = true;  // an operator alone may run in blocks even where bands fit
 };
 
 // Output row r needs rows [r * stride - padding, r * stride - padding + span) of `tensor`, clamped; all of them
@@ -37,9 +40,15 @@ struct Window {
     std::int64_t stride = 1, padding = 0, span = 1;
 };
 
+// Both axes and the channels of an operator with one windowed operand: rows first, then columns.
+struct Grid {
+    std::array<std::int64_t, 2> kernel{}, stride{}, padding{}, span{};
+    std::int64_t input_channels = 0, output_channels = 0, groups = 1;  // inputs that one output sums over
+};
+
 // A map of one image; `row_bytes` are those of one row of one channel, `bytes` the tensor's over the whole batch.
 struct Tensor {
-    std::int64_t channels = 0, rows = 0;
+    std::int64_t channels = 0, rows = 0, columns = 0, element = 0;
     Bytes row_bytes = 0, bytes = 0;
     bool output = false;  // of the network
 
@@ -55,6 +64,7 @@ struct Operator {
     std::vector<Window> inputs;  // distinct tensors
     std::vector<Id> outputs;
     Bytes weight = 0, tile = 0, workspace = 0;
+    std::optional<Grid> grid;
 };
 
 // Operators stand in a topological order. `complete` derives what follows from that.

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, replace
 
 from onchip.chip import Chip
-from onchip.fusion.cost import GroupCost, group_cost
+from onchip.fusion.cost import GroupCost
 from onchip.fusion.geometry import Map
 from onchip.fusion.options import FusionOptions
 from onchip.fusion.problem import FusionProblem
@@ -70,19 +70,19 @@ class OnlineFuser:
         options: FusionOptions | None = None,
         *,
         most: int | None = None,
-        alone: Alone = group_cost,
+        alone: Alone | None = None,
     ) -> None:
         budget = int(chip.require("scratchpad_bytes", "fusion")) if most is None else most
         self._prepare(FusionProblem.of(network, chip, options or FusionOptions(), budget), alone)
 
     @classmethod
-    def of(cls, problem: FusionProblem, *, alone: Alone = group_cost) -> OnlineFuser:
+    def of(cls, problem: FusionProblem, *, alone: Alone | None = None) -> OnlineFuser:
         """The same from a problem: its budget is the largest that will be asked for."""
         made = cls.__new__(cls)
         made._prepare(problem, alone)
         return made
 
-    def _prepare(self, problem: FusionProblem, alone: Alone) -> None:
+    def _prepare(self, problem: FusionProblem, alone: Alone | None) -> None:
         self.most = problem.budget
         self.table = size_table(problem)
         self._fuser = Fuser(problem, Space(largest=max(1, len(self.table)), whole_fan_out=True), alone=alone)

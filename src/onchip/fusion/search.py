@@ -15,9 +15,10 @@ from typing import Literal
 
 from onchip import _core
 from onchip.errors import Infeasible
-from onchip.fusion.cost import GroupCost, group_cost
+from onchip.fusion.cost import GroupCost
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
+from onchip.plan import Blocks
 
 __all__ = [
     "ALL_RULES",
@@ -41,7 +42,7 @@ End = Literal["complete", "time", "memory", "stopped"]
 """Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
 
 Alone = Callable[[FusionProblem, int], GroupCost | None]
-"""The cost of a single operator (bitset) that may run in blocks; None where it fits in nothing."""
+"""What a single operator (bitset) costs in a way of the caller's; None where that is no way."""
 
 UNLIMITED = ((1 << 63) - 1) // 4
 """The cost of what cannot run."""
@@ -167,7 +168,7 @@ class Fuser:
     """
 
     def __init__(
-        self, problem: FusionProblem, space: Space = FULL_SPACE, *, alone: Alone = group_cost
+        self, problem: FusionProblem, space: Space = FULL_SPACE, *, alone: Alone | None = None
     ) -> None:
         self.problem, self.space = problem, space
         self._alone = alone
@@ -189,6 +190,7 @@ class Fuser:
                 ("lines", "paper", "recompute").index(options.halo),
                 ("partial", "all", "none").index(options.residency),
                 int(options.weight_tile),
+                int(options.blocks == "best"),
             ),
             largest=space.largest,
             whole_fan_out=space.whole_fan_out,
@@ -226,7 +228,7 @@ class Fuser:
         """
         began = time.perf_counter()
         problem = self.problem if budget is None else replace(self.problem, budget=budget)
-        blocks = self._blocks(problem)
+        priced = self._priced(problem)
         found = self._core.best(
             budget=problem.budget,
             largest=largest,
@@ -237,10 +239,13 @@ class Fuser:
             states=limits.states,
             stop=_stop(limits, began),
         )
+        if found["misfit"] >= 0:
+            raise _misfit(problem, self._order[found["misfit"]])
         groups = []
         for places, row in found["groups"]:
             members = self._members(places)
-            groups.append(blocks.get(members) or self._cost(members, row))
+            way = row[5] or row[10] or row[11]  # bands, whole or blocks; else the caller's
+            groups.append(self._cost(members, row) if way else priced[members])
         figures = Figures(
             found["candidates"],
             found["kept"],
@@ -277,21 +282,15 @@ class Fuser:
         sets, saturated = self._core.count_convex()
         return None if saturated else sets
 
-    def _blocks(self, problem: FusionProblem) -> dict[int, GroupCost]:
-        """The operators that do better alone than in bands, or fit in none, and how they run instead."""
+    def _priced(self, problem: FusionProblem) -> dict[int, GroupCost]:
+        """What operators cost in the caller's own way."""
         result = {}
-        misfits = set(self._core.misfits(problem.budget))
-        for place, v in enumerate(self._order):
-            self._core.alone(place, UNLIMITED)
-            tried = place in misfits
-            if problem.options.blocks == "best" and problem.operators[v].grid is not None:
-                tried = True
-            found = self._alone(problem, 1 << v) if tried else None
-            if found is None and place in misfits:
-                raise _misfit(problem, v)
-            if found is not None and (found.blocks is not None or place in misfits):
-                self._core.alone(place, found.dram_bytes)
-                result[1 << v] = found
+        if self._alone is not None:
+            for place, v in enumerate(self._order):
+                found = self._alone(problem, 1 << v)
+                self._core.alone(place, UNLIMITED if found is None else found.dram_bytes)
+                if found is not None:
+                    result[1 << v] = found
         return result
 
     def _members(self, places: Iterable[int]) -> int:
@@ -301,7 +300,9 @@ class Fuser:
         return sorted(self._place[v] for v in bits(members))
 
     def _cost(self, members: int, row: _core.GroupRow) -> GroupCost:
-        dram, crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, whole = row
+        dram, crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, whole, blocks = (
+            row
+        )
         return GroupCost(
             members,
             rows,
@@ -314,6 +315,7 @@ class Fuser:
             halo,
             weight,
             dram,
+            Blocks(blocks[0], blocks[1], blocks[2], blocks[3], bool(blocks[4])) if blocks else None,
         )
 
 
@@ -323,12 +325,12 @@ def best_partition(
     *,
     space: Space = FULL_SPACE,
     rules: Rules = ALL_RULES,
-    alone: Alone = group_cost,
+    alone: Alone | None = None,
 ) -> Partition:
     """The partition of the network into convex groups with the fewest DRAM bytes (Optimus eq. 1).
 
     With a limit hit it is the best so far, with its bound. Raises `Infeasible`, naming the operator, where
-    one fits in nothing. `alone` prices operators that may run in blocks.
+    one fits in nothing. `alone` is another way to run an operator.
     """
     return Fuser(problem, space, alone=alone).best(rules=rules, limits=limits)
 
@@ -381,12 +383,12 @@ def _stop(limits: Limits, began: float) -> Callable[[int, int], bool]:
 FORMS = ("opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise")
 
 
-def _tensor(problem: FusionProblem, t: int) -> tuple[int, int, int, int, bool]:
+def _tensor(problem: FusionProblem, t: int) -> _core.TensorRow:
     shape, tensor = problem.maps[t], problem.network.tensors[t]
     output = bool(problem.network.output_roots >> t & 1)
     if shape is None:
-        return 0, 0, 0, tensor.bytes, output
-    return shape.channels, shape.rows, shape.row_bytes, tensor.bytes, output
+        return 0, 0, 0, 0, tensor.bytes, output
+    return shape.channels, shape.rows, shape.columns, shape.element, tensor.bytes, output
 
 
 def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
@@ -395,4 +397,9 @@ def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
     if form == "opaque":
         windows = [(t, True, True, 1, 0, 1) for t in bits(problem.network.reads[v])]
     workspace = problem.network.operators[v].workspace
-    return FORMS.index(form), windows, op.outputs, op.weight_bytes, op.tile_bytes, workspace
+    grid: list[int] = []
+    if op.grid is not None:
+        g = op.grid
+        grid += [g.kernel_rows, g.kernel_columns, *g.stride, *g.padding, *g.span]
+        grid += [g.input_channels, g.output_channels, g.groups]
+    return FORMS.index(form), windows, op.outputs, op.weight_bytes, op.tile_bytes, workspace, grid

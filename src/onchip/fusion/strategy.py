@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onchip.fusion.cost import GroupCost, group_cost
+from onchip.fusion.cost import GroupCost
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.restricted import restricted
@@ -29,11 +29,11 @@ class Chosen:
 
 
 class Priced:
-    """Prices of groups by bitset, each worked out once: operators alone by the definition, groups in C++."""
+    """Prices of groups by bitset, each worked out once."""
 
     def __init__(self, problem: FusionProblem) -> None:
         self.problem = problem
-        self.fuser = Fuser(problem, alone=self.alone)
+        self.fuser = Fuser(problem)
         self._known: dict[int, GroupCost | None] = {}
 
     def __call__(self, members: int) -> int | None:
@@ -43,13 +43,8 @@ class Priced:
     def group(self, members: int) -> GroupCost | None:
         """How a group runs, None where it cannot."""
         if members not in self._known:
-            single = members.bit_count() == 1
-            self._known[members] = group_cost(self.problem, members) if single else self.fuser.cost(members)
+            self._known[members] = self.fuser.cost(members)
         return self._known[members]
-
-    def alone(self, problem: FusionProblem, members: int) -> GroupCost | None:
-        """The same of an operator, of this problem or one with another budget."""
-        return self.group(members) if problem is self.problem else group_cost(problem, members)
 
 
 def partition(
@@ -66,7 +61,7 @@ def partition(
     options = problem.options
     limits = Limits(options.time_limit, options.memory_limit, progress=progress, cancelled=cancelled)
     if options.search == "online":
-        plan = OnlineFuser.of(problem, alone=price.alone).plan(problem.budget)
+        plan = OnlineFuser.of(problem).plan(problem.budget)
         return Chosen(plan.groups, _least(problem), False)
     if options.search == "exact" and options.space == "full":
         found = price.fuser.best(limits=limits)

@@ -1,0 +1,159 @@
+#include "fusion_blocks.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace onchip::fusion {
+
+namespace {
+
+std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+
+// For every number of parts the smallest size of a part, largest first.
+std::vector<std::int64_t> sizes(std::int64_t whole) {
+    std::vector<std::int64_t> result;
+    for (std::int64_t size = whole; size >= 1; --size) {
+        const std::int64_t count = parts(whole, size);
+        if (parts(whole, count) == size) result.push_back(size);
+    }
+    return result;
+}
+
+// Bytes of the weights of some output channels, each with some of the input channels it sums over.
+Bytes part_of_weights(const Operator& op, std::int64_t outputs, std::int64_t inputs) {
+    if (op.weight == 0) return 0;
+    const Grid& g = *op.grid;
+    outputs = std::min(outputs, g.output_channels), inputs = std::min(inputs, g.input_channels);
+    const std::int64_t taps = g.kernel[0] * g.kernel[1], matrix = taps * g.input_channels * g.output_channels;
+    const Bytes width = std::max<Bytes>(1, op.weight / matrix), rest = std::max<Bytes>(0, op.weight - width * matrix);
+    return std::min(op.weight, width * taps * inputs * outputs + parts(rest * outputs, g.output_channels));
+}
+
+}  // namespace
+
+const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
+    const auto [at, fresh] = sides_.try_emplace(axis);
+    if (!fresh) return at->second;
+    const auto row = [&](std::int64_t r) { return std::clamp<std::int64_t>(r, 0, axis.size); };
+    for (const std::int64_t size : sizes(axis.outputs)) {
+        Side side{size, parts(axis.outputs, size), 0, 0};
+        for (std::int64_t first = 0; first < axis.outputs; first += size) {
+            const std::int64_t last = std::min(first + size, axis.outputs) - 1;
+            const std::int64_t inputs = std::max<std::int64_t>(
+                0, row(last * axis.stride - axis.padding + axis.span) - row(first * axis.stride - axis.padding));
+            side.most = std::max(side.most, inputs), side.total += inputs;
+        }
+        at->second.push_back(side);
+    }
+    return at->second;
+}
+
+// Blocks of output channels: the most input channels of one, and those of all.
+BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, std::int64_t made) {
+    const std::int64_t within = made / grid.groups;  // output channels of a group
+    std::vector<std::int64_t> all = sizes(made);
+    for (std::int64_t i = 1; i <= grid.groups; ++i) all.push_back(within * i);
+    std::sort(all.begin(), all.end(), std::greater<>());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    Sides result;
+    for (const std::int64_t size : all) {
+        Side side{size, parts(made, size), 0, 0};
+        if (grid.input_channels == 1 && within == 1) {  // its own channels only
+            side.most = size, side.total = read;
+        } else if (grid.groups == 1) {
+            side.most = grid.input_channels, side.total = side.count * grid.input_channels;
+        } else {
+            for (std::int64_t first = 0; first < made; first += size) {
+                const std::int64_t last = std::min(first + size, made) - 1;
+                const std::int64_t inputs = (last / within - first / within + 1) * grid.input_channels;
+                side.most = std::max(side.most, inputs), side.total += inputs;
+            }
+        }
+        result.push_back(side);
+    }
+    return result;
+}
+
+std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, bool whole_tiles) {
+    const Grid& grid = *op.grid;
+    const Tensor &read = problem_.tensors[op.inputs.front().tensor], &made = problem_.tensors[op.outputs.front()];
+    const Sides& rows = sides({read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0]});
+    const Sides& columns = sides({read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1]});
+    Sides deep = channels(grid, read.channels, made.channels);
+    if (whole_tiles)
+        std::erase_if(deep, [&](const Side& s) { return s.size < std::min(problem_.channel_tile, made.channels); });
+    const bool sorted = std::is_sorted(deep.begin(), deep.end(),
+                                       [](const Side& a, const Side& b) { return a.total < b.total; });
+    std::int64_t fewest = deep.front().total;
+    for (const Side& s : deep) fewest = std::min(fewest, s.total);
+    std::optional<Blocked> best;
+    std::tuple<Bytes, std::int64_t, std::int64_t, Bytes> least;
+    // The most input channels at a time with which a block fits, and its scratch.
+    const auto fits = [&](const Side& high, const Side& wide, const Side& block, bool keep) {
+        const Bytes output = problem_.round_up(block.size * high.size * wide.size * made.element);
+        for (std::int64_t slice = std::min(problem_.channel_tile, block.most); slice > 0;
+             slice = whole_tiles ? 0 : slice / 2) {
+            const Bytes scratch =
+                output + problem_.round_up(slice * high.most * wide.most * read.element) +
+                problem_.round_up(part_of_weights(op, block.size, keep ? grid.input_channels : slice));
+            if (scratch <= budget) return std::pair{slice, scratch};
+        }
+        return std::pair{std::int64_t{0}, Bytes{0}};
+    };
+    for (const bool keep : {true, false}) {
+        if (keep && op.weight == 0) continue;
+        for (const Side& high : rows) {
+            if (whole_tiles && high.size < std::min(problem_.least_rows, made.rows)) break;  // sizes fall
+            for (const Side& wide : columns) {
+                const std::int64_t tiles = problem_.images * high.count * wide.count;
+                const Bytes weight = keep ? op.weight : op.weight * tiles;
+                const Bytes area = problem_.images * high.total * wide.total * read.element;
+                const auto offer = [&](const Side& block) {
+                    const Bytes moved = area * block.total + weight;
+                    if (best && std::tuple{moved, tiles} > std::tuple{std::get<0>(least), std::get<1>(least)})
+                        return false;
+                    const auto [slice, scratch] = fits(high, wide, block, keep);
+                    if (slice == 0) return false;
+                    const std::tuple order{moved, tiles, -slice, scratch};
+                    if (best && order >= least) return true;
+                    least = order;
+                    best = Blocked{high.size, wide.size, block.size, slice, tiles, keep, scratch, area * block.total,
+                                   weight};
+                    return true;
+                };
+                if (best && area * fewest + weight > std::get<0>(least)) continue;
+                if (sorted && whole_tiles) {
+                    // What a block takes falls with its size, what it moves grows: the first that fits is the best.
+                    const auto first = std::partition_point(deep.begin(), deep.end(), [&](const Side& block) {
+                        return fits(high, wide, block, keep).first == 0;
+                    });
+                    if (first != deep.end()) offer(*first);
+                } else {
+                    for (const Side& block : deep)
+                        if (offer(block) && sorted) break;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+const std::optional<Blocked>& BlockSearch::best(Id id, Bytes budget) {
+    static const std::optional<Blocked> nothing;
+    const Operator& op = problem_.operators[id];
+    if (!op.grid) return nothing;
+    const Grid& g = *op.grid;
+    const Tensor &read = problem_.tensors[op.inputs.front().tensor], &made = problem_.tensors[op.outputs.front()];
+    std::vector<std::int64_t> key{budget,    read.channels, read.rows, read.columns, read.element,     made.channels,
+                                  made.rows, made.columns,  made.element, op.weight, g.input_channels, g.groups};
+    for (std::size_t i = 0; i < 2; ++i)
+        key.insert(key.end(), {g.kernel[i], g.stride[i], g.padding[i], g.span[i]});
+    const auto [at, fresh] = known_.try_emplace(std::move(key));
+    if (fresh) {
+        at->second = search(op, budget, true);
+        if (!at->second) at->second = search(op, budget, false);
+    }
+    return at->second;
+}
+
+}  // namespace onchip::fusion
