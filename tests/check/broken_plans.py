@@ -81,12 +81,16 @@ class Site:
     def workspace(self, name: str) -> int:
         return self.pieces[name].workspace
 
+    def need(self, group: Group) -> int:
+        """Bytes that a group of one subgroup must have."""
+        resident = self.plan.options.get("weights") == "resident"
+        return scratch_need(self.plan.network, self.plan.groups, group, self.align, weights_resident=resident)
+
     def room(self, name: str) -> int:
         """Bytes of a unit's scratch through which operands can stream."""
         for group in self.plan.groups:
             if group.name == name:
-                need = scratch_need(self.plan.network, self.plan.groups, group, self.align)
-                return group.scratch_bytes - need
+                return group.scratch_bytes - self.need(group)
         return self.workspace(name)
 
 
@@ -539,7 +543,7 @@ def _(s: Site) -> Iterator[Broken]:
 @breaks("group-scratch")
 def _(s: Site) -> Iterator[Broken]:
     for group, put in regrouped(s):
-        need = scratch_need(s.plan.network, s.plan.groups, group, s.align)
+        need = s.need(group)
         yield Broken(put(replace(group, scratch_bytes=s.rng.choice((need - 1, -1, (1 << 40) + 1)))), None)
 
 

@@ -117,16 +117,25 @@ def _groups(rng: Random, network: Network, order: list[str], alignment: int) -> 
 
 
 def scratch_need(
-    network: Network, groups: list[Group] | tuple[Group, ...], group: Group, alignment: int
+    network: Network,
+    groups: list[Group] | tuple[Group, ...],
+    group: Group,
+    alignment: int,
+    *,
+    weights_resident: bool = False,
 ) -> int:
-    """Inner tensors, resident weights and the largest workspace of a group."""
+    """Inner tensors, resident weights and the largest workspace of a group.
+
+    With `weights_resident` a workspace includes weights; resident ones do not count twice.
+    """
     operators = {op.name: op for op in network.operators}
     boundary = set(pieces(network, tuple(groups))[group.name].writes)
     members = [operators[name] for name in group.operators]
     inner = [network.tensors[t] for op in members for t in op.outputs]
     need = sum(up(t.bytes, alignment) for t in inner if t.name not in boundary)
     need += sum(operators[name].weight_bytes for name in group.resident_weights)
-    return need + max(op.workspace for op in members)
+    twice = group.resident_weights if weights_resident else ()
+    return need + max(op.workspace - (op.weight_bytes if op.name in twice else 0) for op in members)
 
 
 class _Walk:

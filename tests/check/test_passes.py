@@ -114,3 +114,6 @@ def test_a_map_that_ends_in_one_row_is_there_at_once() -> None:
     tiled = drawn_group(net, ("sum0", "stride1"), Tiling(1), 1)
     assert (tiled.group.subgroups, tiled.counts.rows["a"]) == (1, 4)
     assert plan_of(tiled, 1).result.dram_bytes == 2 * (2 * 4 * 2) + 2 * 2
+    less = replace(tiled.group, scratch_bytes=tiled.group.scratch_bytes - 1)
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        plan_of(replace(tiled, group=less), 1)
