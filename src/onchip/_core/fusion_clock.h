@@ -28,7 +28,7 @@ class Clock {
 
     std::optional<End> check(const Progress& progress, std::size_t bytes) {
         if (end_) return end_;
-        if (bytes > limits_.memory) return end_ = End::memory;
+        if (bytes > limits_.memory || (limits_.groups && progress.groups > limits_.groups)) return end_ = End::memory;
         if (++calls_ % 32 != 0) return std::nullopt;
         const auto at = Steady::now();
         if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds))

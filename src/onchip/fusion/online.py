@@ -27,14 +27,14 @@ from onchip.network import Network
 
 __all__ = ["OnlineFuser", "OnlinePlan"]
 
-MOST_GROUPS = 100_000
+MOST_GROUPS = 12_000
 """Groups that are prepared at most; where there are more, the table ends at a smaller group."""
 
-MOST_STATES = 20_000
+MOST_STATES = 5_000
 """Sets of finished operators that a plan follows before it turns to the most promising ones."""
 
 LARGEST = 16
-"""The table has no entry beyond groups of so many operators: larger ones brought nothing on any network."""
+"""The table has no entry beyond groups of so many operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,38 +108,27 @@ class OnlineFuser:
 def size_table(problem: FusionProblem, *, most_groups: int = MOST_GROUPS) -> tuple[int, ...]:
     """memo[1], memo[2], ...: bytes that a group of so many operators needs, as far as the budget reaches.
 
-    Ascending. Ends before the first that needs more than the problem's budget, or where there are too many
-    groups to look at, or none so large.
+    Ascending, for a group takes no less than the groups in it; a size that no group has takes the next one's.
+    Ends before the first that needs more than the problem's budget, at `LARGEST`, and where there are more
+    than `most_groups` groups to look at.
     """
     narrow = _quarter_wide(problem)
-    table: tuple[int, ...] = ()
-    largest = 4
-    while True:
-        fuser = Fuser(narrow, Space(largest=largest, whole_fan_out=True))
-        found = fuser.prepare(narrow.budget, limits=Limits(groups=most_groups))
-        if not found.complete:
-            return table
-        least: dict[int, int] = {}
-        singles = (1 << v for v in range(len(narrow.operators)))
-        for members in (*singles, *(group for group, _ in found.groups)):
-            size, bytes_ = members.bit_count(), fuser.least_scratch(members, 4)
-            if bytes_ is not None:
-                least[size] = min(bytes_, least.get(size, bytes_))
-        table = _ascending(least, largest, narrow.budget)
-        if len(table) < largest or largest >= min(LARGEST, len(narrow.operators)):
-            return table
-        largest *= 2
-
-
-def _ascending(least: dict[int, int], largest: int, budget: int) -> tuple[int, ...]:
-    """The table until it passes the budget; a group is no smaller than the groups in it."""
     table: list[int] = []
-    for n in range(1, largest + 1):
-        if n not in least:  # closed sets may skip a size
-            continue
-        if least[n] > budget:
+    for n in range(1, min(LARGEST, len(narrow.operators)) + 1):
+        fuser = Fuser(narrow, Space(largest=n, whole_fan_out=True))
+        if n == 1:
+            groups = [1 << v for v in range(len(narrow.operators))]
+        else:
+            found = fuser.prepare(narrow.budget, limits=Limits(groups=most_groups))
+            if not found.complete:
+                break
+            groups = [group for group, _ in found.groups if group.bit_count() == n]
+        sizes = [size for group in groups if (size := fuser.least_scratch(group, 4)) is not None]
+        least = max([min(sizes, default=problem.budget + 1), *table[-1:]])
+        if least <= problem.budget:
+            table += [least] * (n - len(table))
+        elif sizes:
             break
-        table += [max([least[n], *table[-1:]])] * (n - len(table))
     return tuple(table)
 
 
