@@ -3,19 +3,29 @@
 For every block of output channels, every image and every tile of rows and columns, the window of the input
 comes in slices of channels, with the weights of each slice unless the block's are kept. The windows of
 neighbouring tiles overlap and cross again, and so does the whole input for every block of output channels.
+
+All shapes of blocks of an operator are laid out once, by the scratchpad they take, with the best up to there:
+a staircase that answers every budget. Operators that look alike share one.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from onchip.fusion.geometry import Grid, Map
 from onchip.fusion.problem import FusionProblem
 from onchip.plan import Blocks
 
 __all__ = ["Blocked", "best_blocks", "least_blocks"]
+
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +51,13 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """All that the best blocks of an operator depend on: operators that look alike are searched once."""
+    """All that the best blocks of an operator depend on, but the budget."""
 
     read: Map
     made: Map
     grid: Grid
     weights: int
     batch: int
-    budget: int
     alignment: int
     least_rows: int
     channel_tile: int
@@ -64,7 +73,9 @@ def best_blocks(problem: FusionProblem, operator: int) -> Blocked | None:
     fit. Among equals the fewest tiles, then the most input channels at a time, then the least scratchpad.
     """
     task = _task(problem, operator)
-    return None if task is None else _solved(task)
+    if task is None:
+        return None
+    return _stairs(task, True).at(problem.budget) or _stairs(task, False).at(problem.budget)
 
 
 def _task(problem: FusionProblem, operator: int) -> _Task | None:
@@ -80,7 +91,6 @@ def _task(problem: FusionProblem, operator: int) -> _Task | None:
         op.grid,
         op.weight_bytes,
         problem.batch,
-        problem.budget,
         problem.alignment,
         problem.least_rows,
         problem.channel_tile,
@@ -109,64 +119,97 @@ def least_blocks(problem: FusionProblem, operator: int) -> int | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Stairs:
+    """The best blocks from `scratch[i]` bytes on, up to the next, cheaper ones; `scratch` ascends."""
+
+    scratch: tuple[int, ...]
+    best: tuple[Blocked, ...]
+
+    def at(self, budget: int) -> Blocked | None:
+        """The best blocks within `budget` bytes."""
+        i = bisect_right(self.scratch, budget)
+        return self.best[i - 1] if i else None
+
+
 @lru_cache(maxsize=4096)
-def _solved(task: _Task) -> Blocked | None:
-    return _best(task, whole_tiles=True) or _best(task, whole_tiles=False)
-
-
-def _best(task: _Task, *, whole_tiles: bool) -> Blocked | None:
+def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
+    """Every shape of blocks that is the best at some budget."""
     read, made, grid = task.read, task.made, task.grid
-    rows = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0])
-    columns = _sides(read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1])
+    high = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0])
+    wide = _sides(read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1])
     channels = _channels(read, made, grid)
     if whole_tiles:
-        rows = [side for side in rows if side.size >= min(task.least_rows, made.rows)]
+        high = [side for side in high if side.size >= min(task.least_rows, made.rows)]
         channels = [side for side in channels if side.size >= min(task.channel_tile, made.channels)]
-    fewest = min(side.total for side in channels)
-    sorted_ = all(a.total <= b.total for a, b in pairwise(channels))
-    best: tuple[tuple[int, ...], Blocked] | None = None
-    for keep in (True, False) if task.weights else (False,):
-        for high in rows:
-            for wide in columns:
-                tiles = task.batch * high.count * wide.count
-                weights = task.weights * (1 if keep else tiles)
-                area = task.batch * high.total * wide.total * read.element
-                if best is not None and (area * fewest + weights, tiles) > best[0][:2]:
-                    continue
-                for deep in channels:
-                    moved = area * deep.total + weights
-                    if best is not None and (moved, tiles) > best[0][:2]:
-                        if sorted_:
-                            break
-                        continue
-                    found = _in_slices(task, high, wide, deep, keep, whole_tiles)
-                    if found is None:
-                        continue
-                    slice_, scratch = found
-                    order = (moved, tiles, -slice_, scratch)
-                    if best is None or order < best[0]:
-                        blocks = Blocks(high.size, wide.size, deep.size, slice_, keep)
-                        best = order, Blocked(blocks, scratch, tiles, area * deep.total, weights)
-                    if sorted_:
-                        break
-    return None if best is None else best[1]
+        fewest = list(accumulate((side.total for side in reversed(channels)), min))[::-1]
+        # deepest first; a deeper block is worth it only where less crosses than with every shallower one
+        channels = [
+            side
+            for side, less in zip(channels, [*fewest[1:], None], strict=True)
+            if less is None or side.total < less
+        ]
+    # A tile of the plane has rows and columns; a way is a depth, a slice of it, and the weights kept or not.
+    plane = _planes(high, wide)
+    size, most, total, count = plane[:4]
+    tiles, area = task.batch * count, task.batch * read.element * total
+    ways = [(deep, slice_, keep) for deep in channels for slice_, keep in _slices(task, deep, whole_tiles)]
+    scratch, moved = np.empty((2, len(ways), len(tiles)), np.int64)
+    for i, (deep, slice_, keep) in enumerate(ways):
+        held = _part(task.weights, grid, deep.size, grid.input_channels if keep else slice_)
+        buffers = _up(size * made.element * deep.size, task) + _up(most * read.element * slice_, task)
+        scratch[i] = buffers + task.round_up(held)
+        moved[i] = area * deep.total + task.weights * (1 if keep else tiles)
+    sizes = scratch.ravel()
+    slices = np.repeat([slice_ for _, slice_, _ in ways], len(tiles))
+    better = np.lexsort((sizes, -slices, np.tile(tiles, len(ways)), moved.ravel()))
+    place = np.empty_like(better)
+    place[better] = np.arange(len(better))
+    climb = np.argsort(sizes, kind="stable")
+    leading = np.minimum.accumulate(place[climb])
+    steps = np.flatnonzero(np.diff(leading, prepend=len(better)))
+    found = []
+    for at in better[leading[steps]].tolist():
+        way, tile = divmod(at, len(tiles))
+        deep, slice_, keep = ways[way]
+        row, column = (int(i) for i in plane[4:, tile])
+        weights = task.weights * (1 if keep else int(tiles[tile]))
+        blocks = Blocks(high[row].size, wide[column].size, deep.size, slice_, keep)
+        found.append(Blocked(blocks, int(sizes[at]), int(tiles[tile]), int(area[tile]) * deep.total, weights))
+    return _Stairs(tuple(sizes[climb[steps]].tolist()), tuple(found))
 
 
-def _in_slices(
-    task: _Task, high: _Side, wide: _Side, deep: _Side, keep: bool, whole_tiles: bool
-) -> tuple[int, int] | None:
-    """The most input channels at a time with which a block fits, and its scratchpad."""
-    output = task.round_up(deep.size * high.size * wide.size * task.made.element)
+def _planes(high: list[_Side], wide: list[_Side]) -> Numbers:
+    """Tiles worth a look, one a column: outputs, most inputs, inputs of all, how many; places in the lists.
+
+    No other tile has no more of any of the four.
+    """
+    rows, columns = (
+        np.array([(s.size, s.most, s.total, s.count) for s in sides], np.int64).T for sides in (high, wide)
+    )
+    every = (rows[:, :, None] * columns[:, None, :]).reshape(4, -1)
+    order = np.lexsort(every[::-1])
+    kept: list[int] = []
+    for at in order.tolist():
+        if not kept or not (every[:, kept] <= every[:, at, None]).all(axis=0).any():
+            kept.append(at)
+    places = np.array(np.divmod(kept, len(wide)))
+    return np.concatenate((every[:, kept], places))
+
+
+def _up(sizes: Numbers, task: _Task) -> Numbers:
+    """Sizes rounded up to the alignment."""
+    return -(-sizes // task.alignment) * task.alignment
+
+
+def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool]]:
+    """Input channels at a time, T_c or, where that does not fit, halves of it; whether weights are kept."""
+    result = []
     slice_ = min(task.channel_tile, deep.most)
     while slice_:
-        inputs = task.grid.input_channels if keep else slice_
-        scratch = output + task.round_up(slice_ * high.most * wide.most * task.read.element)
-        if scratch <= task.budget:
-            scratch += task.round_up(_part(task.weights, task.grid, deep.size, inputs))
-            if scratch <= task.budget:
-                return slice_, scratch
+        result += [(slice_, keep) for keep in ((True, False) if task.weights else (False,))]
         slice_ = 0 if whole_tiles else slice_ // 2
-    return None
+    return result
 
 
 def _sides(size: int, outputs: int, stride: int, padding: int, span: int) -> list[_Side]:
