@@ -27,14 +27,14 @@ from onchip.network import Network
 
 __all__ = ["OnlineFuser", "OnlinePlan"]
 
-MOST_GROUPS = 12_000
+GROUPS_PER_OPERATOR = 20
 """Groups that are prepared at most; where there are more, the table ends at a smaller group."""
 
-MOST_STATES = 5_000
+MOST_STATES = 2_000
 """Sets of finished operators that a plan follows before it turns to the most promising ones."""
 
-LARGEST = 16
-"""The table has no entry beyond groups of so many operators."""
+LARGEST = 12
+"""The table has no entry beyond groups of so many operators: larger ones bring nothing on our networks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,14 @@ class OnlineFuser:
         return OnlinePlan(found.groups, budget, limit, found.complete, time.perf_counter() - began)
 
 
-def size_table(problem: FusionProblem, *, most_groups: int = MOST_GROUPS) -> tuple[int, ...]:
+def size_table(problem: FusionProblem) -> tuple[int, ...]:
     """memo[1], memo[2], ...: bytes that a group of so many operators needs, as far as the budget reaches.
 
     Ascending, for a group takes no less than the groups in it; a size that no group has takes the next one's.
     Ends before the first that needs more than the problem's budget, at `LARGEST`, and where there are more
-    than `most_groups` groups to look at.
+    than `GROUPS_PER_OPERATOR` groups for every operator to look at.
     """
+    most_groups = GROUPS_PER_OPERATOR * len(problem.operators)
     narrow = _quarter_wide(problem)
     table: list[int] = []
     for n in range(1, min(LARGEST, len(narrow.operators)) + 1):
