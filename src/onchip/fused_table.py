@@ -55,6 +55,8 @@ def status_words(made: Fused) -> str:
     if made.lower_bound_bytes <= 0:
         return f"{made.status}, no bound known"
     gap = 100 * (made.dram_bytes / made.lower_bound_bytes - 1)
+    if gap > 100:
+        return f"{made.status}, at most {1 + gap / 100:.1f} times the bound"
     return f"{made.status}, at most {gap:.2g} % above the bound"
 
 
