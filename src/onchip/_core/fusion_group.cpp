@@ -131,7 +131,7 @@ bool Group::scales() {
 void Group::rows_ahead() {
     for (std::uint32_t x = static_cast<std::uint32_t>(maps.size()); x-- > 0;) {
         Map& m = maps[x];
-        std::int64_t f = m.escaping ? 0 : -all_rows;
+        std::int64_t f = m.escaping ? 0 : -all_rows, first = 0;
         for (std::uint32_t i = m.reader; i < m.reader + m.readers && f < all_rows; ++i) {
             const Window& w = edges[read[i].edge].window;
             const Op& c = ops[read[i].op];
@@ -142,9 +142,11 @@ void Group::rows_ahead() {
                     break;
                 }
                 f = std::max(f, w.stride * (made.ahead - 1) - w.padding + w.span);
+                first = std::max(first, w.stride * (made.first - 1) - w.padding + w.span);
             }
         }
         m.ahead = f;
+        m.first = first;
     }
 }
 

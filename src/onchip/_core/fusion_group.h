@@ -29,6 +29,7 @@ class Group {
         std::int64_t scale, ahead;  // A, f (all_rows: the whole map at once)
         std::uint32_t reader, readers;  // range of `read`
         std::uint32_t maker = no_id;    // its operator in this group
+        std::int64_t first = 0;         // u: rows beyond its band that the first band with any makes at most
     };
     struct Read {
         std::uint32_t op, edge;

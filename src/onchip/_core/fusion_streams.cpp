@@ -201,7 +201,7 @@ void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>&
             }
         }
         back[x] = g;
-        more[x] = halo == Halo::paper ? paper : std::max(m.ahead, m.ahead - g);
+        more[x] = halo == Halo::paper ? paper : std::max(m.first, m.ahead - g);
     }
 }
 

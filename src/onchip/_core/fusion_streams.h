@@ -39,7 +39,7 @@ void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>&
               std::vector<std::int64_t>& more);
 
 inline std::int64_t rows_of(const Group::Map& map, std::int64_t more, std::int64_t t) {
-    return more >= all_rows ? map.rows : std::min(map.rows, map.scale * t + more);
+    return more >= all_rows || map.rows == 1 ? map.rows : std::min(map.rows, map.scale * t + more);
 }
 
 // Rows of an image that cross again, by external map: band by band, by definition. With `all`, of every external

@@ -23,7 +23,9 @@ class Bands:
     """How the tensors of a group are cut into bands of rows; mappings are by tensor id.
 
     `tensors` has producers before readers. A band is `t` rows of the coarsest map and `scale[x] * t` rows of
-    x; at its end x has been made `ahead[x]` rows further than its own band (f; None: all its rows).
+    x; at its end x has been made `ahead[x]` rows further than its own band (f; None: all its rows). The first
+    band in which x is made at all makes at most `first[x]` rows beyond its own (u; f where f is not negative
+    downstream).
     `readers[x]` are the windows onto x inside the group, with the tensor that is made through them. With
     bands of `longest` rows there is one.
     """
@@ -34,6 +36,7 @@ class Bands:
     escaping: int
     scale: Mapping[int, int]
     ahead: Mapping[int, int | None]
+    first: Mapping[int, int]
     readers: Mapping[int, tuple[tuple[Window, int], ...]]
     longest: int
 
@@ -66,7 +69,10 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
     if scale is None:
         return None
     ahead: dict[int, int | None] = {}
+    first: dict[int, int] = {}
     for x in reversed(tensors):
+        first[x] = max((w.stride * (first[y] - 1) - w.padding + w.span for w, y in readers[x]), default=0)
+        first[x] = max(0, first[x])
         reach: list[int | None] = [0] if escaping >> x & 1 else []
         for window, y in readers[x]:
             f = ahead[y]
@@ -84,6 +90,7 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
         escaping,
         scale,
         ahead,
+        first,
         {x: tuple(r) for x, r in readers.items()},
         longest,
     )
@@ -157,7 +164,7 @@ def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, i
             anew = halo == "recompute" or streamed >> y & 1
             begins.append(window.stride * (back[y] if anew else fy) - window.padding)
         back[x] = min(begins)
-        result[x] = max(f, f - back[x])
+        result[x] = max(bands.first[x], f - back[x])
     return result
 
 
@@ -180,7 +187,7 @@ def buffer_rows(
     result = {}
     for x in bands.tensors:
         more = bands.ahead[x] if single else overlap[x]
-        result[x] = rows[x] if more is None else min(rows[x], bands.scale[x] * t + more)
+        result[x] = rows[x] if more is None or rows[x] == 1 else min(rows[x], bands.scale[x] * t + more)
     return result
 
 

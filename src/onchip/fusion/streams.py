@@ -8,7 +8,7 @@ is a minimum-weight independent set, and only where channels are summed do neigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from onchip.fusion.problem import FusedOperator, FusionProblem
 from onchip.fusion.rows import Bands, buffer_rows, overlaps, rows_of
@@ -41,32 +41,83 @@ def candidates(problem: FusionProblem, bands: Bands) -> int:
 
 
 def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
-    """Whether passes over channel slices exist that make every streamed tensor exactly once."""
-    parent = {x: x for x in bands.tensors}
+    """Whether passes over channel slices exist that make every streamed tensor exactly once.
 
-    def root(x: int) -> int:
-        while parent[x] != x:
-            x = parent[x]
-        return x
-
+    Tensors whose slices are needed at the same time are one pass. Held tensors and passes have to come one
+    after the other.
+    """
     ops = [problem.operators[v] for v in bits(bands.members)]
     for op in ops:
-        held_needed = op.form == "rowwise"
-        inputs = [w.tensor for w in op.windows if streamed >> w.tensor & 1]
+        inputs = [w for w in op.windows if streamed >> w.tensor & 1]
         outputs = [y for y in op.outputs if streamed >> y & 1]
-        if inputs and (held_needed or any(w.broadcast for w in op.windows if w.tensor in inputs)):
+        if inputs and (op.form == "rowwise" or any(w.broadcast for w in inputs)):
             return False
         if op.form == "reduce" and inputs and outputs:
             return False
-        for a in _merged(op, inputs, outputs):
-            parent[root(a)] = root((inputs + outputs)[0])
-    edges: dict[int, set[int]] = {root(x): set() for x in bands.tensors}
+    passes = _passes(problem, ops, streamed)
+    if passes is None:
+        return False
+    edges: dict[int, set[int]] = {passes.get(x, x): set() for x in bands.tensors}
     for op in ops:
-        for window in op.windows:
-            for y in op.outputs:
-                if root(window.tensor) != root(y):
-                    edges[root(window.tensor)].add(root(y))
+        links = [(w.tensor, y) for w in op.windows for y in op.outputs]
+        together = _together(problem, op, streamed)
+        if together and op.form == "elementwise" and not streamed >> op.outputs[0] & 1:
+            links += [(w.tensor, together[0][0]) for w in op.windows]  # held operands have to be there before
+        for x, y in links:
+            if passes.get(x, x) != passes.get(y, y):
+                edges[passes.get(x, x)].add(passes.get(y, y))
     return _acyclic(edges)
+
+
+def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int) -> dict[int, int] | None:
+    """For each streamed tensor its pass, named by one of its tensors; None if one is needed twice at once.
+
+    Concats shift channels: two ways between the same tensors have to shift them alike.
+    """
+    beside: dict[int, list[tuple[int, int]]] = {x: [] for x in bits(streamed)}
+    for op in ops:
+        for x, y, shift in _together(problem, op, streamed):
+            beside[x].append((y, shift))
+            beside[y].append((x, -shift))
+    passes: dict[int, int] = {}
+    for start in beside:
+        if start in passes:
+            continue
+        place, waiting = {start: 0}, [start]
+        while waiting:
+            x = waiting.pop()
+            for y, shift in beside[x]:
+                if y not in place:
+                    place[y] = place[x] + shift
+                    waiting.append(y)
+                elif place[y] != place[x] + shift:
+                    return None
+        passes |= dict.fromkeys(place, start)
+    return passes
+
+
+def _together(problem: FusionProblem, op: FusedOperator, streamed: int) -> list[tuple[int, int, int]]:
+    """(x, y, shift): while channel c of x is there, channel c + shift of y has to be.
+
+    An operator that does not sum over channels passes slices on. Of three operands or more two slices would
+    have to wait for the others, and only one has a place to wait: the output's.
+    """
+    if op.form not in ("elementwise", "concat", "channelwise"):
+        return []
+    y = op.outputs[0]
+    inputs = [w.tensor for w in op.windows if streamed >> w.tensor & 1]
+    if streamed >> y & 1:
+        result, shift = [], 0
+        for w in op.windows:
+            if streamed >> w.tensor & 1:
+                result.append((w.tensor, y, shift))
+            shape = problem.maps[w.tensor]
+            if op.form == "concat" and shape is not None:
+                shift += shape.channels
+        return result
+    if op.form == "elementwise" and len(op.windows) >= 3:
+        return [(inputs[0], x, 0) for x in inputs[1:]]
+    return []
 
 
 def independent(bands: Bands, streamed: int) -> bool:
@@ -74,15 +125,6 @@ def independent(bands: Bands, streamed: int) -> bool:
     return not any(
         streamed >> y & 1 for x in bits(streamed) if x in bands.readers for _, y in bands.readers[x]
     )
-
-
-def _merged(op: FusedOperator, inputs: list[int], outputs: list[int]) -> list[int]:
-    """The streamed tensors of an operator that have to be in one pass."""
-    if op.form in ("elementwise", "concat", "channelwise") and outputs:
-        return inputs + outputs
-    if op.form == "elementwise" and len(op.windows) >= 3:
-        return inputs
-    return []
 
 
 def _acyclic(edges: Mapping[int, set[int]]) -> bool:
@@ -116,8 +158,8 @@ def streams(
     """All (buffer bytes, streamed set) of possible sets inside `allowed`, with fewer bytes than `below()`.
 
     A branch and bound from the outputs backwards: rows of a tensor depend on what is streamed after it only.
-    Every subset of a legal (independent) set is one, so a branch ends at the first set that is not. `below`
-    is asked at every node and may sink.
+    A set that is not legal (independent) does not become so by tensors made earlier, so a branch ends there.
+    `below` is asked at every node and may sink.
     """
     order = tuple(reversed(bands.tensors))
     rows = rows_of(problem, bands.tensors)
@@ -146,7 +188,9 @@ def streams(
             anew = shared == "recompute" or streamed >> y & 1
             begins.append(window.stride * (back[y] if anew else fy) - window.padding)
         back[x] = min(begins)
-        return min(rows[x], bands.scale[x] * t + max(f, f - back[x]))
+        return (
+            rows[x] if rows[x] == 1 else min(rows[x], bands.scale[x] * t + max(bands.first[x], f - back[x]))
+        )
 
     def branch(i: int, taken: int, streamed: int) -> Iterator[tuple[int, int]]:
         if taken + rest[i] >= below():
