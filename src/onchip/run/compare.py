@@ -43,7 +43,7 @@ class Comparison:
         self._maps: dict[int, Array] = {}
         self._magnitudes: dict[int, float] = {}
         self.bit_exact = True
-        self.max_difference = 0.0
+        self.max_difference = self.relative_difference = 0.0
 
     def same(self, tensor: int, found: Array, when: str) -> None:
         """Compare one tensor's value; `when` says by whom and where. Raises `Mismatch` naming all of it."""
@@ -65,11 +65,13 @@ class Comparison:
             return
         difference = largest_difference(found, expected)
         self.bit_exact = False
+        magnitude = max(self._magnitude_of(tensor), 1e-30)
         self.max_difference = max(self.max_difference, difference)
+        self.relative_difference = max(self.relative_difference, difference / magnitude)
         tolerance = self.tolerance
         if tolerance is None and tensor in self.approximate:
             tolerance = TILED_TOLERANCE
-        if tolerance is not None and difference <= tolerance * max(self._magnitude_of(tensor), 1e-30):
+        if tolerance is not None and difference <= tolerance * magnitude:
             return
         differing = _differing(found, expected)
         raise Mismatch(

@@ -127,6 +127,7 @@ def _run(
         engine=engine.name,
         optimised=engine.optimised,
         tiled=tuple(tiles.moved),
+        relative_difference=comparison.relative_difference,
     )
 
 

@@ -35,7 +35,8 @@ class RunReport:
     """One plan, executed, with every tensor compared as it was written and as it was read.
 
     A difference raises `Mismatch`, so a report is good news: `bit_exact` is False only when a tolerance
-    allowed `max_difference` (largest absolute difference from `engine` in any tensor).
+    allowed `max_difference` (largest absolute difference from `engine` in any tensor), or where groups ran in
+    tiles; `relative_difference` is the largest over its tensor's largest magnitude.
     `optimised_difference` is the largest difference of a network output from `optimised`, relative
     to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
     divided by it again. `digests` holds a hash of every tensor compared, by name.
@@ -60,6 +61,7 @@ class RunReport:
     engine: str = "unoptimised onnxruntime"
     optimised: str = "optimised onnxruntime"
     tiled: tuple[GroupMoved, ...] = ()
+    relative_difference: float = 0.0
 
     def _tiled(self) -> str:
         counted, stated = (sum(getattr(g, f"{x}_bytes") for g in self.tiled) for x in ("counted", "stated"))
@@ -76,14 +78,16 @@ class RunReport:
         verdict = (
             f"bit for bit as in {self.engine}"
             if self.bit_exact
-            else f"within {self.max_difference:.3g} of {self.engine}"
+            else f"within {self.max_difference:.3g} ({self.relative_difference:.2g} relative) of"
+            f" {self.engine}"
         )
         name = "".join(c if c.isprintable() else "?" for c in self.network)
         rows = [
             f"{name}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
             f"{self.optimised}: outputs within {self.optimised_difference:.2g} of it, relative",
             f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
-            f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}: as planned",
+            f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}"
+            f"{f', weights {format_bytes(self.moved.weights)}' if self.tiled else ''}: as planned",
             f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
         ]
         if self.tiled:

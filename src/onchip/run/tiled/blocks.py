@@ -123,8 +123,8 @@ class _Run:
 
     def all(self) -> Executed:
         for outs in _cut(self.made.channels, self.blocks.output_channels):
-            self.weights.forget()
             if self.blocks.keep_weights:
+                self.weights.forget(slice(*outs))
                 self.weights.fetch(outs)
             for image in range(self.made.images):
                 for rows in self.rows:
@@ -138,7 +138,7 @@ class _Run:
         """One block of the output, from all slices of its inputs."""
         chain, outs = self.chain, region.channels
         if not self.blocks.keep_weights:
-            self.weights.forget()
+            self.weights.forget(slice(*outs))
         self.block.put(region.rows, outs, np.zeros(region.shape, self.machine.slots.dtype[self.target]))
         for channels in _cut(*self.inputs_of(outs), self.blocks.channels):
             operand = self.bring(region, channels)

@@ -21,6 +21,9 @@ Array = np.ndarray[Any, Any]
 Missing = tuple[int, int, int, int]
 """Rows and columns that a window reads beyond the map: top, left, bottom, right."""
 
+Changes = Mapping[str, "int | list[int]"]
+"""Attributes of a node to be replaced."""
+
 
 class Kernels:
     """Heads and tails of chains; sessions are kept for the parts that come again."""
@@ -83,9 +86,8 @@ class Kernels:
         if 0 in operand.shape[2:]:
             operand, missing = _with_a_line(operand, missing)
             feeds[0] = operand
-        pads = [*missing[:2], *missing[2:]]
-        node = _changed(chain.head, {"pads": pads, "group": groups}, ("auto_pad",), len(feeds))
-        return self._node(chain, node, (*pads, groups, len(feeds)), feeds)
+        changes = {"pads": list(missing), "group": groups}
+        return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
 
     def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
         """The node itself, on its operand as it sees it and its matrix as it was stored."""
@@ -101,6 +103,10 @@ class Kernels:
     def partial(self, chain: Chain, operand: Array, weight: Array, missing: Missing) -> Array:
         """What some input channels add to all output channels that `weight` has."""
         if chain.kind == "conv":
+            window = (chain.rows[0].span, chain.columns[0].span)
+            alone = operand.shape[2:] == window and not any(missing)
+            if alone and operand.shape[1] == weight.shape[1]:
+                return _one_pixel(chain, operand, weight)
             return self.convolve(chain, operand, weight, missing)
         product = _rows(chain, operand) @ weight.reshape(weight.shape[0], -1).T
         return chain.view.to_map(product)
@@ -143,12 +149,13 @@ class Kernels:
             raise InputError(
                 "cannot be run in tiles: its padding is wider than its kernel", item=chain.op.name
             )
-        pads = list(left_over)
-        change: dict[str, int | list[int]] = {"pads": pads}
+        changes: dict[str, int | list[int]] = {"pads": list(left_over)}
+        if "ceil_mode" in attributes:
+            changes["ceil_mode"] = 0  # its windows are all among `missing`
         if counted:
-            change["count_include_pad"] = 0
-        node = _changed(node, change, ("auto_pad", "ceil_mode"), 1)
-        return self._node(chain, node, tuple(pads), [operand])[:, :, : shape[0], : shape[1]]
+            changes["count_include_pad"] = 0
+        result = self._node(chain, node, left_over, [operand], changes)
+        return result[:, :, : shape[0], : shape[1]]
 
     # -- tails ---------------------------------------------------------------------------------------------
 
@@ -184,12 +191,19 @@ class Kernels:
     # -- onnxruntime ---------------------------------------------------------------------------------------
 
     def _node(
-        self, chain: Chain, node: onnx.NodeProto, key: tuple[object, ...], feeds: Sequence[Array]
+        self,
+        chain: Chain,
+        node: onnx.NodeProto,
+        key: tuple[object, ...],
+        feeds: Sequence[Array],
+        changes: Changes | None = None,
     ) -> Array:
-        """One node's first output; `feeds` are its inputs in order."""
+        """One node's first output; `feeds` are its inputs in order, `changes` other attributes for it."""
         names = [name for name in node.input if name][: len(feeds)]
         full = (chain.op.id, "head", *key)
         if full not in self.sessions:
+            if changes is not None:
+                node = _changed(node, changes, len(feeds))
             types = self.engine.values
             data = [name for name in node.input if name]
             inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
@@ -220,17 +234,15 @@ def _element(types: Mapping[str, tuple[int, tuple[int, ...]]], name: str, value:
     return int(helper.np_dtype_to_tensor_dtype(value.dtype))
 
 
-def _changed(
-    node: onnx.NodeProto, values: Mapping[str, int | list[int]], without: Sequence[str], inputs: int
-) -> onnx.NodeProto:
-    """The node with other attributes and its first inputs only."""
+def _changed(node: onnx.NodeProto, values: Changes, inputs: int) -> onnx.NodeProto:
+    """The node with other attributes, explicit pads among them, and its first inputs only."""
     import onnx
     from onnx import helper
 
     changed = onnx.NodeProto()
     changed.CopyFrom(node)
     del changed.attribute[:]
-    changed.attribute.extend(a for a in node.attribute if a.name not in values and a.name not in without)
+    changed.attribute.extend(a for a in node.attribute if a.name not in values and a.name != "auto_pad")
     changed.attribute.extend(helper.make_attribute(name, value) for name, value in values.items())
     del changed.input[inputs:]
     return changed
@@ -262,6 +274,14 @@ def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, in
     wide = shape[1] - missing[1] - missing[3]
     first = max(0, -chain.columns[0].before) if operand.shape[3] > wide else 0
     return _filled(operand[:, :, :, first : first + wide], missing, fill)
+
+
+def _one_pixel(chain: Chain, operand: Array, weight: Array) -> Array:
+    """A convolution of a whole window: a product, which needs no kernel's set-up."""
+    geometry = chain.op.geometry
+    down, right = geometry.dilation if geometry is not None and geometry.dilation else (1, 1)
+    taken = operand[:, :, ::down, ::right].reshape(operand.shape[0], -1)
+    return (taken @ weight.reshape(weight.shape[0], -1).T)[:, :, None, None]
 
 
 def _filled(operand: Array, missing: Missing, fill: float) -> Array:

@@ -112,13 +112,13 @@ class Fetched:
             self.kernels = np.empty_like(self.source.kernels)
         self.vectors = {name: np.empty_like(value) for name, value in self.source.values.items()}
 
-    def forget(self) -> None:
-        """Another sub-group: nothing refilled is left of the one before."""
+    def forget(self, outs: slice | None = None) -> None:
+        """Another sub-group: nothing refilled is left of the one before (of those output channels)."""
         if self.resident:
             return
         for array in (self.kernels, *self.vectors.values()):
             if array is not None:
-                array.reshape(-1).view(np.uint8)[:] = POISON
+                array[outs or slice(None)].reshape(-1).view(np.uint8)[:] = POISON
 
     def fetch(self, outs: tuple[int, int], ins: tuple[int, int] | None = None) -> None:
         """Copy what some channels need through the tile, slice by slice."""
