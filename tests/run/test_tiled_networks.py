@@ -73,7 +73,7 @@ def certified(plan: Plan) -> Plan:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(
     st.integers(1, 3).flatmap(small_cnns),
     st.sampled_from(["fused", "op"]),

@@ -74,7 +74,7 @@ class Ring(_Buffer):
         return self.data[self._places(rows), :images, channels].transpose(1, 2, 0, 3)
 
     def get(self, rows: tuple[int, int], images: int, channels: slice, reader: str) -> Array:
-        """A copy of finished rows. Raises `Mismatch` naming a row that is not there (any more)."""
+        """Finished rows. Raises `Mismatch` naming a row that is not there (any more)."""
         missing = self.tags[self._places(rows)] != np.arange(*rows)
         if missing.any():
             row = rows[0] + int(np.argmax(missing))
