@@ -181,3 +181,29 @@ def test_matrices_without_maps_run_in_bands_of_their_rows() -> None:
         planned(network, ("f",), 2 * 3 + 2 * 5 + 3, 4, streaming, Tiling(2, (), 2))
     with pytest.raises(IllegalPlan, match="tiling-subgroups"):
         planned(network, ("f",), 99, 3, streaming, Tiling(2, (), 2))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "blocks", "need", "subgroups", "crossing"),
+    [
+        # A pool's block of one channel reads that channel, however many may come at a time: 2 x 3 of 4 x 6.
+        (Geometry("pool", MAP, MAP, (1, 1)), Blocks(2, 3, 1, 3), 2 * 3 + 2 * 3, 2 * 3, SIZE),
+        # Windows of 3 x 1 on tiles of two rows: 3, 4 and 3 rows of six.
+        (Geometry("pool", MAP, MAP, (3, 1), padding=(1, 0, 1, 0)), Blocks(2, 3, 4, 1), 4 * 3 + 4 * 6, 6, 240),
+        # A convolution reads all channels for each of its two blocks, one channel at a time.
+        (Geometry("conv", MAP, MAP, (1, 1)), Blocks(6, 3, 2, 1), 18 + 2 * 18 + 2, 2, 2 * SIZE),
+        # In two groups every block has channels of its own.
+        (Geometry("conv", MAP, MAP, (1, 1), groups=2), Blocks(6, 3, 2, 9), 2 * 18 + 2 * 18 + 4, 2, SIZE),
+    ],
+)
+def test_blocks_hold_a_window_a_block_and_the_weights_between(
+    geometry: Geometry, blocks: Blocks, need: int, subgroups: int, crossing: int
+) -> None:
+    weights = {"conv": 16 // geometry.groups, "pool": 0}[geometry.kind]
+    network = one(geometry, weights=weights)
+    streaming = (("x", crossing), ("y", SIZE))
+    planned(network, ("f",), need, subgroups, streaming, blocks)
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        planned(network, ("f",), need - 1, subgroups, streaming, blocks)
+    with pytest.raises(IllegalPlan, match="streaming-bytes"):
+        planned(network, ("f",), need, subgroups, (("x", crossing - 1), ("y", SIZE)), blocks)

@@ -56,7 +56,7 @@ def random_partition(rng: Random) -> Plan:
     )  # fmt: skip
 
 
-@given(st.randoms(use_true_random=False))
+@given(st.randoms(use_true_random=True))
 @settings(max_examples=40)
 def test_figures_and_times_are_those_of_the_cells(rng: Random) -> None:
     plan = random_partition(rng)
