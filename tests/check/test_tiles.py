@@ -95,6 +95,6 @@ def test_blocks_need_and_move_what_counting_their_windows_says(rng: Random) -> N
 
 @pytest.mark.slow
 @given(st.randoms(use_true_random=True))
-@settings(max_examples=2500)
-def test_thousands_of_tiled_groups_are_judged_like_the_cell_machine(rng: Random) -> None:
+@settings(max_examples=500)
+def test_hundreds_of_tiled_groups_are_judged_like_the_cell_machine(rng: Random) -> None:
     judged_like_the_cell_machine(rng)
