@@ -240,6 +240,27 @@ bool Evaluator::may_grow(Bytes budget) {
     return least_ + weights_.least_room() <= budget;
 }
 
+Bytes Evaluator::floor_within(Bytes budget) const {
+    const bool held = problem_.options.batch_weights == BatchWeights::held;
+    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
+    // Several bands: with all images at once where that is allowed. One band: as many images as whole maps fit.
+    std::int64_t fetches = shared || held ? 2 : 2 * problem_.images;
+    for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
+        if (problem_.images % images != 0) continue;
+        Bytes taken = 0;
+        for (std::uint32_t x = 0; x < group_.size(); ++x) {
+            const Group::Map& m = group_.maps[x];
+            const std::int64_t channels = candidate_[x] ? m.few : m.channels;
+            taken += problem_.round_up(images * m.row_bytes * problem_.tensors[m.id].needed * channels);
+        }
+        if (taken <= budget) fetches = std::min(fetches, shared ? 1 : problem_.images / images);
+    }
+    // No more stays than beside the least buffers; the largest tile is not counted against it.
+    const bool none = problem_.options.residency == Residency::none;
+    const Bytes resident = none ? 0 : std::min(weights_.all(), std::max<Bytes>(0, budget - least_));
+    return floor() + (fetches - 1) * (weights_.all() - resident);
+}
+
 // All heights of a band that could cost less than `limit`, by what they cost at least; with `first` only up to
 // the first that could cost no more than the floor. False when there may be others.
 bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {

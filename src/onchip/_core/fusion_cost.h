@@ -28,6 +28,8 @@ class Evaluator {
     bool banded() const { return banded_; }
     // No cost of this group is below.
     Bytes floor() const { return group_.crossing + weights_.all(); }
+    // The same when it has to fit `budget`, after may_grow(budget): refilled weights as seldom as can be.
+    Bytes floor_within(Bytes budget) const;
     // Whether some height of a band fits.
     bool fits(Bytes budget);
     // False when neither this group nor any larger one fits. By a bound: that a group does not fit itself says

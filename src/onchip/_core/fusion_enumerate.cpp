@@ -25,9 +25,11 @@ void Fuser::offer(const Hull& hull, Bytes budget, const Rules& rules) {
     if (sets_.insert(hull.bits(), hull.first(), hull.words(), hull.hash()) != known) return;
     sets_.members(known, scratch_);
     evaluator_.load_outline(scratch_);
-    grows_.push_back(!rules.monotone || evaluator_.may_grow(budget) ? 1 : 0);
+    const bool grows = evaluator_.may_grow(budget);
+    grows_.push_back(!rules.monotone || grows ? 1 : 0);
     if (grows_.back())
-        candidates_.push_back({known, static_cast<std::uint32_t>(scratch_.size()), evaluator_.floor(), 0});
+        candidates_.push_back({known, static_cast<std::uint32_t>(scratch_.size()),
+                               grows ? evaluator_.floor_within(budget) : evaluator_.floor(), 0});
 }
 
 // Starts anew unless the candidates of a larger budget or of any are there.

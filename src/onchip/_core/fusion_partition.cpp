@@ -200,7 +200,11 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
         }
         sum += alone[v];
     }
-    const bool all = enumerate(budget, rules, clock);
+    // Half of the time for the candidates, so that some is left to put them together.
+    Limits some = limits;
+    if (some.seconds >= 0) some.seconds /= 2;
+    Clock growing(some);
+    const bool all = enumerate(budget, rules, growing);
     result.candidates = candidates_.size();
 
     // What the cost of an operator is at least, however it is grouped: shares of a group's floor that add up to no
@@ -304,9 +308,11 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
         }
         std::erase_if(states, [&](Id id) { return search.states_[id].cost >= unlimited; });
         const auto promise = [&](Id id) { return search.states_[id].cost + search.states_[id].ahead; };
-        if (beam && states.size() > 16) {
+        // Out of room there is time for some more states, out of time for one way through.
+        const std::size_t width = clock.ended().value_or(End::memory) == End::memory ? 16 : 1;
+        if (beam && states.size() > width) {
             std::sort(states.begin(), states.end(), [&](Id a, Id b) { return promise(a) < promise(b); });
-            states.resize(16);
+            states.resize(width);
         }
         for (const Id id : states) {
             if (!beam && (clock.check({result.candidates, search.states_.size()}, memory() + search.bytes()) ||
@@ -351,7 +357,7 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     }
     for (const Id id : layers[n]) settle(id);
     result.memory = memory() + search.bytes();
-    result.end = clock.ended().value_or(beam ? End::memory : End::complete);
+    result.end = clock.ended().value_or(growing.ended().value_or(beam || !all ? End::memory : End::complete));
     Id at = layers[n].empty() ? no_id : layers[n].front();
     for (; at != no_id && search.states_[at].step != no_id; at = search.states_[at].from) {
         const Id step = search.states_[at].step;
@@ -374,7 +380,12 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
         result.costs.push_back(std::move(described));
     }
     result.complete = all && !beam;
-    result.bound = result.complete ? result.cost : all ? ahead : 0;
+    // Whatever the groups, weights and outputs cross once (inputs need not: windows with gaps skip rows).
+    Bytes least_once = 0;
+    for (const Operator& op : problem_->operators) least_once += op.weight;
+    for (const Tensor& t : problem_->tensors)
+        if (t.output && t.producer != no_id) least_once += t.bytes;
+    result.bound = result.complete ? result.cost : std::max(least_once, all ? ahead : 0);
     return result;
 }
 
