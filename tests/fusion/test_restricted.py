@@ -16,6 +16,7 @@ from onchip.fusion import FusionOptions, FusionProblem, group_cost
 from onchip.fusion.algorithm1 import GroupCostFunction
 from onchip.fusion.dag import Dag
 from onchip.fusion.restricted import restricted
+from onchip.fusion.strategy import Priced, partition
 from onchip.network import bits, mask
 from oracles.fusion_networks import convolutions
 from oracles.fusion_schemes import random_dag, runnable
@@ -73,9 +74,12 @@ def test_whatever_is_found_can_run(seed: int, nodes: int, kilobytes: int, choice
 
 
 def test_a_space_belongs_to_the_exact_search() -> None:
-    problem = problem_of(64, search="algorithm1", space="dnnvm")
-    with pytest.raises(UsageError, match=r"^--space dnnvm: goes with --search exact only, not algorithm1$"):
-        restricted(problem, priced(problem))
+    for search in ("algorithm1", "online"):
+        problem = problem_of(64, search=search, space="dnnvm")
+        with pytest.raises(
+            UsageError, match=rf"^--space dnnvm: goes with --search exact only, not {search}$"
+        ):
+            partition(problem, Priced(problem))
 
 
 def test_too_many_sub_problems_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

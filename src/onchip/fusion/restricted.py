@@ -34,15 +34,13 @@ class Restricted:
 def restricted(problem: FusionProblem, cost: GroupCostFunction) -> Restricted:
     """What `options.search` algorithm1 or algorithm1-top-down finds, or an exact search of `options.space`.
 
-    `cost` is the model's bytes of a group; every operator alone must have some. Raises `UsageError` for a
-    combination that means nothing, and where the top-down search meets too many sub-problems.
+    `cost` is the model's bytes of a group; every operator alone must have some. Raises `UsageError` where the
+    top-down search meets too many sub-problems.
     """
     search, space = problem.options.search, problem.options.space
     dag = Dag.of(problem.network)
     cost = cache(cost)
     if space != "full":
-        if search != "exact":
-            raise UsageError(f"goes with --search exact only, not {search}", item=f"--space {space}")
         return _space(dag, cost, space)
     match search:
         case "algorithm1":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from onchip.errors import UsageError
 from onchip.fusion.cost import GroupCost
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
@@ -59,6 +60,10 @@ def partition(
     Raises `UsageError` for options that do not go together.
     """
     options = problem.options
+    if options.space != "full" and options.search != "exact":
+        raise UsageError(
+            f"goes with --search exact only, not {options.search}", item=f"--space {options.space}"
+        )
     limits = Limits(options.time_limit, options.memory_limit, progress=progress, cancelled=cancelled)
     if options.search == "online":
         plan = OnlineFuser.of(problem).plan(problem.budget)
@@ -68,8 +73,10 @@ def partition(
         return Chosen(found.groups, found.lower_bound_bytes, found.complete)
     chosen = restricted(problem, price)
     groups = tuple(g for members in chosen.groups if (g := price.group(members)) is not None)
-    exact = options.search == "exact"  # the best of another fuser's space is proved the best that is allowed
-    return Chosen(groups, chosen.dram_bytes if exact else _least(problem), exact, chosen.note)
+    note = chosen.note
+    if options.space != "full":
+        note = f"the best of the groups that {options.space} looks at; others were not tried"
+    return Chosen(groups, _least(problem), False, note)
 
 
 def _least(problem: FusionProblem) -> int:
