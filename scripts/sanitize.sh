@@ -12,5 +12,5 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"
 LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)" \
 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 PYTHONPATH="$target:$packages" \
-    "$python" -S -m pytest -q -p no:cacheprovider -m "not slow" tests/placement tests/packing tests/fusion/test_search.py \
+    "$python" -S -m pytest -q -p no:cacheprovider -m "not slow" tests/placement tests/packing tests/fusion/test_fusion_search.py \
     --ignore=tests/placement/ilp
