@@ -14,6 +14,7 @@ fuser is taken on trust.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,7 +24,7 @@ from onchip.fusion.dag import Dag
 from onchip.fusion.downsets import best_scheme
 from onchip.fusion.groups import connected_groups
 from onchip.fusion.problem import FusionProblem
-from onchip.fusion.published import published_cost
+from onchip.fusion.published import Published
 from onchip.fusion.spaces import best_intervals, dnnvm_lines, efficient_s_lines
 from onchip.network import bits
 
@@ -46,14 +47,18 @@ class Baseline:
     complete: bool = True
 
 
-def baseline(problem: FusionProblem, name: str, cost: GroupCostFunction) -> Baseline:
+def baseline(
+    problem: FusionProblem, name: str, cost: GroupCostFunction, stop: Callable[[], bool] | None = None
+) -> Baseline:
     """One baseline by its name; `cost` is our model's bytes of a group.
+
+    Once `stop` says so, the best so far: only `without-model` takes long, and is then not complete.
 
     Raises `Infeasible` naming the first operator that does not fit alone, `KeyError` for another name.
     """
     dag = Dag.of(problem.network)
     cost = cache(cost)
-    theirs = cache(lambda members: published_cost(problem, members))
+    theirs = cache(Published(problem))
     for v in dag.order:
         if cost(1 << v) is None:
             raise _does_not_fit(problem, v)
@@ -67,22 +72,28 @@ def baseline(problem: FusionProblem, name: str, cost: GroupCostFunction) -> Base
             lines = efficient_s_lines(dag)
         case "without-model":
             alone = {1 << v: cost(1 << v) or 0 for v in dag.order}
-            fitting = connected_groups(dag, theirs)
+            fitting = connected_groups(dag, theirs, stop=stop)
             # their price of an operator alone counts where it is the lower one
             costs = fitting | {g: min(c, fitting.get(g, c)) for g, c in alone.items()}
-            scheme, complete = best_scheme(dag, costs)
-            return Baseline(name, scheme.groups, scheme.cost, complete)
+            scheme, complete = best_scheme(dag, costs, stop=stop)
+            stopped = stop is not None and stop()
+            return Baseline(name, scheme.groups, scheme.cost, complete and not stopped)
         case _:
             raise KeyError(name)
     groups, total = best_intervals(lines, theirs if name in ("dnnvm", "efficient-s") else cost, cost)
     return Baseline(name, dag.in_order(groups), total)
 
 
-def baselines(problem: FusionProblem, cost: GroupCostFunction) -> dict[str, int]:
-    """Bytes of all images by name, for `none`, `dnnvm`, `efficient_s`, `without_model` and `oracle`."""
+def baselines(
+    problem: FusionProblem, cost: GroupCostFunction, stop: Callable[[], bool] | None = None
+) -> dict[str, int]:
+    """Bytes of all images by name, for `none`, `dnnvm`, `efficient_s`, `without_model` and `oracle`.
+
+    Once `stop` says so, the best found so far.
+    """
     cost = cache(cost)
     named = {
-        name.replace("-", "_"): baseline(problem, name, cost).dram_bytes
+        name.replace("-", "_"): baseline(problem, name, cost, stop).dram_bytes
         for name in ("none", "dnnvm", "efficient-s", "without-model")
     }
     return named | {"oracle": oracle_bytes(problem)}

@@ -6,7 +6,7 @@ so the shortest path from nothing to everything over downsets is the best scheme
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from onchip.fusion.algorithm1 import Scheme
 from onchip.fusion.dag import Dag
@@ -18,12 +18,15 @@ WIDTH = 2000
 """Downsets of one size that are followed, the most promising first."""
 
 
-def best_scheme(dag: Dag, costs: Mapping[int, int], *, width: int = WIDTH) -> tuple[Scheme, bool]:
+def best_scheme(
+    dag: Dag, costs: Mapping[int, int], *, width: int = WIDTH, stop: Callable[[], bool] | None = None
+) -> tuple[Scheme, bool]:
     """The cheapest runnable scheme of the groups in `costs`, and whether every downset was followed.
 
     Every operator alone must be among them (`ValueError`). Groups that are no cheaper than their members
     alone are left out: splitting one up keeps a scheme runnable. Beyond `width` downsets with equally many
-    operators only those that have saved most so far are followed, and the scheme is not proved best.
+    operators only those that have saved most so far are followed, and the scheme is not proved best; once
+    `stop` says so, only the one.
     """
     alone = []
     for v in range(len(dag)):
@@ -47,6 +50,8 @@ def best_scheme(dag: Dag, costs: Mapping[int, int], *, width: int = WIDTH) -> tu
     states = 0
     for size, level in enumerate(levels[:-1]):
         follow = list(level.items())
+        if width > 1 and stop is not None and stop():
+            width = 1
         if len(follow) > width:
             complete = False
             follow.sort(key=lambda item: (-item[1][0], item[0]))

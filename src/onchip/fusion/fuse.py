@@ -22,6 +22,9 @@ from onchip.plan import Group, Plan, Status
 
 __all__ = ["FusedPlan", "fuse"]
 
+OTHERS_SECONDS = 20.0
+"""So long at most are baselines searched: they are context, and the plan is there."""
+
 
 @dataclass(frozen=True)
 class FusedPlan:
@@ -82,11 +85,12 @@ def fuse(
     with until_interrupted() as pressed:
         stop = pressed if cancelled is None else lambda: pressed() or cancelled()
         found = partition(problem, price, progress=_counting(progress), cancelled=stop)
+        searched = time.perf_counter() - began
+        others = _others(problem, price, searched, stop)
     groups = in_order(network, found.groups)
     reason = why_not(problem, groups)
     status: Status = "optimal" if found.complete else "feasible"
     instructions, declared = program(problem, groups)
-    others = baselines(problem, price)
     seconds = time.perf_counter() - began
     plan = None
     if not reason:
@@ -107,6 +111,16 @@ def fuse(
     return FusedPlan(
         problem, groups, declared, plan, reason, status, found.lower_bound_bytes, others, seconds, found.note
     )
+
+
+def _others(
+    problem: FusionProblem, price: Priced, spent: float, cancelled: Callable[[], bool]
+) -> Mapping[str, int]:
+    """What the baselines move, in what is left of the time limit."""
+    limit = problem.options.time_limit
+    left = OTHERS_SECONDS if limit is None else max(limit - spent, 0.0)
+    until = time.monotonic() + min(left, OTHERS_SECONDS)
+    return baselines(problem, price, lambda: cancelled() or time.monotonic() > until)
 
 
 def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress], None] | None:

@@ -15,25 +15,41 @@ from onchip.fusion.rows import bands_of, buffer_rows, overlaps
 from onchip.fusion.streams import buffer_bytes
 from onchip.network import bits
 
-__all__ = ["published_cost"]
+__all__ = ["Published"]
 
 
-def published_cost(problem: FusionProblem, members: int) -> int | None:
-    """Bytes of all images that a group moves by the older cost model, None where it is not valid.
+class Published:
+    """The older cost model on one problem."""
 
-    That is never less than the group's own cost where the options allow resident weights (`Bands` of T_h rows
-    without streaming are among the ways to run it), and equal to it where it is valid.
-    """
-    weights = sum(problem.round_up(problem.operators[v].weight_bytes) for v in bits(members))
-    if weights > problem.budget:
-        return None
-    bands = bands_of(problem, members)
-    if bands is None:
-        return None
-    plain = replace(problem, options=replace(problem.options, isoa="off", halo="paper"))
-    least = min(problem.least_rows, bands.longest)
-    rows = buffer_rows(plain, bands, overlaps(plain, bands, 0), least)
-    maps = sum(buffer_bytes(plain, x, rows[x], 1, False) for x in bands.tensors)
-    if maps + weights > problem.budget:
-        return None
-    return problem.crossing_bytes(members) + sum(problem.operators[v].weight_bytes for v in bits(members))
+    def __init__(self, problem: FusionProblem) -> None:
+        self.problem = problem
+        self._plain = replace(problem, options=replace(problem.options, isoa="off", halo="paper"))
+
+    def __call__(self, members: int) -> int | None:
+        """Bytes of all images that a group moves, None where it is not valid.
+
+        That is never less than the group's own cost where the options allow resident weights (`Bands` of T_h
+        rows without streaming are among the ways to run it), and equal to it where it is valid.
+        """
+        problem = self.problem
+        weights = sum(problem.operators[v].weight_bytes for v in bits(members))
+        if weights > problem.budget:  # most groups end here, before their bands are looked at
+            return None
+        need = self.need(members)
+        if need is None or need > problem.budget:
+            return None
+        return problem.crossing_bytes(members) + weights
+
+    def need(self, members: int) -> int | None:
+        """Bytes on chip that the model asks for: a band of T_h rows of every map, and all weights.
+
+        None where strides do not fit together, or something in the group runs whole only.
+        """
+        problem = self.problem
+        bands = bands_of(problem, members)
+        if bands is None:
+            return None
+        least = min(problem.least_rows, bands.longest)
+        rows = buffer_rows(self._plain, bands, overlaps(self._plain, bands, 0), least)
+        weights = sum(problem.round_up(problem.operators[v].weight_bytes) for v in bits(members))
+        return weights + sum(buffer_bytes(self._plain, x, rows[x], 1, False) for x in bands.tensors)
