@@ -178,7 +178,7 @@ def test_the_residents_are_the_best_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(40), *(pytest.param(s, marks=pytest.mark.slow) for s in range(40, 240))]
+    "seed", [*range(25), 154, 209, 228, *(pytest.param(s, marks=pytest.mark.slow) for s in range(300, 500))]
 )
 def test_every_plan_is_certified_with_the_cost_it_was_planned_for(seed: int) -> None:
     rng = Random(400 + seed)

@@ -198,6 +198,7 @@ void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
 }
 
 void Evaluator::leaf() {
+    if (problem_.options.isoa != Isoa::paper && !passes_.none_waits(group_, in_s_)) return;
     const bool lines = problem_.options.halo == Halo::lines && at_.bands > 1;
     const std::vector<std::int64_t>* rows = &held_more_;
     if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;

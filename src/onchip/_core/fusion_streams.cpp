@@ -6,8 +6,20 @@
 namespace onchip::fusion {
 
 std::uint32_t Passes::root(std::uint32_t x) {
-    while (joined_[x] != x) x = joined_[x] = joined_[joined_[x]];
-    return x;
+    const std::uint32_t up = joined_[x];
+    if (up == x) return x;
+    const std::uint32_t top = root(up);
+    shift_[x] += shift_[up];  // from here on the way to the top; a root's own is 0
+    return joined_[x] = top;
+}
+
+// Channel c of a and channel c + shift of b are in one pass. False when other channels of them already are.
+bool Passes::join(std::uint32_t a, std::uint32_t b, std::int64_t shift) {
+    const std::uint32_t top_a = root(a), top_b = root(b);
+    if (top_a == top_b) return shift_[a] == shift + shift_[b];
+    joined_[top_a] = top_b;
+    shift_[top_a] = shift + shift_[b] - shift_[a];
+    return true;
 }
 
 void Passes::load(const Group& group) {
@@ -59,6 +71,7 @@ bool Passes::legal_words(const Group& group) {
         pass_[place[root(x)]] |= Word{1} << x;
         taken_[place[root(x)]] |= made_from_[x];
     });
+    for (const auto& [held, pass] : before_) taken_[place[root(pass)]] |= Word{1} << held;
     Word done = 0;
     const Word all = n == 64 ? ~Word{0} : (Word{1} << n) - 1;
     for (bool more = true; more;) {
@@ -73,28 +86,47 @@ bool Passes::legal_words(const Group& group) {
     return done == all;
 }
 
+bool Passes::none_waits(const Group& group, const Choice& in_s) {
+    before_.clear();
+    for (const Group::Op& op : group.ops) {
+        if (op.form != Form::elementwise || op.inputs < 3 || in_s[op.out]) continue;
+        std::uint32_t slices = 0, first = no_id;
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            if (in_s[group.edges[e].tensor]) ++slices, first = group.edges[e].tensor;
+        if (slices < 2) continue;
+        for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
+            if (!in_s[group.edges[e].tensor]) before_.emplace_back(group.edges[e].tensor, first);
+    }
+    const bool result = before_.empty() || legal(group, in_s);
+    before_.clear();
+    return result;
+}
+
 bool Passes::legal(const Group& group, const Choice& in_s) {
     const auto n = static_cast<std::uint32_t>(group.size());
     joined_.resize(n);
     std::iota(joined_.begin(), joined_.end(), 0U);
+    shift_.assign(n, 0);
     bool merged = false;
-    const auto join = [&](std::uint32_t a, std::uint32_t b) {
-        joined_[root(a)] = root(b);
-        merged = true;
-    };
     for (const Group::Op& op : group.ops) {
         if (op.form == Form::reduce || op.form == Form::rowwise) continue;
-        std::uint32_t first = no_id;
-        for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
-            if (in_s[y]) first = first == no_id ? y : (join(y, first), first);
-        if (first == no_id && !(op.form == Form::elementwise && op.inputs >= 3)) continue;
+        // With a result in S its operands' slices pass through. Of three operands or more two slices would have
+        // to wait for a third, and only one has a place to wait: the result's.
+        const bool through = in_s[op.out] != 0;
+        if (!through && !(op.form == Form::elementwise && op.inputs >= 3)) continue;
+        std::uint32_t first = through ? op.out : no_id;
+        std::int64_t shift = 0;
         for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e) {
             const std::uint32_t x = group.edges[e].tensor;
-            if (!in_s[x]) continue;
-            if (first == no_id)
-                first = x;
-            else
-                join(x, first);
+            if (in_s[x]) {
+                if (first == no_id)
+                    first = x;
+                else if (!join(x, first, shift))
+                    return false;
+                else
+                    merged = true;
+            }
+            if (op.form == Form::concat) shift += group.maps[x].channels;
         }
     }
     if (!merged) return true;  // the group itself is acyclic
@@ -107,6 +139,7 @@ bool Passes::legal(const Group& group, const Choice& in_s) {
         for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
             for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
                 if (root(group.edges[e].tensor) != root(y)) ++waiting_[root(y)];
+    for (const auto& [held, pass] : before_) ++waiting_[root(pass)];
     ready_.clear();
     for (std::uint32_t x = 0; x < n; ++x)
         if (root(x) == x && waiting_[x] == 0) ready_.push_back(x);
@@ -122,6 +155,8 @@ bool Passes::legal(const Group& group, const Choice& in_s) {
                 for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y)
                     if (root(y) != node && --waiting_[root(y)] == 0) ready_.push_back(root(y));
             }
+            for (const auto& [held, pass] : before_)
+                if (held == x && --waiting_[root(pass)] == 0) ready_.push_back(root(pass));
         }
     }
     return left == 0;

@@ -1,6 +1,7 @@
 // Which tensors of a group may be in the scratch a few channels at a time (S), and what rows the buffers then have.
 #pragma once
 #include <span>
+#include <utility>
 
 #include "fusion_group.h"
 
@@ -14,17 +15,23 @@ using Choice = std::vector<char>;  // by map of the group: 1 when in S
 class Passes {
   public:
     void load(const Group& group);
-    // Whether S stays legal when x, the last map that has joined it, does; the rest is known to be.
+    // Whether S stays legal when x, the last map that has joined it, does; the rest is known to be. Says nothing
+    // about maps that are not in S and may yet join it.
     bool legal_with(const Group& group, const Choice& in_s, std::uint32_t x);
+    // For an S that nothing joins any more: whether what is held is there when slices cannot wait for it.
+    bool none_waits(const Group& group, const Choice& in_s);
 
   private:
     bool legal(const Group& group, const Choice& in_s);
+    bool join(std::uint32_t a, std::uint32_t b, std::int64_t shift);
     bool legal_words(const Group& group);
     std::uint32_t root(std::uint32_t x);
     std::vector<Word> made_from_, taken_;  // of maps, where there are at most 64: operands; of passes
     std::vector<Word> pass_;
     std::vector<std::uint32_t> joined_, waiting_;
+    std::vector<std::int64_t> shift_;  // channel c of a map goes with channel c + shift of the map it is joined to
     std::vector<std::uint32_t> ready_;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> before_;  // held maps, and passes that they precede
 };
 
 // Whether x may be in S at all: it has more channels than a slice, and no reader needs it whole.
