@@ -21,6 +21,7 @@ from onchip.fusion.downsets import best_scheme
 from onchip.fusion.groups import connected_groups
 from onchip.fusion.options import FusionOptions
 from onchip.fusion.problem import FusionProblem
+from onchip.fusion.published import Published
 from onchip.network import bits
 from oracles.fusion_networks import convolutions
 from oracles.fusion_schemes import random_dag, runnable
@@ -89,6 +90,34 @@ def test_no_baseline_moves_less_than_ours_for_its_groups(seed: int, nodes: int, 
     table = baselines(problem, cost)
     assert set(table) == {"none", "dnnvm", "efficient_s", "without_model", "oracle"}
     assert table["oracle"] <= min(best.cost, *table.values())
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**9), st.integers(1, 5), st.integers(1, 60))
+def test_the_fast_price_is_the_published_one(seed: int, nodes: int, kilobytes: int) -> None:
+    dag = random_dag(Random(seed), nodes, 0.4)
+    network = convolutions([(a, b) for a in range(nodes) for b in bits(dag.successors[a])], nodes, size=8)
+    problem = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), kilobytes << 10)
+    model = Published(problem)
+    for group in connected_groups(Dag.of(network), lambda _: 0):
+        need = model.need(group)
+        weights = sum(network.operators[v].weight_bytes for v in bits(group))
+        fits = need is not None and need <= problem.budget
+        assert model(group) == (problem.crossing_bytes(group) + weights if fits else None)
+
+
+def test_too_many_groups_give_the_best_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No dearer than Efficient-S, and not called complete."""
+    network = convolutions([(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)], 5, size=8)
+    problem = FusionProblem.of(network, load_chip("generic"), FusionOptions(), 64 << 10)
+    cost = priced(problem)
+    full = baseline(problem, "without-model", cost)
+    assert full.complete
+    monkeypatch.setattr("onchip.fusion.baselines.MOST_GROUPS", 6)
+    some = baseline(problem, "without-model", cost)
+    assert not some.complete
+    assert runnable(Dag.of(network), some.groups)
+    assert full.dram_bytes <= some.dram_bytes <= baseline(problem, "efficient-s", cost).dram_bytes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ fuser is taken on trust.
 - `dnnvm`, `efficient-s`: their spaces (`spaces`) and their cost (`published`); what no group of theirs holds
   is priced as in `none`.
 - `space1`, `space2`: the same two spaces with our cost (the paper's "w/o Full Space 1 and 2", figure 15).
-- `without-model`: every convex group, with their cost ("w/o Model").
+- `without-model`: every convex group, with their cost ("w/o Model"); of very many the best found.
 - `oracle`: network inputs and outputs once for every image, weights once in all. No partition has it.
 """
 
@@ -21,7 +21,7 @@ from functools import cache
 from onchip.errors import Infeasible
 from onchip.fusion.algorithm1 import GroupCostFunction
 from onchip.fusion.dag import Dag
-from onchip.fusion.downsets import best_scheme
+from onchip.fusion.downsets import WIDTH, best_scheme
 from onchip.fusion.groups import connected_groups
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.published import Published
@@ -32,6 +32,13 @@ __all__ = ["NAMES", "Baseline", "baseline", "baselines", "oracle_bytes", "repric
 
 NAMES = ("none", "dnnvm", "efficient-s", "space1", "space2", "without-model")
 """The baselines that are partitions."""
+
+
+MOST_GROUPS = 10_000
+"""Groups that `without-model` looks at before it settles for the best found."""
+
+NARROW = 4
+"""Sets of finished operators that are then followed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +78,29 @@ def baseline(
         case "efficient-s" | "space2":
             lines = efficient_s_lines(dag)
         case "without-model":
-            alone = {1 << v: cost(1 << v) or 0 for v in dag.order}
-            fitting = connected_groups(dag, theirs, stop=stop)
-            # their price of an operator alone counts where it is the lower one
-            costs = fitting | {g: min(c, fitting.get(g, c)) for g, c in alone.items()}
-            scheme, complete = best_scheme(dag, costs, stop=stop)
-            stopped = stop is not None and stop()
-            return Baseline(name, scheme.groups, scheme.cost, complete and not stopped)
+            return _without_model(dag, theirs, cost, stop)
         case _:
             raise KeyError(name)
     groups, total = best_intervals(lines, theirs if name in ("dnnvm", "efficient-s") else cost, cost)
     return Baseline(name, dag.in_order(groups), total)
+
+
+def _without_model(
+    dag: Dag, theirs: GroupCostFunction, cost: GroupCostFunction, stop: Callable[[], bool] | None
+) -> Baseline:
+    """The best of all groups at their price; of too many the best found, no dearer than Efficient-S'."""
+    name, alone = "without-model", {1 << v: cost(1 << v) or 0 for v in dag.order}
+    fitting = connected_groups(dag, theirs, limit=MOST_GROUPS, stop=stop)
+    # their price of an operator alone counts where it is the lower one
+    costs = fitting | {g: min(c, fitting.get(g, c)) for g, c in alone.items()}
+    few = len(fitting) < MOST_GROUPS
+    scheme, complete = best_scheme(dag, costs, width=WIDTH if few else NARROW, stop=stop)
+    if few and complete and not (stop is not None and stop()):
+        return Baseline(name, scheme.groups, scheme.cost)
+    groups, total = best_intervals(efficient_s_lines(dag), theirs, cost)
+    if total <= scheme.cost:
+        return Baseline(name, dag.in_order(groups), total, False)
+    return Baseline(name, scheme.groups, scheme.cost, False)
 
 
 def baselines(

@@ -12,7 +12,7 @@ from onchip.fusion.algorithm1 import Scheme
 from onchip.fusion.dag import Dag
 from onchip.network import bits
 
-__all__ = ["best_scheme"]
+__all__ = ["WIDTH", "best_scheme"]
 
 WIDTH = 2000
 """Downsets of one size that are followed, the most promising first."""

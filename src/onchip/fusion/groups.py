@@ -21,12 +21,13 @@ def connected_groups(
     cost: GroupCostFunction,
     *,
     most: int | None = None,
+    limit: int | None = None,
     closed: Callable[[int], int] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> dict[int, int]:
     """Every group of at most `most` operators that `cost` accepts, with its cost, smaller ones first.
 
-    Once `stop` says so, those found up to then.
+    No more than `limit` of them; once `stop` says so, those found up to then.
 
     `closed` maps a set to the least group that holds it (`Dag.closure` unless a narrower family of groups is
     asked for). Every group of a family closed under intersection is reached: from any member, add a
@@ -40,7 +41,7 @@ def connected_groups(
     sizes[1] = [1 << v for v in range(len(dag))] if len(dag) else []
     for size in range(1, most + 1) if len(dag) else ():
         for group in sizes[size]:
-            if size > 1 and stop is not None and stop():
+            if len(found) == limit or (size > 1 and stop is not None and stop()):
                 return found
             moved = cost(group)
             if moved is None:

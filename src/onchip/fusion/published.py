@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.rows import bands_of, buffer_rows, overlaps
+from onchip.fusion.search import Fuser
 from onchip.fusion.streams import buffer_bytes
 from onchip.network import bits
 
@@ -19,11 +20,14 @@ __all__ = ["Published"]
 
 
 class Published:
-    """The older cost model on one problem."""
+    """The older cost model on one problem. Calls are quick: bands are worked out in C++; `need` defines them."""
 
     def __init__(self, problem: FusionProblem) -> None:
         self.problem = problem
         self._plain = replace(problem, options=replace(problem.options, isoa="off", halo="paper"))
+        self._rounded = [problem.round_up(op.weight_bytes) for op in problem.operators]
+        bare = tuple(replace(op, weight_bytes=0, tile_bytes=0) for op in problem.operators)
+        self._maps = Fuser(replace(self._plain, operators=bare))
 
     def __call__(self, members: int) -> int | None:
         """Bytes of all images that a group moves, None where it is not valid.
@@ -32,13 +36,15 @@ class Published:
         rows without streaming are among the ways to run it), and equal to it where it is valid.
         """
         problem = self.problem
-        weights = sum(problem.operators[v].weight_bytes for v in bits(members))
+        weights = sum(self._rounded[v] for v in bits(members))
         if weights > problem.budget:  # most groups end here, before their bands are looked at
             return None
-        need = self.need(members)
-        if need is None or need > problem.budget:
+        if any(problem.operators[v].form == "opaque" for v in bits(members)):
             return None
-        return problem.crossing_bytes(members) + weights
+        maps = self._maps.least_scratch(members)
+        if maps is None or maps + weights > problem.budget:
+            return None
+        return problem.crossing_bytes(members) + sum(problem.operators[v].weight_bytes for v in bits(members))
 
     def need(self, members: int) -> int | None:
         """Bytes on chip that the model asks for: a band of T_h rows of every map, and all weights.
