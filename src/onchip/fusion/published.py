@@ -20,7 +20,7 @@ __all__ = ["Published"]
 
 
 class Published:
-    """The older cost model on one problem. Calls are quick: bands are worked out in C++; `need` defines them."""
+    """The older cost model on one problem. Calls work out bands in C++; `need` defines them."""
 
     def __init__(self, problem: FusionProblem) -> None:
         self.problem = problem
