@@ -100,13 +100,14 @@ std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, boo
         }
         return std::pair{std::int64_t{0}, Bytes{0}};
     };
+    const bool shared = problem_.options.batch_weights == BatchWeights::shared;
     for (const bool keep : {true, false}) {
         if (keep && op.weight == 0) continue;
         for (const Side& high : rows) {
             if (whole_tiles && high.size < std::min(problem_.least_rows, made.rows)) break;  // sizes fall
             for (const Side& wide : columns) {
                 const std::int64_t tiles = problem_.images * high.count * wide.count;
-                const Bytes weight = keep ? op.weight : op.weight * tiles;
+                const Bytes weight = keep ? op.weight : op.weight * (shared ? high.count * wide.count : tiles);
                 const Bytes area = problem_.images * high.total * wide.total * read.element;
                 const auto offer = [&](const Side& block) {
                     const Bytes moved = area * block.total + weight;

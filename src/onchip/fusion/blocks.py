@@ -58,6 +58,7 @@ class _Task:
     grid: Grid
     weights: int
     batch: int
+    fetching: int  # images that fetch weights of their own
     alignment: int
     least_rows: int
     channel_tile: int
@@ -91,6 +92,7 @@ def _task(problem: FusionProblem, operator: int) -> _Task | None:
         op.grid,
         op.weight_bytes,
         problem.batch,
+        1 if problem.options.batch_weights == "shared" else problem.batch,
         problem.alignment,
         problem.least_rows,
         problem.channel_tile,
@@ -152,6 +154,7 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     # A tile of the plane has rows and columns; a way is a depth, a slice of it, and the weights kept or not.
     plane = _planes(high, wide)
     size, most, total, count = plane[:4]
+    fetches = task.fetching * count
     tiles, area = task.batch * count, task.batch * read.element * total
     ways = [(deep, slice_, keep) for deep in channels for slice_, keep in _slices(task, deep, whole_tiles)]
     scratch, moved = np.empty((2, len(ways), len(tiles)), np.int64)
@@ -159,7 +162,7 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
         held = _part(task.weights, grid, deep.size, grid.input_channels if keep else slice_)
         buffers = _up(size * made.element * deep.size, task) + _up(most * read.element * slice_, task)
         scratch[i] = buffers + task.round_up(held)
-        moved[i] = area * deep.total + task.weights * (1 if keep else tiles)
+        moved[i] = area * deep.total + task.weights * (1 if keep else fetches)
     sizes = scratch.ravel()
     slices = np.repeat([slice_ for _, slice_, _ in ways], len(tiles))
     better = np.lexsort((sizes, -slices, np.tile(tiles, len(ways)), moved.ravel()))
@@ -173,7 +176,7 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
         way, tile = divmod(at, len(tiles))
         deep, slice_, keep = ways[way]
         row, column = (int(i) for i in plane[4:, tile])
-        weights = task.weights * (1 if keep else int(tiles[tile]))
+        weights = task.weights * (1 if keep else int(fetches[tile]))
         blocks = Blocks(high[row].size, wide[column].size, deep.size, slice_, keep)
         found.append(Blocked(blocks, int(sizes[at]), int(tiles[tile]), int(area[tile]) * deep.total, weights))
     return _Stairs(tuple(sizes[climb[steps]].tolist()), tuple(found))
