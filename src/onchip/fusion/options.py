@@ -17,8 +17,9 @@ class FusionOptions:
 
     batch_weights: Literal["per-image", "held", "shared"] = "per-image"
     """`per-image`: refilled weights are fetched for every band of every image, and whole images run together
-    where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for
-    the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only)."""
+    where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or
+    block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that:
+    figures only)."""
 
     isoa: Literal["channelwise", "paper", "off"] = "channelwise"
     """Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are
