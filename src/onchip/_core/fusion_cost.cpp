@@ -127,6 +127,13 @@ void Evaluator::bound(const Point& at) {
     }
 }
 
+// Bytes of an external map that cross again, by the rows last walked.
+Bytes Evaluator::charged(std::uint32_t x) const {
+    const Group::Map& m = group_.maps[x];
+    const Bytes all = problem_.images * m.row_bytes * m.channels * halo_rows_[x];
+    return halo_percent_ < 0 ? all : std::min(all, problem_.tensors[m.id].bytes * halo_percent_ / 100);
+}
+
 // Halo of every external candidate at least, by map: what it is when nothing inside begins anew.
 void Evaluator::halo_bounds() {
     halo_known_ = true;
@@ -136,7 +143,7 @@ void Evaluator::halo_bounds() {
     halo_bound_.assign(group_.size(), 0);
     for (const std::uint32_t x : order_) {
         const Group::Map& m = group_.maps[x];
-        if (m.external) halo_bound_[x] = problem_.images * m.row_bytes * m.channels * halo_rows_[x];
+        if (m.external) halo_bound_[x] = charged(x);
     }
     // With the others S changes nothing: all of it crosses, or none.
     if (problem_.options.halo != Halo::lines) halo_bound_.assign(group_.size(), 0);
@@ -151,7 +158,7 @@ Bytes Evaluator::halo_of(const Choice& in_s, const Point& at) {
     walk_.halo(group_, in_s, all, at.t, halo_rows_);
     Bytes sum = 0;
     for (std::uint32_t x = 0; x < group_.size() && group_.maps[x].external; ++x)
-        sum += problem_.images * group_.maps[x].row_bytes * group_.maps[x].channels * halo_rows_[x];
+        sum += charged(x);
     return sum;
 }
 

@@ -24,6 +24,8 @@ class Evaluator {
     void load(std::span<const Id> members);
     // The same, when no more than floor() and may_grow() will be asked.
     void load_outline(std::span<const Id> members);
+    // Charge the halo of a map up to this part of the map only: costs that bound the true ones. Negative: all of it.
+    void charge_halo(std::int64_t percent) { halo_percent_ = percent; }
 
     bool banded() const { return banded_; }
     // No cost of this group is below.
@@ -62,6 +64,7 @@ class Evaluator {
     Bytes buffers(const Choice& in_s, const std::vector<std::int64_t>& by_map, const Point& at) const;
     void halo_bounds();
     Bytes halo_of(const Choice& in_s, const Point& at);
+    Bytes charged(std::uint32_t x) const;
 
     const Problem& problem_;
     Group group_;
@@ -85,6 +88,7 @@ class Evaluator {
     std::vector<Bytes> halo_bound_;
     std::vector<std::int64_t> halo_rows_;
     bool halo_known_ = false;
+    std::int64_t halo_percent_ = -1;
     Choice best_s_;
     std::vector<std::pair<Point, Bytes>> points_;
     Point best_at_;

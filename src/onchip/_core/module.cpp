@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
     onchip::bind_search(m);
     onchip::bind_pack(m);
     onchip::bind_fusion(m);
+    onchip::bind_pricing(m);
 }

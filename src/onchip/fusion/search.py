@@ -199,6 +199,11 @@ class Fuser:
             order=[self._place[v] for v in space.order],
         )
 
+    @property
+    def core(self) -> _core.Fuser:
+        """The compiled fuser: operators go by their places in the network's order."""
+        return self._core
+
     def prepare(
         self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
     ) -> Enumerated:

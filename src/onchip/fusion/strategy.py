@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onchip.errors import UsageError
 from onchip.fusion.cost import GroupCost
+from onchip.fusion.milp import solve_large
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.restricted import restricted
-from onchip.fusion.search import Fuser, Limits, Progress
+from onchip.fusion.search import Fuser, Limits, Partition, Progress
 from onchip.network import bits
 
 __all__ = ["Chosen", "Priced", "partition"]
+
+MOST_SETS = 100_000
+"""Groups and states that the exact search may list; beyond, column generation takes over."""
+
+PATIENCE = 60.0
+"""Seconds of column generation where no limit is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ def partition(
         plan = OnlineFuser.of(problem).plan(problem.budget)
         return Chosen(plan.groups, _least(problem), False)
     if options.search == "exact" and options.space == "full":
-        found = price.fuser.best(limits=limits)
+        found = _exact(problem, price.fuser, limits)
         return Chosen(found.groups, found.lower_bound_bytes, found.complete)
     chosen = restricted(problem, price)
     groups = tuple(g for members in chosen.groups if (g := price.group(members)) is not None)
@@ -77,6 +85,17 @@ def partition(
     if options.space != "full":
         note = f"the best of the groups that {options.space} looks at; others were not tried"
     return Chosen(groups, _least(problem), False, note)
+
+
+def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
+    """The exact search, and column generation where that has more than it can look through."""
+    began = time.perf_counter()
+    found = fuser.best(limits=replace(limits, groups=MOST_SETS, states=MOST_SETS))
+    if found.complete or found.end in ("time", "stopped"):
+        return found
+    seconds = PATIENCE if limits.seconds is None else limits.seconds
+    left = max(0.0, seconds - (time.perf_counter() - began))
+    return solve_large(problem, found, replace(limits, seconds=left), fuser=fuser)
 
 
 def _least(problem: FusionProblem) -> int:

@@ -1,0 +1,64 @@
+// Binds pricing. Everything crosses as plain lists of integers; onchip.fusion.pricing types it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bindings.h"
+#include "fusion_fuser.h"
+#include "fusion_pricing.h"
+
+namespace nb = nanobind;
+
+namespace onchip {
+
+void bind_pricing(nb::module_& m) {
+    using namespace fusion;
+    nb::class_<Pricer>(m, "Pricer")
+        .def(
+            "__init__",
+            [](Pricer* self, const Fuser& fuser, Bytes budget, const std::vector<Bytes>& alone,
+               std::int64_t halo_percent) {
+                if (alone.size() != fuser.problem().operators.size())
+                    throw std::invalid_argument("pricing: one cost for every operator");
+                new (self) Pricer(fuser.problem(), budget, alone, halo_percent);
+            },
+            nb::keep_alive<1, 2>(), nb::arg("fuser"), nb::arg("budget"), nb::arg("alone"),
+            nb::arg("halo_percent"))
+        .def("sound", &Pricer::sound)
+        .def(
+            "cost",
+            [](Pricer& self, const std::vector<Id>& members) {
+                const Bytes found = self.cost(members);
+                return found < unlimited ? found : -1;
+            },
+            nb::arg("members"))
+        .def(
+            "price",
+            [](Pricer& self, Id first, const std::vector<Bytes>& worth, std::uint64_t nodes,
+               std::optional<double> seconds) {
+                if (first >= worth.size()) throw std::invalid_argument("pricing: operator");
+                Limits limits;
+                limits.seconds = seconds.value_or(-1);
+                bool interrupted = false;
+                limits.stop = [&interrupted](const Progress&) {
+                    nb::gil_scoped_acquire gil;
+                    return interrupted = interrupted || PyErr_CheckSignals() != 0;
+                };
+                Priced found;
+                {
+                    nb::gil_scoped_release release;
+                    Clock clock(limits);
+                    found = self.price(first, worth, nodes, clock);
+                }
+                if (interrupted) throw nb::python_error();
+                std::vector<std::pair<std::vector<Id>, Bytes>> columns;
+                for (Priced::Column& c : found.columns) columns.emplace_back(std::move(c.members), c.cost);
+                return std::make_tuple(found.least, found.complete, std::move(columns), found.nodes);
+            },
+            nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("nodes"), nb::arg("seconds").none());
+}
+
+}  // namespace onchip

@@ -1,0 +1,204 @@
+"""A bound over all groups without listing them: column generation with exact pricing.
+
+The linear relaxation of set partitioning knows some groups (columns) and finds what each operator is worth in
+it. Pricing (`_core/fusion_pricing.cpp`) then asks, operator by operator from the last to the first, for the
+group starting there that costs least beyond the worth of its operators. A group that costs less joins the
+columns; an operator whose cheapest group costs less by d is worth d less in the bound, and then the worths
+together bound every partition (docs/fusion-pricing.md). So there is a bound after every round, and when no
+operator has a cheaper group, it is the value of the relaxation over all groups.
+
+Pricing may charge the halo of an operand only up to a part of it: that bounds the true costs, and is faster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from onchip import _core
+
+__all__ = ["Relaxation", "Round", "relax"]
+
+UNIT = 1e6
+"""Bytes of one unit of the linear programs, which want numbers near 1."""
+
+FIRST_NODES = 2_000
+MOST_NODES = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of pricing: columns known, the relaxation's value over them and the bound so far (bytes)."""
+
+    columns: int
+    value: int
+    bound: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """What column generation found: columns (places in the order, ascending) with their charged bytes.
+
+    `bound`: no partition costs less. `worth` are the last worths; `complete`: no group at all is cheaper than
+    those. `value`: of the relaxation over the columns. `used` are the columns that it uses.
+    """
+
+    columns: dict[tuple[int, ...], int]
+    used: tuple[tuple[int, ...], ...]
+    worth: tuple[int, ...]
+    value: int
+    bound: int
+    complete: bool
+    nodes: int
+    rounds: int
+
+
+class _Master:
+    """The restricted relaxation: fractions of columns that cover every operator once, for least bytes."""
+
+    def __init__(self, operators: int) -> None:
+        from ortools.math_opt.python import mathopt
+
+        self.model = mathopt.Model()
+        self.rows = [self.model.add_linear_constraint(lb=1, ub=1) for _ in range(operators)]
+        self.columns: dict[tuple[int, ...], tuple[mathopt.Variable, int]] = {}
+        self.solver = mathopt.IncrementalSolver(self.model, mathopt.SolverType.GLOP)
+
+    def add(self, members: tuple[int, ...], cost: int) -> bool:
+        if members in self.columns:
+            return False
+        column = self.model.add_variable(lb=0)
+        self.model.objective.set_linear_coefficient(column, cost / UNIT)
+        for v in members:
+            self.rows[v].set_coefficient(column, 1)
+        self.columns[members] = (column, cost)
+        return True
+
+    def solve(self) -> tuple[int, list[int], tuple[tuple[int, ...], ...]]:
+        """Value, worths and columns used; any worths give a bound, so rounding them is no harm."""
+        result = self.solver.solve()
+        duals, values = result.dual_values(), result.variable_values()
+        worth = [round(duals[row] * UNIT) for row in self.rows]
+        used = tuple(m for m, (column, _) in self.columns.items() if values[column] > 1e-6)
+        return round(result.objective_value() * UNIT), worth, used
+
+
+def relax(
+    pricer: _core.Pricer,
+    operators: int,
+    known: Sequence[tuple[int, ...]] = (),
+    *,
+    copies: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]] | None = None,
+    enough: int | None = None,
+    until: float | None = None,
+    stop: Callable[[Round], bool] | None = None,
+    keep: Callable[[int], None] | None = None,
+) -> Relaxation:
+    """Column generation until nothing is cheaper, the bound is `enough`, or `until` (perf_counter) has come.
+
+    `known` are columns to start with, beside every operator alone; `copies` gives further groups that may be
+    worth it because one is. `stop` hears of every round and ends the
+    search when it returns true; Ctrl-C ends it, too. `keep` hears of every bound.
+    """
+    search = _Search(pricer, operators, known, copies)
+    began = time.perf_counter()
+    try:
+        for _ in search.rounds(until):
+            now = Round(len(search.master.columns), search.value, search.bound, time.perf_counter() - began)
+            if keep is not None:
+                keep(search.bound)
+            if (stop is not None and stop(now)) or (enough is not None and search.bound >= enough):
+                break
+    except KeyboardInterrupt:  # pressed again, it reaches the caller
+        pass
+    return search.result()
+
+
+class _Search:
+    """One run of column generation."""
+
+    def __init__(
+        self,
+        pricer: _core.Pricer,
+        operators: int,
+        known: Sequence[tuple[int, ...]],
+        copies: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]] | None,
+    ) -> None:
+        self.pricer, self.operators, self.copies = pricer, operators, copies
+        self.master = _Master(operators)
+        for v in range(operators):
+            self.master.add((v,), pricer.cost([v]))
+        for members in known:
+            cost = pricer.cost(members)
+            if cost >= 0:
+                self.master.add(members, cost)
+        self.value, self.worth = 0, [0] * operators
+        self.used: tuple[tuple[int, ...], ...] = ()
+        self.bound = 0
+        self.best_worth: list[int] | None = None
+        self.complete = False
+        self.nodes = self.done = 0
+
+    def rounds(self, until: float | None) -> Iterator[None]:
+        """Rounds of pricing, ever deeper; between the last worths and the ones with the best bound."""
+        deep = FIRST_NODES
+        between = 0.5
+        while until is None or time.perf_counter() < until:
+            self.value, self.worth, self.used = self.master.solve()
+            at = self.worth
+            if self.best_worth is not None and between:
+                at = [
+                    round(between * b + (1 - between) * w)
+                    for b, w in zip(self.best_worth, self.worth, strict=True)
+                ]
+            before = self.bound
+            added, exact = self._price(at, deep, until)
+            self.done += 1
+            yield
+            if added or self.bound > before + self.value // 100_000:
+                continue
+            if at is not self.worth:
+                between = 0.0 if between < 0.1 else between / 2
+                continue
+            if exact or deep > MOST_NODES:
+                self.complete = exact
+                return
+            deep *= 8
+            between = 0.5
+
+    def _price(self, worth: Sequence[int], nodes: int, until: float | None) -> tuple[int, bool]:
+        """Price every operator; new columns, and whether every least was reached."""
+        bound, added, exact = list(worth), 0, True
+        for v in range(self.operators - 1, -1, -1):
+            left = None if until is None else max(0.0, until - time.perf_counter())
+            least, reached, columns, seen = self.pricer.price(first=v, worth=bound, nodes=nodes, seconds=left)
+            self.nodes += seen
+            exact = exact and reached
+            bound[v] += least
+            for members, cost in columns:
+                if not self.master.add(tuple(members), cost):
+                    continue
+                added += 1
+                for copy in (
+                    self.copies(tuple(members)) if self.copies is not None and len(members) > 1 else ()
+                ):
+                    if copy not in self.master.columns and (price := self.pricer.cost(copy)) >= 0:
+                        self.master.add(copy, price)
+        if sum(bound) > self.bound:
+            self.bound, self.best_worth = sum(bound), list(worth)
+        return added, exact
+
+    def result(self) -> Relaxation:
+        columns = {members: cost for members, (_, cost) in self.master.columns.items()}
+        return Relaxation(
+            columns,
+            self.used,
+            tuple(self.worth),
+            self.value,
+            self.bound,
+            self.complete,
+            self.nodes,
+            self.done,
+        )
