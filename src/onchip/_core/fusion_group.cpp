@@ -9,12 +9,9 @@ bool Group::load(std::span<const Id> members) {
     for (const Map& m : maps) local_[m.id] = no_id;
     ops.clear(), edges.clear(), maps.clear(), read.clear();
     crossing = 0;
-    const std::size_t within = members.size();
-    const auto inside = [&](Id op) {
-        if (op < members.front() || op > members.back()) return false;
-        return within == members.back() - members.front() + std::size_t{1} ||
-               std::binary_search(members.begin(), members.end(), op);
-    };
+    ++loads_;
+    for (const Id v : members) member_of_[v] = loads_;
+    const auto inside = [&](Id op) { return member_of_[op] == loads_; };
     const auto place = [&](Id t, bool external) {
         const Tensor& x = problem_.tensors[t];
         local_[t] = static_cast<std::uint32_t>(maps.size());

@@ -35,7 +35,8 @@ class Group {
         std::uint32_t op, edge;
     };
 
-    explicit Group(const Problem& problem) : problem_(problem), local_(problem.tensors.size(), no_id) {}
+    explicit Group(const Problem& problem)
+        : problem_(problem), local_(problem.tensors.size(), no_id), member_of_(problem.operators.size(), 0) {}
 
     // False when the group cannot run in bands: an opaque operator, or strides that do not fit together.
     // `members` ascend. Tensors stand before those made from them.
@@ -71,6 +72,8 @@ class Group {
 
     const Problem& problem_;
     std::vector<std::uint32_t> local_;  // by tensor of the problem: its place in `maps`
+    std::vector<std::uint64_t> member_of_;  // by operator of the problem: the last group it was in
+    std::uint64_t loads_ = 0;
     std::vector<Counted> counted_;
     std::int64_t longest_ = 1;
     std::vector<Ratio> ratio_;

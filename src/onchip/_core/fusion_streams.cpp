@@ -191,7 +191,8 @@ void excluded_pairs(const Group& group, const Choice& candidate, std::vector<std
     }
     if (!asked) return;
     const std::size_t words = words_for(n);
-    std::vector<Word> mixed(n * words, 0), plain(n * words, 0);
+    static thread_local std::vector<Word> mixed, plain;  // asked for every candidate: no allocation each time
+    mixed.assign(n * words, 0), plain.assign(n * words, 0);
     for (const Group::Op& op : group.ops) {
         const bool mixes = op.form == Form::reduce || op.form == Form::rowwise;
         for (std::uint32_t y = op.out; y < op.out + op.outputs; ++y)
