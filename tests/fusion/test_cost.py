@@ -19,7 +19,7 @@ from onchip.fusion.residency import Weights, choose
 from onchip.fusion.rows import bands_of, buffer_rows, overlaps, rows_of, walk
 from onchip.fusion.streams import candidates, legal
 from onchip.network import Network, bits
-from oracles.fusion_cases import acyclic_partitions, random_maps
+from oracles.fusion_cases import acyclic_partitions, random_maps, shaped
 from oracles.fusion_cost import blocks_by_trying, cost_by_trying, streamable
 
 EXECUTABLE = {
@@ -65,6 +65,24 @@ def test_buffers_hold_what_every_band_needs(seed: int) -> None:
                 assert all(high - low <= most[x] for x, (_, low, high) in band.items())
                 last = {x: high for x, (_, _, high) in band.items()}
             assert all(last[x] == rows[x] for x in bits(bands.escaping))
+
+
+def test_a_band_may_begin_late() -> None:
+    """Padding at the top: the first band needs nothing of what is padded, and the second twice as much."""
+    rows = [
+        ("y", "conv", ["x"], (2, 16, 4), {"weights": 4}),
+        ("seven", "conv", ["y"], (2, 10, 4), {"kernel": 7, "weights": 4}),
+        ("one", "conv", ["y"], (2, 16, 4), {"weights": 4}),
+        ("three", "conv", ["one"], (2, 16, 4), {"kernel": 3, "padding": 1, "weights": 4}),
+        ("padded", "pad", ["three"], (2, 18, 6), {"padding": 1}),
+    ]
+    problem = problem_of(shaped("late", rows, (2, 16, 4), 1), 1)
+    bands = bands_of(problem, 0b11111)
+    assert bands is not None
+    y = problem.network.tensor_id["y"]
+    held = buffer_rows(problem, bands, overlaps(problem, bands, 0), 1)
+    needed = max(high - low for band in walk(problem, bands, 0, 1) for _, low, high in [band[y]])
+    assert needed == held[y] == 8
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -128,7 +128,7 @@ bool Group::scales() {
 void Group::rows_ahead() {
     for (std::uint32_t x = static_cast<std::uint32_t>(maps.size()); x-- > 0;) {
         Map& m = maps[x];
-        std::int64_t f = m.escaping ? 0 : -all_rows, first = 0;
+        std::int64_t f = m.escaping ? 0 : -all_rows, surely = f, begins = m.escaping ? 0 : all_rows;
         for (std::uint32_t i = m.reader; i < m.reader + m.readers && f < all_rows; ++i) {
             const Window& w = edges[read[i].edge].window;
             const Op& c = ops[read[i].op];
@@ -139,11 +139,15 @@ void Group::rows_ahead() {
                     break;
                 }
                 f = std::max(f, w.stride * (made.ahead - 1) - w.padding + w.span);
-                first = std::max(first, w.stride * (made.first - 1) - w.padding + w.span);
+                std::int64_t made_for = w.stride * (made.surely - 1) - w.padding + w.span;
+                if (made.scale + made.surely < 1) made_for = std::min(made_for, w.stride * made.surely);
+                surely = std::max(surely, made_for);
+                if (!m.escaping) begins = std::min(begins, made_for);
             }
         }
         m.ahead = f;
-        m.first = first;
+        m.surely = surely;
+        m.begins = begins;
     }
 }
 

@@ -29,7 +29,9 @@ class Group {
         std::int64_t scale, ahead;  // A, f (all_rows: the whole map at once)
         std::uint32_t reader, readers;  // range of `read`
         std::uint32_t maker = no_id;    // its operator in this group
-        std::int64_t first = 0;         // u: rows beyond its band that the first band with any makes at most
+        // v: what is made by the end of a band is scale * t * (j + 1) + `surely` at least, until a reader has all it
+        // needs; w: the same of every reader. Both are f unless a band can begin before anything is needed.
+        std::int64_t surely = 0, begins = 0;
     };
     struct Read {
         std::uint32_t op, edge;

@@ -225,19 +225,19 @@ void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>&
             more[x] = all_rows;
             continue;
         }
-        std::int64_t g = m.ahead, paper = m.escaping ? 0 : -all_rows;
+        std::int64_t g = m.begins, paper = m.escaping ? 0 : -all_rows;
         for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
             const Window& w = group.edges[group.read[i].edge].window;
             const Group::Op& c = group.ops[group.read[i].op];
             for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
                 const bool anew = halo == Halo::recompute || in_s[y];
-                const std::int64_t from = w.stride * (anew ? back[y] : group.maps[y].ahead) - w.padding;
+                const std::int64_t from = w.stride * (anew ? back[y] : group.maps[y].surely) - w.padding;
                 g = std::min(g, from);
                 paper = std::max(paper, w.stride * more[y] + w.span - w.stride);
             }
         }
         back[x] = g;
-        more[x] = halo == Halo::paper ? paper : std::max(m.first, m.ahead - g);
+        more[x] = halo == Halo::paper ? paper : std::max(m.ahead, m.ahead - g);
     }
 }
 

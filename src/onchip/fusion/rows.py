@@ -23,9 +23,9 @@ class Bands:
     """How the tensors of a group are cut into bands of rows; mappings are by tensor id.
 
     `tensors` has producers before readers. A band is `t` rows of the coarsest map and `scale[x] * t` rows of
-    x; at its end x has been made `ahead[x]` rows further than its own band (f; None: all its rows). The first
-    band in which x is made at all makes at most `first[x]` rows beyond its own (u; f where f is not negative
-    downstream).
+    x; at its end x has been made at most `ahead[x]` rows further than its own band (f; None: all its rows),
+    and at least `surely[x]` rows while some reader wants more (v), `begins[x]` for the least of its readers
+    (w). They differ where a band can end before anything of a map is needed.
     `readers[x]` are the windows onto x inside the group, with the tensor that is made through them. With
     bands of `longest` rows there is one.
     """
@@ -36,7 +36,8 @@ class Bands:
     escaping: int
     scale: Mapping[int, int]
     ahead: Mapping[int, int | None]
-    first: Mapping[int, int]
+    surely: Mapping[int, int]
+    begins: Mapping[int, int]
     readers: Mapping[int, tuple[tuple[Window, int], ...]]
     longest: int
 
@@ -69,10 +70,12 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
     if scale is None:
         return None
     ahead: dict[int, int | None] = {}
-    first: dict[int, int] = {}
+    surely: dict[int, int] = {}
+    begins: dict[int, int] = {}
     for x in reversed(tensors):
-        first[x] = max((w.stride * (first[y] - 1) - w.padding + w.span for w, y in readers[x]), default=0)
-        first[x] = max(0, first[x])
+        least = [_surely(window, scale[y], surely[y]) for window, y in readers[x]]
+        leaves = [0] if escaping >> x & 1 else []
+        surely[x], begins[x] = max(least + leaves), min(leaves or least)
         reach: list[int | None] = [0] if escaping >> x & 1 else []
         for window, y in readers[x]:
             f = ahead[y]
@@ -90,10 +93,17 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
         escaping,
         scale,
         ahead,
-        first,
+        surely,
+        begins,
         {x: tuple(r) for x, r in readers.items()},
         longest,
     )
+
+
+def _surely(window: Window, scale: int, made: int) -> int:
+    """v of an operand as one reader has it: nothing is needed of it before the reader needs anything."""
+    needed = window.stride * (made - 1) - window.padding + window.span
+    return needed if scale + made >= 1 else min(needed, window.stride * made)
 
 
 def rows_of(problem: FusionProblem, tensors: Sequence[int]) -> dict[int, int]:
@@ -157,14 +167,12 @@ def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, i
         if f is None:
             result[x] = None
             continue
-        begins = [f]
+        starts = [bands.begins[x]]
         for window, y in bands.readers[x]:
-            fy = bands.ahead[y]
-            assert fy is not None  # else f is None
             anew = halo == "recompute" or streamed >> y & 1
-            begins.append(window.stride * (back[y] if anew else fy) - window.padding)
-        back[x] = min(begins)
-        result[x] = max(bands.first[x], f - back[x])
+            starts.append(window.stride * (back[y] if anew else bands.surely[y]) - window.padding)
+        back[x] = min(starts)
+        result[x] = max(f, f - back[x])
     return result
 
 

@@ -181,16 +181,12 @@ def streams(
         f = bands.ahead[x]
         if f is None or single or shared == "paper":
             return fewest[x]
-        begins = [f]
+        starts = [bands.begins[x]]
         for window, y in bands.readers[x]:
-            fy = bands.ahead[y]
-            assert fy is not None  # else f is None
             anew = shared == "recompute" or streamed >> y & 1
-            begins.append(window.stride * (back[y] if anew else fy) - window.padding)
-        back[x] = min(begins)
-        return (
-            rows[x] if rows[x] == 1 else min(rows[x], bands.scale[x] * t + max(bands.first[x], f - back[x]))
-        )
+            starts.append(window.stride * (back[y] if anew else bands.surely[y]) - window.padding)
+        back[x] = min(starts)
+        return rows[x] if rows[x] == 1 else min(rows[x], bands.scale[x] * t + max(f, f - back[x]))
 
     def branch(i: int, taken: int, streamed: int) -> Iterator[tuple[int, int]]:
         if taken + rest[i] >= below():

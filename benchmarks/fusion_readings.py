@@ -1,0 +1,126 @@
+"""How the readings of Optimus' cost model change its figures, and what each of our improvements brings.
+
+    python benchmarks/fusion_readings.py [FOLDER]
+
+FOLDER holds the operator graphs (`fusion_graphs.py`); by default ../shared/bench/fusion beside the checkout.
+Prints Markdown tables in million words (16 bits) at 128 KiB, batch 4, T_c 16.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from fusion_graphs import fusion_graph
+
+from onchip.chip import load_chip
+from onchip.fusion import FusionOptions, FusionProblem, group_cost
+from onchip.fusion.cost import bands_cost
+from onchip.fusion.residency import Weights, choose
+from onchip.fusion.rows import bands_of, buffer_rows, overlaps, rows_of
+from onchip.fusion.search import best_partition
+from onchip.fusion.streams import buffer_bytes, candidates, smallest
+from onchip.network import bits
+
+NETWORKS = ("vgg16", "mobilenet_v1", "squeezenet1_0", "googlenet", "resnet50", "resnet152")
+PAPER = FusionOptions("shared", "paper", "paper", "all", "fallback", weight_tile=False)
+PER_IMAGE = replace(PAPER, batch_weights="per-image")
+STEPS = (
+    ("the paper's, per image", PER_IMAGE),
+    ("streams where nothing is summed", replace(PER_IMAGE, isoa="channelwise")),
+    ("rows really held, halos and the weight tile charged",
+     replace(PER_IMAGE, isoa="channelwise", halo="lines", weight_tile=True)),
+    ("some weights resident",
+     replace(PER_IMAGE, isoa="channelwise", halo="lines", weight_tile=True, residency="partial")),
+    ("blocks for operators alone (the default)", FusionOptions()),
+    ("bands of several images (`held`)", FusionOptions(batch_weights="held")),
+)  # fmt: skip
+
+
+def main() -> None:
+    root = Path(__file__).resolve().parents[2] / "shared" / "bench" / "fusion"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else root
+    print("### No fusion, by the reading of phi and of streamed inputs\n")
+    head("phi chosen for each t", "phi fixed at t = 1", "rows that cross again charged")
+    for name in NETWORKS:
+        problem = problem_of(folder, name, PAPER)
+        charged = replace(problem, options=replace(PAPER, halo="lines"))
+        print(row(name, alone(problem), fixed(problem), alone(charged)))
+    print("\n### The best partition under the paper's options (shared weights)\n")
+    head("none", "exact", "groups", "oracle")
+    for name in NETWORKS:
+        problem = problem_of(folder, name, PAPER)
+        best = best_partition(problem)
+        none, exact, ideal = words(alone(problem)), words(best.dram_bytes), words(oracle(problem))
+        print(f"| {name} | {none} | {exact} | {len(best.groups)} | {ideal} |")
+    print("\n### What each step changes in the best partition (per image unless said)\n")
+    head(*NETWORKS, corner="options")
+    for label, options in STEPS:
+        totals = [best_partition(problem_of(folder, name, options)).dram_bytes for name in NETWORKS]
+        print(row(label, *totals))
+
+
+def problem_of(folder: Path, name: str, options: FusionOptions) -> FusionProblem:
+    return FusionProblem.of(
+        fusion_graph(folder / f"{name}.json", 4), load_chip("optimus"), options, 128 << 10
+    )
+
+
+def alone(problem: FusionProblem) -> int:
+    """Every operator by itself."""
+    costs = [group_cost(problem, 1 << v) for v in range(len(problem.operators))]
+    return sum(c.dram_bytes for c in costs if c is not None)
+
+
+def fixed(problem: FusionProblem) -> int:
+    """The same with phi as Algorithm 2 has it: what saves most in a band of one row, whatever the band."""
+    total = 0
+    for v in range(len(problem.operators)):
+        cost = bands_cost(problem, 1 << v)
+        assert cost is not None
+        weights = problem.operators[v].weight_bytes
+        total += (
+            cost.io_bytes + min(_fetched(problem, v), default=cost.weight_bytes) if weights else cost.io_bytes
+        )
+    return total
+
+
+def _fetched(problem: FusionProblem, v: int) -> Iterator[int]:
+    """Bytes of weights for every band that fits with phi of t = 1."""
+    bands = bands_of(problem, 1 << v)
+    assert bands is not None
+    size = problem.operators[v].weight_bytes
+    at_one = smallest(problem, bands, candidates(problem, bands), 1, 1, 1 << 50)
+    assert at_one is not None
+    rows = rows_of(problem, bands.tensors)
+    for t in range(1, bands.longest + 1):
+        held = buffer_rows(problem, bands, overlaps(problem, bands, at_one[1]), t)
+        used = sum(buffer_bytes(problem, x, held[x], 1, bool(at_one[1] >> x & 1)) for x in bands.tensors)
+        chosen = choose([Weights(v, size, size, 0)], problem.budget - used, "all")
+        if used <= problem.budget and chosen is not None:
+            yield size + (bands.count(rows, t) - 1) * chosen.refilled_bytes
+
+
+def oracle(problem: FusionProblem) -> int:
+    network = problem.network
+    ends = network.input_roots | network.output_roots
+    return network.weight_bytes + sum(network.tensors[t].bytes for t in bits(ends))
+
+
+def head(*columns: str, corner: str = "network") -> None:
+    print("| " + " | ".join((corner, *columns)) + " |")
+    print("|---|" + "--:|" * len(columns))
+
+
+def row(name: str, *sizes: int) -> str:
+    return f"| {name} | " + " | ".join(map(words, sizes)) + " |"
+
+
+def words(size: int) -> str:
+    return f"{size / 2e6:.2f}"
+
+
+if __name__ == "__main__":
+    main()
