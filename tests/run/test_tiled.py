@@ -49,7 +49,13 @@ PARKED = """parked (float[1,4,6,5] x) => (float[1,5,6,5] y, float[1,4,6,5] z) {
     z = Sub(a, x)
 }"""
 
+AHEAD = """ahead (float[2,3,6,5] x) => (float[2,5,4,3] a, float[2,4,2,1] y) {
+    a = Conv<kernel_shape=[3,3]>(x, w1)
+    y = Conv<kernel_shape=[3,3]>(a, w2)
+}"""
+
 WEIGHTS = {
+    "ahead": {"w1": (5, 3, 3, 3), "w2": (4, 5, 3, 3)},
     "parked": {"w1": (4, 4, 3, 3), "w2": (7, 4, 1, 1), "w3": (7, 4, 1, 1), "w4": (5, 7, 1, 1)},
     "chain": {"w1": (5, 3, 3, 3), "w2": (6, 5, 3, 3), "b2": (6,), "w3": (8, 6, 1, 1)},
     "fork": {
@@ -63,7 +69,9 @@ WEIGHTS = {
 
 
 def model(name: str) -> ModelProto:
-    proto = parser.parse_model(HEADER + {"chain": CHAIN, "fork": FORK, "parked": PARKED}[name])
+    proto = parser.parse_model(
+        HEADER + {"ahead": AHEAD, "chain": CHAIN, "fork": FORK, "parked": PARKED}[name]
+    )
     for weight, shape in WEIGHTS[name].items():
         proto.graph.initializer.append(TensorProto(name=weight, dims=shape, data_type=TensorProto.FLOAT))
     return proto
@@ -152,6 +160,22 @@ def test_one_of_two_operands_waits_in_the_buffer_of_a_held_output(
 
 def changed(good: Plan, **fields: object) -> Plan:
     return replace(good, groups=(replace(good.groups[0], **fields),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("streamed", [(), ("x",), ("a",), ("y",)])
+@pytest.mark.parametrize("images", [1, 2])
+def test_bands_that_make_nothing_new_run_and_refill(streamed: tuple[str, ...], images: int) -> None:
+    # Two bands of y ask for all of a, which leaves as four.
+    made = sketch("ahead", 1, streamed, images=images, resident=["a"])
+    assert len(made.new) == 4
+    assert all(rows[0] == rows[1] for t, rows in made.new[3].items() if t not in made.external)
+    stated = plan_of(made.network, [made])
+    proved = figures(stated)
+    assert proved is not None
+    report = run(replace(stated, result=proved), found("ahead"))
+    assert report.tiled[0].subgroups == 4 * (2 // images)
+    assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
+    assert report.moved.weights == made.weights()
 
 
 def test_a_scratch_one_step_too_small_is_found() -> None:

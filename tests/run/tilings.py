@@ -92,13 +92,22 @@ class Sketch:
             result |= {t: v // gcd(*whole.values()) for t, v in whole.items()}
         return result
 
+    def at_once(self) -> set[int]:
+        """Tensors that the first sub-group makes: of one row, or made into one of one row."""
+        found = {t for t in self.tensors if self.shapes[t][2] == 1}
+        for op in reversed(self.operators):
+            found |= set(op.inputs) if op.outputs[0] in found else set()
+        return found
+
     def _walk(self) -> None:
-        scale, j = self.scale(), 0
+        scale, at_once = self.scale(), self.at_once()
         before = dict.fromkeys(self.tensors, 0)
-        while any(before[t] < self.shapes[t][2] for t in self.escaping):
+        longest = (-(-self.shapes[t][2] // (scale[t] * self.rows)) for t in self.escaping if t not in at_once)
+        for j in range(max(longest, default=1)):
             hi = dict.fromkeys(self.tensors, 0)
             for t in self.escaping:
-                hi[t] = min(self.shapes[t][2], (j + 1) * scale[t] * self.rows)
+                size = self.shapes[t][2]
+                hi[t] = size if t in at_once else min(size, (j + 1) * scale[t] * self.rows)
             for op in reversed(self.operators):
                 h = hi[op.outputs[0]]
                 for t in op.inputs:
@@ -122,7 +131,7 @@ class Sketch:
                 new[t] = (low[t] if t in self.streamed else before[t], hi[t])
             self.new.append(new)
             self.low.append(low)
-            before, j = hi, j + 1
+            before = hi
 
     # -- bytes ---------------------------------------------------------------------------------------------
 

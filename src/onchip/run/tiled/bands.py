@@ -1,4 +1,8 @@
-"""Which rows each sub-group makes: whatever the next band of the escaping maps lacks, asked for backwards."""
+"""Which rows each sub-group makes: whatever the next band of the escaping maps lacks, asked for backwards.
+
+There are as many bands as the longest escaping map has. A map that another one pulls ahead may be complete
+before; the sub-groups left then make nothing new, and yet refill the weights that the plan says they do.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,16 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
 
     Raises `InputError` when the strides of two paths disagree.
     """
-    scale = _scales(shape)
+    step = {t: scale * rows for t, scale in _scales(shape).items()}
+    first = _made_first(shape)
+    count = max((-(-shape.maps[t].rows // step[t]) for t in shape.escaping if t not in first), default=1)
     bands: list[Band] = []
     had = dict.fromkeys(shape.tensors, 0)
-    while any(had[t] < shape.maps[t].rows for t in shape.escaping):
+    for j in range(1, count + 1):
         end = dict(had)
         for t in shape.escaping:
-            goal = (len(bands) + 1) * scale[t] * rows
-            end[t] = max(end[t], min(shape.maps[t].rows, goal))
+            size = shape.maps[t].rows
+            end[t] = max(end[t], size if t in first else min(size, j * step[t]))
         for chain in reversed(shape.chains):
             for operand, window in zip(chain.reads, chain.rows, strict=True):
                 if end[chain.output]:
@@ -54,6 +60,15 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
         bands.append(Band(new, low))
         had = end
     return bands
+
+
+def _made_first(shape: GroupShape) -> set[int]:
+    """Maps of one row and whatever they are made from: the first sub-group makes all of it."""
+    found = {t for t in shape.tensors if shape.maps[t].rows == 1}
+    for chain in reversed(shape.chains):
+        if chain.output in found:
+            found.update(chain.reads)
+    return found
 
 
 def _scales(shape: GroupShape) -> dict[int, int]:
