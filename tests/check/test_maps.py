@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from onchip.check import certify
+from onchip.check.maps import Maps
 from onchip.chip import Chip
 from onchip.errors import IllegalPlan
+from onchip.fusion.geometry import maps_of
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plan import Blocks, Group, Plan, Run, Scratch, Tiling
 
@@ -151,6 +153,32 @@ def test_a_split_of_the_channels_makes_maps_of_its_parts() -> None:
     planned(network, ("f",), held - 2 * 2 * 3, 2 * 3, streaming, Tiling(2, ("z",), 1))
     with pytest.raises(IllegalPlan, match="tiling-passes"):
         planned(network, ("f",), held, 2 * 3, streaming, Tiling(2, ("x",), 1))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [
+        ((SIZE, SIZE // 4, SIZE // 4 * 3), (1, 3)),
+        ((SIZE, SIZE // 2, SIZE // 4), None),  # not all channels
+        ((SIZE, SIZE, SIZE), None),  # or indices beside values: two bytes would be half as many channels
+        ((SIZE, SIZE, 2 * SIZE), None),
+        ((2 * SIZE, SIZE // 4, SIZE // 4 * 3), None),  # elements of another width than the input's
+        ((2 * SIZE, SIZE // 2, SIZE // 2 * 3), (1, 3)),
+        ((SIZE, SIZE // 4 + 1, SIZE // 4 * 3 - 1), None),
+    ],
+)
+def test_checker_and_fuser_see_the_same_parts_of_a_split(
+    sizes: tuple[int, int, int], parts: tuple[int, int] | None
+) -> None:
+    specs = [OperatorSpec("f", "Split", ["x"], ["y", "z"], 0, 0, Geometry("rowwise", MAP, MAP))]
+    kinds = ("input", "activation", "activation")
+    rows = list(zip("xyz", sizes, kinds, strict=True))
+    network = Network.build("n", rows, specs, ["y", "z"])  # type: ignore[arg-type]
+    checked, fused = Maps(network), maps_of(network, 2)
+    for t, channels in zip((1, 2), parts or (None, None), strict=True):
+        proved, planned_for = checked.of(t), fused[t]
+        assert (proved and proved.channels) == (planned_for and planned_for.channels) == channels
+        assert (proved and proved.element) == (planned_for and planned_for.element)
 
 
 def test_a_matrix_over_a_map_reads_all_of_it_and_fetches_its_weights_by_channels() -> None:

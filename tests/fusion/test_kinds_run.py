@@ -60,3 +60,33 @@ def test_it_runs_in_a_group_as_it_does_alone(
     assert kind == "pool" or fused[0].subgroups > batch
     report = made.plan.run()
     assert report.max_difference < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("body", "channels", "out"),
+    [
+        (f"e = Concat<axis=1>(c, z)  {POOL}(e)", 3, 11),
+        # Whoever reads it first does not say its shape.
+        (f"d = Mul(c, z)  e = Concat<axis=1>(c, z, d)  {POOL}(e)", 1, 17),
+    ],
+)
+def test_an_input_that_is_joined_to_others_runs_in_a_group(
+    tmp_path: Path, body: str, channels: int, out: int
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 18]> g (float[1,{channels},16,16] z, float[1,8,16,16] x)
+        => (float[1,{out},7,7] y) {{ c = Conv<pads=[1,1,1,1]>(x, w)  {body} }}"""
+    made = onnx.parser.parse_model(text)
+    w = (np.random.default_rng(0).standard_normal((8, 8, 3, 3)) / 8).astype(np.float32)
+    n = np.array([1, 8, 1, 1])
+    made.graph.initializer.extend(
+        [onnx.numpy_helper.from_array(w, "w"), onnx.numpy_helper.from_array(n, "n")]
+    )
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.SerializeToString())
+    fused = onchip.fuse(path, "optimus", 9000)
+    assert fused.plan is not None
+    [join] = [op.name for op in fused.plan.network.operators if op.type == "Concat"]
+    [group] = [g for g in fused.plan.groups if join in g.operators]
+    assert len(group.operators) > 1
+    assert group.subgroups > 1
+    assert fused.plan.run().max_difference < 1e-4

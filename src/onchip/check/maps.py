@@ -1,7 +1,8 @@
 """What an operator's geometry says about maps and windows: what proofs about tiled groups stand on.
 
 A map is [images, channels, rows, columns] whatever the layout. A tensor's is its producer's output, a graph
-input's what its first reader reads. Where the geometry says nothing certain, the group is `group-unproved`.
+input's what the first reader that states it reads. Where the geometry says nothing certain, the group is
+`group-unproved`.
 """
 
 from __future__ import annotations
@@ -142,10 +143,8 @@ class Maps:
         producer = network.producer[tensor]
         if producer is not None:
             return self._written(network.operators[producer], tensor)
-        for op in map(network.operators.__getitem__, network.order):
-            if network.reads[op.id] >> tensor & 1:
-                return self._read(op, tensor) if tensor in op.inputs else None
-        return None
+        readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
+        return next((found for op in readers if (found := self._read(op, tensor)) is not None), None)
 
     def _written(self, op: Operator, tensor: int) -> Map | None:
         g = op.geometry
@@ -153,12 +152,15 @@ class Maps:
             return None
         if len(op.outputs) == 1:
             return self._map(g.output, g.layout, tensor)
-        # Several outputs are parts of the channels, of elements as wide as the input's.
+        # Several outputs share out the channels of the stated shape, of elements as wide as the input's:
+        # then their bytes together are as many as its elements.
         whole, first = self._shape(g.output, g.layout), self._element(g.input, g.layout, op.inputs[:1])
         if g.kind != "rowwise" or whole is None or first is None:
             return None
+        if sum(map(self._bytes, op.outputs)) != prod(whole) * first:
+            return None
         images, _, rows, columns = whole
-        channels, rest = divmod(self.network.tensors[tensor].bytes, images * rows * columns * first)
+        channels, rest = divmod(self._bytes(tensor), images * rows * columns * first)
         return Map(images, channels, rows, columns, first) if channels and not rest else None
 
     def _read(self, op: Operator, tensor: int) -> Map | None:

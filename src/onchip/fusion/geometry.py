@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
@@ -99,7 +99,7 @@ def batch_of(network: Network) -> int:
 
 
 def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
-    """The map of every root tensor: its producer's output, a graph input's its first reader's input."""
+    """The map of every root tensor: its producer's output; of a graph input what a reader says."""
     planar = any(
         op.geometry is not None and 4 in (len(op.geometry.input), len(op.geometry.output))
         for op in network.operators
@@ -113,17 +113,19 @@ def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
                 result[t] = _output_map(network, op, op.geometry, size, batch, planar)
             continue
         for v in network.order:
-            if network.reads[v] >> t & 1:
+            if network.reads[v] >> t & 1 and result[t] is None:
                 result[t] = _input_map(network, network.operators[v], t, batch, planar)
-                break
     return tuple(result)
 
 
 def _input_map(network: Network, op: Operator, tensor: int, batch: int, planar: bool) -> Map | None:
-    """The map of a graph input, as its first reader sees it."""
+    """The map of a graph input as a reader sees it, None where that does not say."""
     g, size = op.geometry, network.tensors[tensor].bytes
     if g is None or tensor not in op.inputs:
         return None
+    if g.kind == "concat" and len(op.outputs) == 1:  # all operands have the output's rows and columns
+        made = _map(g.output, g.layout, network.tensors[op.outputs[0]].bytes, batch, planar)
+        return made and _channels_of(made, size, batch)
     if g.kind == "elementwise":  # what has fewer bytes may be broadcast, and then nothing says its shape
         largest = max(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
         return _map(g.output, g.layout, size, batch, planar) if size == largest else None
@@ -135,15 +137,22 @@ def _output_map(
 ) -> Map | None:
     if len(op.outputs) == 1:
         return _map(g.output, g.layout, size, batch, planar)
-    # Several outputs are parts of the channels, of elements as wide as the input's.
-    whole = _shape(g.output, g.layout, batch, planar)
-    if g.kind != "rowwise" or whole is None or not op.inputs:
+    if g.kind != "rowwise" or not op.inputs:
         return None
+    # Several outputs together are the channels of one map. Where its elements are not as wide as the input's,
+    # nothing says that those of all outputs are alike.
+    together = sum(network.tensors[t].bytes for t in op.outputs)
+    whole = _map(g.output, g.layout, together, batch, planar)
     first = _map(g.input, g.layout, network.tensors[op.inputs[0]].bytes, batch, planar)
-    if first is None:
+    if whole is None or first is None or whole.element != first.element:
         return None
-    channels, rest = divmod(size, batch * whole[1] * whole[2] * first.element)
-    return Map(channels, whole[1], whole[2], first.element) if channels and not rest else None
+    return _channels_of(whole, size, batch)
+
+
+def _channels_of(whole: Map, size: int, batch: int) -> Map | None:
+    """The map of a tensor of `size` bytes for all images that has some channels of another."""
+    channels, rest = divmod(size, batch * whole.rows * whole.row_bytes)
+    return replace(whole, channels=channels) if channels and not rest else None
 
 
 def _map(shape: Sequence[int], layout: str, size: int, batch: int, planar: bool) -> Map | None:
