@@ -144,6 +144,7 @@ class Fuser:
         channel_tile: int,
         least_rows: int,
         alignment: int,
+        parts: tuple[int, int],
         options: Sequence[int],
         largest: int,
         whole_fan_out: bool,

@@ -38,7 +38,7 @@ using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Byt
 
 Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
                    std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
-                   const std::vector<int>& options) {
+                   std::pair<Bytes, Bytes> parts, const std::vector<int>& options) {
     Problem p;
     for (const auto& [channels, rows, columns, element, bytes, output] : tensors) {
         Tensor t;
@@ -67,6 +67,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
                  static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0,
                  options[5] != 0};
     p.images = images, p.channel_tile = channel_tile, p.least_rows = least_rows, p.alignment = alignment;
+    std::tie(p.maps_budget, p.weights_budget) = parts;
     p.complete();
     return p;
 }
@@ -129,16 +130,16 @@ void bind_fusion(nb::module_& m) {
             "__init__",
             [](Fuser* self, const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
                std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
-               const std::vector<int>& options, std::size_t largest, bool whole_fan_out, bool chains,
+               std::pair<Bytes, Bytes> parts, const std::vector<int>& options, std::size_t largest, bool whole_fan_out, bool chains,
                bool shared_inputs, const std::vector<Id>& order) {
-                Problem p = problem_of(tensors, operators, images, channel_tile, least_rows, alignment, options);
+                Problem p = problem_of(tensors, operators, images, channel_tile, least_rows, alignment, parts, options);
                 for (const Id v : order)
                     if (v >= p.operators.size()) throw std::invalid_argument("fusion: order");
                 new (self) Fuser(std::move(p), {largest, whole_fan_out, chains, shared_inputs, order});
             },
             nb::kw_only(), nb::arg("tensors"), nb::arg("operators"), nb::arg("images"), nb::arg("channel_tile"),
-            nb::arg("least_rows"), nb::arg("alignment"), nb::arg("options"), nb::arg("largest"),
-            nb::arg("whole_fan_out"), nb::arg("chains"), nb::arg("shared_inputs"), nb::arg("order"))
+            nb::arg("least_rows"), nb::arg("alignment"), nb::arg("parts"), nb::arg("options"),
+            nb::arg("largest"), nb::arg("whole_fan_out"), nb::arg("chains"), nb::arg("shared_inputs"), nb::arg("order"))
         .def("count_convex",
              [](const Fuser& self) {
                  nb::gil_scoped_release release;

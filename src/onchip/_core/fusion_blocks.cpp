@@ -93,10 +93,11 @@ std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, boo
         const Bytes output = problem_.round_up(block.size * high.size * wide.size * made.element);
         for (std::int64_t slice = std::min(problem_.channel_tile, block.most); slice > 0;
              slice = whole_tiles ? 0 : slice / 2) {
-            const Bytes scratch =
-                output + problem_.round_up(slice * high.most * wide.most * read.element) +
+            const Bytes maps = output + problem_.round_up(slice * high.most * wide.most * read.element);
+            const Bytes weights =
                 problem_.round_up(part_of_weights(op, block.size, keep ? grid.input_channels : slice));
-            if (scratch <= budget) return std::pair{slice, scratch};
+            if (maps <= problem_.maps_budget && weights <= problem_.weights_budget && maps + weights <= budget)
+                return std::pair{slice, maps + weights};
         }
         return std::pair{std::int64_t{0}, Bytes{0}};
     };

@@ -174,7 +174,7 @@ bool Evaluator::search(const Point& at) {
 
 void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
     if (any_ && best_ < unlimited) return;
-    const Bytes resident = weights_.at_most(budget_ - least);
+    const Bytes resident = weights_.at_most(room(budget_, least));
     if (resident < 0) return;
     if (!any_ && group_.crossing + halo + weight_cost(at_, resident) >= best_) return;
     if (from == order_.size()) {
@@ -211,10 +211,10 @@ void Evaluator::leaf() {
     if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
     const Bytes taken = buffers(in_s_, *rows, at_);
     if (any_) {
-        if (weights_.least_room() <= budget_ - taken) best_ = 0;
+        if (weights_.least_room() <= room(budget_, taken)) best_ = 0;
         return;
     }
-    const Bytes resident = weights_.most(budget_ - taken);
+    const Bytes resident = weights_.most(room(budget_, taken));
     if (resident < 0) return;
     Bytes cost = group_.crossing + weight_cost(at_, resident);
     if (cost >= best_) return;
@@ -225,7 +225,7 @@ void Evaluator::leaf() {
 }
 
 bool Evaluator::fits(Bytes budget) {
-    if (!banded_) return whole_ <= budget;
+    if (!banded_) return room(budget, whole_) >= 0;
     budget_ = budget, best_ = unlimited, any_ = true;
     const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
     // Only the height with one band can need fewer rows than a lower one: nothing overlaps there.
@@ -245,7 +245,7 @@ bool Evaluator::may_grow(Bytes budget) {
     at_least_ = true;
     bound({});
     at_least_ = false;
-    return least_ + weights_.least_room() <= budget;
+    return weights_.least_room() <= room(budget, least_);
 }
 
 Bytes Evaluator::floor_within(Bytes budget) const {
@@ -261,11 +261,11 @@ Bytes Evaluator::floor_within(Bytes budget) const {
             const std::int64_t channels = candidate_[x] ? m.few : m.channels;
             taken += problem_.round_up(images * m.row_bytes * problem_.tensors[m.id].needed * channels);
         }
-        if (taken <= budget) fetches = std::min(fetches, shared ? 1 : problem_.images / images);
+        if (room(budget, taken) >= 0) fetches = std::min(fetches, shared ? 1 : problem_.images / images);
     }
     // No more stays than beside the least buffers; the largest tile is not counted against it.
     const bool none = problem_.options.residency == Residency::none;
-    const Bytes resident = none ? 0 : std::min(weights_.all(), std::max<Bytes>(0, budget - least_));
+    const Bytes resident = none ? 0 : std::min(weights_.all(), std::max<Bytes>(0, room(budget, least_)));
     return floor() + (fetches - 1) * (weights_.all() - resident);
 }
 
@@ -286,7 +286,7 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
         Bytes most = -1;
         const auto resident = [&](const Point& at) {
             bound(at);
-            return weights_.at_most(budget - least_);
+            return weights_.at_most(room(budget, least_));
         };
         const Point single{longest, 1, images, rounds};
         const Bytes alone = resident(single);
@@ -325,7 +325,7 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
 
 Bytes Evaluator::lower(Bytes budget, Bytes limit) {
     any_ = false;
-    if (!banded_) return whole_ <= budget && floor() < limit ? floor() : unlimited;
+    if (!banded_) return room(budget, whole_) >= 0 && floor() < limit ? floor() : unlimited;
     list_points(budget, limit, true);
     return points_.empty() ? unlimited : points_.front().second;
 }
@@ -335,7 +335,7 @@ Bytes Evaluator::best(Bytes budget, Bytes limit) {
     budget_ = budget, best_ = limit, best_s_.clear();
     if (!banded_) {
         best_at_ = {};
-        const bool found = whole_ <= budget && floor() < limit;
+        const bool found = room(budget, whole_) >= 0 && floor() < limit;
         best_halo_ = 0, best_buffers_ = whole_;
         return best_ = found ? floor() : unlimited;
     }
@@ -366,7 +366,7 @@ bool Evaluator::search_higher(Point at) {
         });
         if (!shorter) continue;
         bound(at);
-        const Bytes left = weights_.at_most(budget_ - least_);
+        const Bytes left = weights_.at_most(room(budget_, least_));
         if (left < 0 || group_.crossing + weight_cost(at, left) >= best_) break;
         found = search(at) || found;
     }
@@ -387,10 +387,10 @@ Cost Evaluator::describe() {
     result.subgroups = shared ? best_at_.bands : best_at_.fetches;
     for (std::uint32_t x = 0; x < group_.size(); ++x)
         if (best_s_[x]) result.streamed.push_back(group_.maps[x].id);
-    const auto [in, room] = weights_.chosen(budget_ - best_buffers_);
+    const auto [in, taken] = weights_.chosen(room(budget_, best_buffers_));
     for (std::size_t i = 0; i < group_.ops.size(); ++i)
         if (in[i]) result.resident.push_back(group_.ops[i].id);
-    result.scratch = best_buffers_ + room;
+    result.scratch = best_buffers_ + taken;
     return result;
 }
 
@@ -410,6 +410,7 @@ Bytes Evaluator::least_scratch(std::int64_t bands) {
         search(at);
         return best_ < unlimited;
     };
+    if (!enough(unlimited)) return any_ = false, unlimited;
     while (!enough(high)) low = high + 1, high = high * 2 + 1;
     while (low < high) {
         const Bytes middle = low + (high - low) / 2;

@@ -6,8 +6,6 @@
 
 namespace onchip::fusion {
 
-inline constexpr Bytes unlimited = std::numeric_limits<Bytes>::max() / 4;
-
 // How a group runs at its cost. `rows` is t; `subgroups` counts bands of the whole batch.
 struct Cost {
     Bytes dram = unlimited, crossing = 0, halo = 0, weight = 0, scratch = 0;
@@ -53,6 +51,10 @@ class Evaluator {
     void bound(const Point& at);
     Bytes size(std::uint32_t x, std::int64_t more, const Point& at, bool few) const;
     std::int64_t more(std::uint32_t x, const std::vector<std::int64_t>& by_map, const Point& at) const;
+    // Bytes for weights beside maps that take `taken`, negative when those do not fit themselves.
+    Bytes room(Bytes budget, Bytes taken) const {
+        return taken > problem_.maps_budget ? -1 : std::min(budget - taken, problem_.weights_budget);
+    }
     Bytes weight_cost(const Point& at, Bytes resident) const {
         return weights_.all() + (at.fetches - 1) * (weights_.all() - resident);
     }

@@ -21,6 +21,7 @@ void require(bool holds, const char* what) {
 void Problem::complete() {
     const auto count = static_cast<Id>(operators.size());
     require(images >= 1 && channel_tile >= 1 && least_rows >= 1 && alignment >= 1, "fusion: sizes below 1");
+    require(maps_budget >= 0 && weights_budget >= 0, "fusion: negative budget");
     for (Tensor& t : tensors) {
         require(t.bytes >= 0 && t.rows >= 0 && t.channels >= 0 && t.row_bytes >= 0 && t.columns >= 0 && t.element >= 0, "fusion: negative size");
         t.producer = no_id;

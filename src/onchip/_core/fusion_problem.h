@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@ using Bytes = std::int64_t;
 using Id = std::uint32_t;
 
 inline constexpr Id no_id = ~Id{0};
+inline constexpr Bytes unlimited = std::numeric_limits<Bytes>::max() / 4;
 
 // How an output channel depends on input channels. Elementwise and concat are channelwise with duties of their own.
 enum class Form : std::uint8_t { opaque, reduce, channelwise, elementwise, concat, rowwise };
@@ -73,6 +75,7 @@ struct Problem {
     std::vector<Operator> operators;
     std::int64_t images = 1, channel_tile = 16, least_rows = 1;  // N, T_c, T_h
     Bytes alignment = 1;
+    Bytes maps_budget = unlimited, weights_budget = unlimited;  // parts of a split buffer, beside the budget of all
     Options options;
 
     std::vector<std::vector<Id>> before, after;  // per operator: distinct producers of its inputs, their inverse

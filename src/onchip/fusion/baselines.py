@@ -141,7 +141,7 @@ def _does_not_fit(problem: FusionProblem, v: int) -> Infeasible:
     sizes = tuple((network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched))
     return Infeasible(
         needs=sum(size for _, size in sizes),
-        has=problem.budget,
+        has=problem.misses(sum(size for _, size in sizes)),
         operator=network.operators[v].name,
         tensors=sizes,
     )

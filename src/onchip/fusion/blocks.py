@@ -25,6 +25,9 @@ from onchip.plan import Blocks
 __all__ = ["Blocked", "best_blocks", "least_blocks"]
 
 
+NO_BUDGET = np.iinfo(np.int64).max
+"""The scratchpad of blocks that do not fit the parts of a buffer."""
+
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -62,6 +65,8 @@ class _Task:
     alignment: int
     least_rows: int
     channel_tile: int
+    maps_budget: int
+    weights_budget: int
 
     def round_up(self, size: int) -> int:
         return -(-size // self.alignment) * self.alignment
@@ -96,6 +101,8 @@ def _task(problem: FusionProblem, operator: int) -> _Task | None:
         problem.alignment,
         problem.least_rows,
         problem.channel_tile,
+        problem.maps_budget,
+        problem.weights_budget,
     )
 
 
@@ -161,7 +168,8 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     for i, (deep, slice_, keep) in enumerate(ways):
         held = _part(task.weights, grid, deep.size, grid.input_channels if keep else slice_)
         buffers = _up(size * made.element * deep.size, task) + _up(most * read.element * slice_, task)
-        scratch[i] = buffers + task.round_up(held)
+        parts_fit = (buffers <= task.maps_budget) & (task.round_up(held) <= task.weights_budget)
+        scratch[i] = np.where(parts_fit, buffers + task.round_up(held), NO_BUDGET)
         moved[i] = area * deep.total + task.weights * (1 if keep else fetches)
     sizes = scratch.ravel()
     slices = np.repeat([slice_ for _, slice_, _ in ways], len(tiles))

@@ -81,7 +81,7 @@ def _whole(problem: FusionProblem, members: int) -> GroupCost | None:
     touched = network.reads[v] | network.writes[v]
     scratch = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
     scratch += problem.round_up(op.workspace)
-    if scratch > problem.budget:
+    if scratch > problem.maps_room:
         return None
     crossing = sum(network.tensors[t].bytes for t in bits(touched))
     total = crossing + op.weight_bytes
@@ -130,7 +130,7 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
         touched = network.reads[operator] | network.writes[operator]
         whole = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
         return whole + problem.round_up(network.operators[operator].workspace)
-    roomy = replace(problem, budget=MAX_BYTES)
+    roomy = replace(problem, budget=MAX_BYTES, maps_budget=MAX_BYTES, weights_budget=MAX_BYTES)
     search = _Search(roomy, bands)
     tile = max((w.tile for w in search.weights), default=0)
     sizes = (
@@ -172,7 +172,7 @@ class _Search:
             for images in self.images(t):
                 crosses_again = self.count(t) > 1 and problem.options.halo != "paper"
                 allowed = self.candidates & ~bands.external if crosses_again else self.candidates
-                found = smallest(problem, bands, allowed, t, images, problem.budget)
+                found = smallest(problem, bands, allowed, t, images, problem.maps_room)
                 if found is not None:
                     self.offer(t, images, *found)
 
@@ -187,10 +187,10 @@ class _Search:
             if self.count(t) == 1:
                 continue
             for images in self.images(t):
-                least = smallest(problem, bands, self.candidates, t, images, problem.budget)
+                least = smallest(problem, bands, self.candidates, t, images, problem.maps_room)
                 if least is None or not self.promising(least[0], t, images):
                     continue
-                every = streams(problem, bands, self.candidates, t, images, lambda: problem.budget + 1)
+                every = streams(problem, bands, self.candidates, t, images, lambda: problem.maps_room + 1)
                 for size, streamed in every:
                     if (recompute or streamed & outer) and self.promising(size, t, images):
                         self.offer(t, images, size, streamed)
@@ -224,7 +224,7 @@ class _Search:
     def residents(self, size: int, fetches: int) -> Residents | None:
         """The best residents beside buffers of `size` bytes; with one fetch all are equal."""
         residency = self.problem.options.residency
-        return choose(self.weights, self.problem.budget - size, "none" if fetches == 1 else residency)
+        return choose(self.weights, self.problem.weights_room(size), "none" if fetches == 1 else residency)
 
     def spent(self, chosen: Residents, fetches: int) -> int:
         """Bytes of weights fetched."""

@@ -138,9 +138,10 @@ def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
             parts = [(network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched)]
             if network.operators[v].workspace:
                 parts.append(("its workspace", network.operators[v].workspace))
+            needs = least_scratch(problem, v)
             raise Infeasible(
-                needs=least_scratch(problem, v),
-                has=problem.budget,
+                needs=needs,
+                has=problem.misses(needs),
                 operator=network.operators[v].name,
                 tensors=tuple(sorted(parts, key=lambda part: -part[1])),
             )

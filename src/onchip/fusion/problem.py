@@ -13,6 +13,7 @@ from onchip.chip import Chip
 from onchip.fusion.geometry import Form, Grid, Map, Window, batch_of, grid_of, maps_of, windows_of
 from onchip.fusion.options import FusionOptions
 from onchip.network import Network, bits
+from onchip.units import MAX_BYTES
 
 __all__ = ["FusedOperator", "FusionProblem"]
 
@@ -42,7 +43,8 @@ class FusedOperator:
 class FusionProblem:
     """The arrays of a fusion problem: `maps` by tensor id (None: unknown), `operators` by operator id.
 
-    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h.
+    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. Of a buffer in
+    parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`.
     """
 
     network: Network
@@ -54,6 +56,8 @@ class FusionProblem:
     least_rows: int
     maps: tuple[Map | None, ...]
     operators: tuple[FusedOperator, ...]
+    maps_budget: int = MAX_BYTES
+    weights_budget: int = MAX_BYTES
 
     @classmethod
     def of(cls, network: Network, chip: Chip, options: FusionOptions, budget: int) -> FusionProblem:
@@ -85,11 +89,26 @@ class FusionProblem:
             max(1, least_rows),
             maps,
             tuple(operators),
+            *_parts(chip),
         )
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad."""
         return -(-size // self.alignment) * self.alignment
+
+    @property
+    def maps_room(self) -> int:
+        """Bytes that the buffers of feature maps may take."""
+        return min(self.budget, self.maps_budget)
+
+    def weights_room(self, maps: int) -> int:
+        """Bytes that weights may take beside feature maps of `maps` bytes."""
+        return min(self.budget - maps, self.weights_budget)
+
+    def misses(self, needs: int) -> int:
+        """The budget, or the part of it, that `needs` bytes are more than."""
+        parts = (self.budget, self.maps_budget, self.weights_budget)
+        return next((part for part in parts if part < needs), self.budget)
 
     def channels_at_a_time(self, tensor: int) -> int:
         """Channels of a map that are in the scratch when it is streamed: min(T_c, C)."""
@@ -134,6 +153,18 @@ class FusionProblem:
         """Whether the options describe something that a machine can run."""
         o = self.options
         return o.batch_weights != "shared" and o.weight_tile and o.halo != "recompute"
+
+
+def _parts(chip: Chip) -> tuple[int, int]:
+    """What a chip with a buffer in parts has for feature maps and for weights.
+
+    An output is the next operator's input where it lies, so the buffers for inputs and for outputs swap their
+    roles from one operator to the next, and what binds is their sum.
+    """
+    maps = (chip.input_buffer_bytes, chip.output_buffer_bytes)
+    if None in (*maps, chip.weight_buffer_bytes):
+        return MAX_BYTES, MAX_BYTES
+    return sum(size or 0 for size in maps), chip.weight_buffer_bytes or 0
 
 
 def _weight_tile(weight_bytes: int, form: Form, channels: int, grid: Grid | None, tile: int) -> int:

@@ -37,7 +37,7 @@ class Published:
         """
         problem = self.problem
         weights = sum(self._rounded[v] for v in bits(members))
-        if weights > problem.budget:  # most groups end here, before their bands are looked at
+        if weights > problem.weights_room(0):  # most groups end here, before their bands are looked at
             return None
         if any(problem.operators[v].form == "opaque" for v in bits(members)):
             return None

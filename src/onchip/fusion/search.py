@@ -184,6 +184,7 @@ class Fuser:
             channel_tile=problem.channel_tile,
             least_rows=problem.least_rows,
             alignment=problem.alignment,
+            parts=(min(problem.maps_budget, UNLIMITED), min(problem.weights_budget, UNLIMITED)),
             options=(
                 ("per-image", "held", "shared").index(options.batch_weights),
                 ("channelwise", "paper", "off").index(options.isoa),
@@ -368,9 +369,10 @@ def count_convex(problem: FusionProblem) -> int | None:
 def _misfit(problem: FusionProblem, v: int) -> Infeasible:
     network = problem.network
     operands = [network.tensors[t] for t in bits(network.reads[v] | network.writes[v])]
+    needs = sum(problem.round_up(t.bytes) for t in operands)
     return Infeasible(
-        needs=sum(problem.round_up(t.bytes) for t in operands),
-        has=problem.budget,
+        needs=needs,
+        has=problem.misses(needs),
         operator=network.operators[v].name,
         tensors=tuple((t.name, t.bytes) for t in operands),
     )
