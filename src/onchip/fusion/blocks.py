@@ -14,21 +14,22 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from onchip.fusion.geometry import Grid, Map
 from onchip.fusion.problem import FusionProblem
 from onchip.plan import Blocks
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
 __all__ = ["Blocked", "best_blocks", "least_blocks"]
 
 
-NO_BUDGET = np.iinfo(np.int64).max
+NO_BUDGET = (1 << 63) - 1
 """The scratchpad of blocks that do not fit the parts of a buffer."""
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ class _Stairs:
 @lru_cache(maxsize=4096)
 def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     """Every shape of blocks that is the best at some budget."""
+    import numpy as np
+
     read, made, grid = task.read, task.made, task.grid
     high = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0])
     wide = _sides(read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1])
@@ -195,6 +198,8 @@ def _planes(high: list[_Side], wide: list[_Side]) -> Numbers:
 
     No other tile has no more of any of the four.
     """
+    import numpy as np
+
     rows, columns = (
         np.array([(s.size, s.most, s.total, s.count) for s in sides], np.int64).T for sides in (high, wide)
     )
