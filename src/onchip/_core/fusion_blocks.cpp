@@ -9,12 +9,12 @@ namespace {
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 
-// For every number of parts the smallest size of a part, largest first.
-std::vector<std::int64_t> sizes(std::int64_t whole) {
+// For every number of parts the smallest size of a part, largest first; and `least`.
+std::vector<std::int64_t> sizes(std::int64_t whole, std::int64_t least) {
     std::vector<std::int64_t> result;
     for (std::int64_t size = whole; size >= 1; --size) {
         const std::int64_t count = parts(whole, size);
-        if (parts(whole, count) == size) result.push_back(size);
+        if (parts(whole, count) == size || size == least) result.push_back(size);
     }
     return result;
 }
@@ -35,7 +35,7 @@ const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
     const auto [at, fresh] = sides_.try_emplace(axis);
     if (!fresh) return at->second;
     const auto row = [&](std::int64_t r) { return std::clamp<std::int64_t>(r, 0, axis.size); };
-    for (const std::int64_t size : sizes(axis.outputs)) {
+    for (const std::int64_t size : sizes(axis.outputs, axis.least)) {
         Side side{size, parts(axis.outputs, size), 0, 0};
         for (std::int64_t first = 0; first < axis.outputs; first += size) {
             const std::int64_t last = std::min(first + size, axis.outputs) - 1;
@@ -49,9 +49,10 @@ const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
 }
 
 // Blocks of output channels: the most input channels of one, and those of all.
-BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, std::int64_t made) {
+BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, std::int64_t made,
+                                         std::int64_t least) {
     const std::int64_t within = made / grid.groups;  // output channels of a group
-    std::vector<std::int64_t> all = sizes(made);
+    std::vector<std::int64_t> all = sizes(made, least);
     for (std::int64_t i = 1; i <= grid.groups; ++i) all.push_back(within * i);
     std::sort(all.begin(), all.end(), std::greater<>());
     all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -77,13 +78,15 @@ BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, st
 std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, bool whole_tiles) {
     const Grid& grid = *op.grid;
     const Tensor &read = problem_.tensors[op.inputs.front().tensor], &made = problem_.tensors[op.outputs.front()];
-    const Sides& rows = sides({read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0]});
-    const Sides& columns = sides({read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1]});
-    Sides deep = channels(grid, read.channels, made.channels);
+    const Sides& rows = sides({read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0], problem_.least_rows});
+    const Sides& columns = sides({read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1], 1});
+    Sides deep = channels(grid, read.channels, made.channels, problem_.channel_tile);
     if (whole_tiles)
         std::erase_if(deep, [&](const Side& s) { return s.size < std::min(problem_.channel_tile, made.channels); });
-    const bool sorted = std::is_sorted(deep.begin(), deep.end(),
-                                       [](const Side& a, const Side& b) { return a.total < b.total; });
+    // Less deep blocks take less, unless they reach into one more group, and so read more channels at a time.
+    const bool sorted =
+        std::is_sorted(deep.begin(), deep.end(), [](const Side& a, const Side& b) { return a.total < b.total; }) &&
+        std::is_sorted(deep.begin(), deep.end(), [](const Side& a, const Side& b) { return a.most > b.most; });
     std::int64_t fewest = deep.front().total;
     for (const Side& s : deep) fewest = std::min(fewest, s.total);
     std::optional<Blocked> best;

@@ -28,11 +28,11 @@ class BlockSearch {
     };
     using Sides = std::vector<Side>;
     struct Axis {
-        std::int64_t size, outputs, stride, padding, span;
+        std::int64_t size, outputs, stride, padding, span, least;  // of tiles to look at, the smallest that is whole
         auto operator<=>(const Axis&) const = default;
     };
     const Sides& sides(const Axis& axis);
-    static Sides channels(const Grid& grid, std::int64_t read, std::int64_t made);
+    static Sides channels(const Grid& grid, std::int64_t read, std::int64_t made, std::int64_t least);
     std::optional<Blocked> search(const Operator& op, Bytes budget, bool whole_tiles);
 
     const Problem& problem_;

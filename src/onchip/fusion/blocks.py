@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from onchip.fusion.geometry import Grid, Map
@@ -148,19 +147,19 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     import numpy as np
 
     read, made, grid = task.read, task.made, task.grid
-    high = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0])
+    high = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0], task.least_rows)
     wide = _sides(read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1])
-    channels = _channels(read, made, grid)
+    channels = _channels(read, made, grid, task.channel_tile)
     if whole_tiles:
         high = [side for side in high if side.size >= min(task.least_rows, made.rows)]
         channels = [side for side in channels if side.size >= min(task.channel_tile, made.channels)]
-        fewest = list(accumulate((side.total for side in reversed(channels)), min))[::-1]
-        # deepest first; a deeper block is worth it only where less crosses than with every shallower one
-        channels = [
-            side
-            for side, less in zip(channels, [*fewest[1:], None], strict=True)
-            if less is None or side.total < less
-        ]
+        # A deeper block is worth it only where less crosses, or fewer channels come at a time, than with any
+        # shallower one, which may reach into one more group of the convolution.
+        kept: list[_Side] = []
+        for side in reversed(channels):
+            if not any(less.total <= side.total and less.most <= side.most for less in kept):
+                kept.append(side)
+        channels = kept[::-1]
     # A tile of the plane has rows and columns; a way is a depth, a slice of it, and the weights kept or not.
     plane = _planes(high, wide)
     size, most, total, count = plane[:4]
@@ -228,10 +227,10 @@ def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool
     return result
 
 
-def _sides(size: int, outputs: int, stride: int, padding: int, span: int) -> list[_Side]:
-    """Every number of tiles along an axis, each with the smallest tile, fewest tiles first."""
+def _sides(size: int, outputs: int, stride: int, padding: int, span: int, least: int = 1) -> list[_Side]:
+    """Every number of tiles along an axis, each with the smallest tile, and `least`; fewest tiles first."""
     result = []
-    for tile in _sizes(outputs):
+    for tile in sorted({*_sizes(outputs), min(least, outputs)}, reverse=True):
         spans = []
         for first in range(0, outputs, tile):
             last = min(first + tile, outputs) - 1
@@ -241,11 +240,12 @@ def _sides(size: int, outputs: int, stride: int, padding: int, span: int) -> lis
     return result
 
 
-def _channels(read: Map, made: Map, grid: Grid) -> list[_Side]:
+def _channels(read: Map, made: Map, grid: Grid, least: int) -> list[_Side]:
     """Every number of blocks of output channels: the most input channels of one, and those of all."""
     result = []
     within = made.channels // grid.groups
-    sizes = set(_sizes(made.channels)) | {within * i for i in range(1, grid.groups + 1)}
+    sizes = {*_sizes(made.channels), min(least, made.channels)}
+    sizes |= {within * i for i in range(1, grid.groups + 1)}
     for block in sorted(sizes, reverse=True):
         if grid.input_channels == 1 and within == 1:  # channelwise: its own channels only
             result.append(_Side(block, -(-made.channels // block), block, read.channels))
