@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from onnx import ModelProto, TensorProto, parser
@@ -176,6 +177,41 @@ def test_bands_that_make_nothing_new_run_and_refill(streamed: tuple[str, ...], i
     assert report.tiled[0].subgroups == 4 * (2 // images)
     assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
     assert report.moved.weights == made.weights()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stride": (1, 1)},
+        {"stride": (2, 1)},
+        {"kernel": (2, 2)},
+        {"kernel": (5, 5)},
+        {"padding": (0, 0, 0, 0)},
+        {"padding": (2, 2, 2, 2)},
+        {"dilation": (2, 2)},
+        {"output": (2, 8, 3, 4)},
+        {"output": (2, 4, 8, 3)},
+        {"output": (1, 8, 8, 3)},
+    ],
+)
+@pytest.mark.parametrize("streamed", [(), ("x", "c")])
+@pytest.mark.parametrize("which", ["a", "c", "d", "y"])
+def test_a_geometry_that_contradicts_the_model_is_one_line(
+    which: str, streamed: tuple[str, ...], change: dict[str, Any]
+) -> None:
+    good = plan("chain", 3, streamed)
+    operators = [
+        replace(op, geometry=replace(op.geometry, **change))
+        if op.name == which and op.geometry is not None
+        else op
+        for op in good.network.operators
+    ]
+    wrong = replace(good, network=replace(good.network, operators=tuple(operators)))
+    try:
+        line = "" if executed("chain", wrong).relative_difference < 1e-4 else "two lines\n"
+    except (IllegalPlan, InputError, Mismatch) as refusal:
+        line = str(refusal)
+    assert "\n" not in line
 
 
 def test_a_scratch_one_step_too_small_is_found() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from zlib import crc32
 
 import numpy as np
@@ -53,14 +53,21 @@ class Comparison:
         """Compare a part of one tensor, as a map; without `exact` the tensor is approximate from now on."""
         if not exact:
             self.approximate.add(tensor)
-        if tensor not in self._maps:
-            self._maps[tensor] = found.whole(self.reference[tensor])
         where = f"rows {region.rows[0]} to {region.rows[1]}, {when}"
-        self._same(tensor, value, self._maps[tensor][region.slices], where)
+        if tensor not in self._maps:
+            if found.size != self.reference[tensor].size:
+                self._refuse_shapes(tensor, found.shape, self.reference[tensor].shape, where)
+            self._maps[tensor] = found.whole(self.reference[tensor])
+        expected = self._maps[tensor][region.slices]
+        if value.shape != expected.shape:
+            self._refuse_shapes(tensor, value.shape, expected.shape, where)
+        self._same(tensor, value, expected, where)
 
     def _same(self, tensor: int, found: Array, expected: Array, when: str) -> None:
         self.comparisons += 1
         self.compared.add(tensor)
+        if found.nbytes != expected.nbytes:
+            self._refuse_shapes(tensor, found.shape, expected.shape, when)
         if np.array_equal(_bytes(found), _bytes(expected)):
             return
         difference = largest_difference(found, expected)
@@ -77,6 +84,14 @@ class Comparison:
         raise Mismatch(
             f"tensor {self.names[tensor]}, {when}: {differing:,} of {found.size:,} elements differ from"
             f" {self.source}, by at most {difference:.6g}"
+        )
+
+    def _refuse_shapes(
+        self, tensor: int, found: tuple[int, ...], expected: tuple[int, ...], when: str
+    ) -> NoReturn:
+        raise Mismatch(
+            f"tensor {self.names[tensor]}, {when}: it has the shape {_times(found)},"
+            f" and {_times(expected)} in {self.source}: does the plan's geometry contradict the model?"
         )
 
     def _magnitude_of(self, tensor: int) -> float:
@@ -115,6 +130,10 @@ def _magnitude(values: Array) -> float:
         else np.abs(values.astype(np.float64))
     )
     return float(finite.max()) if finite.size else 0.0
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "()"
 
 
 def _bytes(values: Array) -> np.ndarray[Any, np.dtype[np.uint8]]:

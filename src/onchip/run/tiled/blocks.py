@@ -13,7 +13,7 @@ from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.chain import Chain, Window
 from onchip.run.tiled.dram import Dram
 from onchip.run.tiled.group import Executed
-from onchip.run.tiled.kernels import Kernels
+from onchip.run.tiled.kernels import Kernels, fitting
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.parameters import Fetched, Parameters
 from onchip.run.tiled.passes import IllegalTiling
@@ -185,7 +185,8 @@ class _Run:
             kernels = self.weights.kernels[slice(*out), slice(*of)]
             part = operand[:, into[0] - channels[0] : into[1] - channels[0]]
             place = total[:, out[0] - outs[0] : out[1] - outs[0]]
-            place += self.kernels.partial(chain, part, kernels, self.missing(region))
+            added = self.kernels.partial(chain, part, kernels, self.missing(region))
+            place += fitting(chain, added, place.shape)
         self.block.put(region.rows, outs, total)
 
     def finish(self, region: Region, channels: Span, operand: Array) -> None:

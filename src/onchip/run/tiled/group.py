@@ -12,7 +12,7 @@ from onchip.plan import Group, Tiling
 from onchip.run.tiled.bands import Band, bands_of
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.dram import Dram
-from onchip.run.tiled.kernels import Kernels
+from onchip.run.tiled.kernels import Kernels, fitting
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.memory import lay_out
 from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of
@@ -433,7 +433,8 @@ class _Run:
             part = operand[:, into[0] - channels[0] : into[1] - channels[0]]
             added = self.kernels.partial(chain, part, kernels, missing)
             span = slice(*out)
-            ring.put(rows, ring.raw(rows, self.count, span) + added, span, done=False)
+            lying = ring.raw(rows, self.count, span)
+            ring.put(rows, lying + fitting(chain, added, lying.shape), span, done=False)
 
     def emit(self, chain: Chain, channels: Span, rows: Span) -> None:
         """A slice of the output of an operator that does not mix channels."""

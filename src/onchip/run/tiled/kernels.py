@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.errors import InputError, Mismatch
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, Parameter
 from onchip.run.tiled.maps import Region
@@ -15,7 +15,7 @@ from onchip.run.tiled.maps import Region
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Kernels"]
+__all__ = ["Kernels", "fitting"]
 
 Array = np.ndarray[Any, Any]
 Missing = tuple[int, int, int, int]
@@ -23,6 +23,17 @@ Missing = tuple[int, int, int, int]
 
 Changes = Mapping[str, "int | list[int]"]
 """Attributes of a node to be replaced."""
+
+
+def fitting(chain: Chain, value: Array, shape: Sequence[int]) -> Array:
+    """The value, of these channels, rows and columns; raises `Mismatch` where the node made others."""
+    if value.shape[1:] != tuple(shape[1:]):
+        made, stated = (" x ".join(map(str, s)) for s in (value.shape[1:], shape[1:]))
+        raise Mismatch(
+            f"operator {chain.op.name} makes {made} (channels, rows, columns) where the plan has {stated}:"
+            " its geometry contradicts the model"
+        )
+    return value
 
 
 class Kernels:
@@ -167,6 +178,8 @@ class Kernels:
         `values` are maps by name: the head's result, or the operands. `channelled` are parameters with one
         value a channel of the region; the others are cut here.
         """
+        if chain.head is not None:
+            fitting(chain, values[chain.result], region.shape)
         if not chain.tail:
             return values[chain.result]
         views = dict(zip(chain.names, chain.views, strict=True)) if chain.head is None else {}

@@ -30,6 +30,10 @@ class Map:
         return self.images * self.channels * self.rows * self.columns
 
     @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return self.images, self.channels, self.rows, self.columns
+
+    @property
     def axes(self) -> str:
         """What each axis of the node's array is: n, c, h or w."""
         return "hc" if self.flat else "nchw"[: self.rank]
