@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,7 +34,7 @@ from fusion_graphs import fusion_graph
 import onchip
 from onchip.chip import Chip, load_chip
 from onchip.fusion.baselines import baseline, oracle_bytes
-from onchip.fusion.cost import GroupCost, group_cost
+from onchip.fusion.cost import GroupCost, bands_cost
 from onchip.fusion.dag import Dag
 from onchip.fusion.energy import group_energy
 from onchip.fusion.groups import connected_groups
@@ -43,6 +43,7 @@ from onchip.fusion.options import FusionOptions
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.published import Published
 from onchip.fusion.search import Limits, Partition, best_partition, count_convex
+from onchip.fusion.strategy import Priced
 from onchip.network import Network
 
 NETWORKS = {
@@ -60,7 +61,14 @@ NETWORKS = {
 SMALL = tuple(name for name in NETWORKS if name not in ("nasnetalarge", "resnet1202"))
 BATCH = 4
 OURS = FusionOptions()
-PAPER = FusionOptions(batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False)
+PAPER = FusionOptions(
+    batch_weights="shared",
+    isoa="paper",
+    halo="paper",
+    residency="all",
+    weight_tile=False,
+    blocks="fallback",
+)
 """What the paper's equations say, as far as its text goes; docs/fusion-model.md has the readings."""
 READINGS = {"ours": OURS, "paper": PAPER}
 HOWS = ("none", "dnnvm", "efficient-s", "without-model", "space1", "space2", "online", "exact")
@@ -109,6 +117,7 @@ class Scheme:
 
 def scheme(problem: FusionProblem, how: str) -> Scheme:
     """`exact` and `online` by our own cost; the others as `baselines` defines them, each with its own."""
+    price = Priced(problem)
     if how == "exact":
         found, seconds = timed(lambda: best(problem))
         status = "optimal" if found.complete else "feasible"
@@ -118,30 +127,24 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
         fuser = OnlineFuser.of(problem)
         plan, seconds = timed(lambda: fuser.plan(problem.budget))
         return Scheme(plan.groups, plan.dram_bytes, "feasible", 0, 0, seconds)
-    given, seconds = timed(lambda: baseline(problem, how, partial(bytes_of, problem)))
-    groups = [as_it_runs(problem, g, given.name) for g in given.groups]
+    given, seconds = timed(lambda: baseline(problem, how, price))
+    groups = [as_it_runs(problem, g, given.name, price) for g in given.groups]
     return Scheme(groups, given.dram_bytes, "optimal" if given.complete else "feasible", 0, 0, seconds)
 
 
 def best(problem: FusionProblem) -> Partition:
-    return best_partition(problem, Limits(seconds=SECONDS), alone=group_cost)
+    return best_partition(problem, Limits(seconds=SECONDS))
 
 
-def bytes_of(problem: FusionProblem, members: int) -> int | None:
-    """What our model says a group costs."""
-    cost = group_cost(problem, members)
-    return None if cost is None else cost.dram_bytes
-
-
-def as_it_runs(problem: FusionProblem, members: int, name: str) -> GroupCost:
+def as_it_runs(problem: FusionProblem, members: int, name: str, price: Priced) -> GroupCost:
     """How a baseline runs one of its groups: all weights on chip, no streaming by channels; or as we do."""
     if name in ("dnnvm", "efficient-s", "without-model"):
         theirs = Published(problem)(members)
         plain = replace(problem, options=replace(problem.options, isoa="off", residency="all"))
-        cost = group_cost(plain, members)
+        cost = bands_cost(plain, members)
         if theirs is not None and cost is not None:
             return replace(cost, dram_bytes=theirs)
-    cost = group_cost(problem, members)
+    cost = price.group(members)
     assert cost is not None, "a baseline's group that nobody can run"
     return cost
 
@@ -248,7 +251,7 @@ def fig7(bench: Bench, only: str) -> Iterator[Row]:
 
 def fig13(bench: Bench, only: str) -> Iterator[Row]:
     """Figures 13, 14, 15: every scheme on every network, with its energy and time."""
-    chip = load_chip("optimus")
+    chip = sized(load_chip("optimus"))
     for name in fnmatch.filter(NETWORKS, only):
         for reading in READINGS:
             hows = HOWS if name in SMALL else ("none", "dnnvm", "efficient-s", "online", "exact")
@@ -313,8 +316,9 @@ def as_built(problem: FusionProblem, chip: Chip) -> int:
     """Bytes of a chip that runs operators one by one; its feature maps compressed where it does that."""
     ratio = chip.feature_map_compression or 1.0
     total = 0.0
+    price = Priced(problem)
     for op in problem.operators:
-        cost = group_cost(problem, 1 << op.id)
+        cost = price.group(1 << op.id)
         assert cost is not None
         total += cost.weight_bytes + (cost.io_bytes + cost.halo_bytes) / ratio
     return round(total)
