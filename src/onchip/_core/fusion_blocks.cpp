@@ -75,7 +75,8 @@ BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, st
     return result;
 }
 
-std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, bool whole_tiles) {
+std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, bool whole_tiles,
+                                           std::optional<Blocked> best) {
     const Grid& grid = *op.grid;
     const Tensor &read = problem_.tensors[op.inputs.front().tensor], &made = problem_.tensors[op.outputs.front()];
     const Sides& rows = sides({read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0], problem_.least_rows});
@@ -89,8 +90,8 @@ std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, boo
         std::is_sorted(deep.begin(), deep.end(), [](const Side& a, const Side& b) { return a.most > b.most; });
     std::int64_t fewest = deep.front().total;
     for (const Side& s : deep) fewest = std::min(fewest, s.total);
-    std::optional<Blocked> best;
     std::tuple<Bytes, std::int64_t, std::int64_t, Bytes> least;
+    if (best) least = {best->input + best->weight, best->tiles, -best->channels, best->scratch};
     // The most input channels at a time with which a block fits, and its scratch.
     const auto fits = [&](const Side& high, const Side& wide, const Side& block, bool keep) {
         const Bytes output = problem_.round_up(block.size * high.size * wide.size * made.element);
@@ -134,8 +135,10 @@ std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, boo
                     });
                     if (first != deep.end()) offer(*first);
                 } else {
-                    for (const Side& block : deep)
+                    for (const Side& block : deep) {
+                        if (sorted && best && area * block.total + weight > std::get<0>(least)) break;
                         if (offer(block) && sorted) break;
+                    }
                 }
             }
         }
@@ -155,8 +158,8 @@ const std::optional<Blocked>& BlockSearch::best(Id id, Bytes budget) {
         key.insert(key.end(), {g.kernel[i], g.stride[i], g.padding[i], g.span[i]});
     const auto [at, fresh] = known_.try_emplace(std::move(key));
     if (fresh) {
-        at->second = search(op, budget, true);
-        if (!at->second) at->second = search(op, budget, false);
+        // Of whole tiles of the array first: they are few, and what they reach cuts the search of all others.
+        at->second = search(op, budget, false, search(op, budget, true, std::nullopt));
     }
     return at->second;
 }

@@ -33,7 +33,7 @@ class BlockSearch {
     };
     const Sides& sides(const Axis& axis);
     static Sides channels(const Grid& grid, std::int64_t read, std::int64_t made, std::int64_t least);
-    std::optional<Blocked> search(const Operator& op, Bytes budget, bool whole_tiles);
+    std::optional<Blocked> search(const Operator& op, Bytes budget, bool whole_tiles, std::optional<Blocked> best);
 
     const Problem& problem_;
     std::map<Axis, Sides> sides_;

@@ -1,5 +1,6 @@
 // Which tensors of a group may be in the scratch a few channels at a time (S), and what rows the buffers then have.
 #pragma once
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -46,7 +47,8 @@ void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>&
               std::vector<std::int64_t>& more);
 
 inline std::int64_t rows_of(const Group::Map& map, std::int64_t more, std::int64_t t) {
-    return more >= all_rows || map.rows == 1 ? map.rows : std::min(map.rows, map.scale * t + more);
+    if (more >= all_rows || map.rows == 1) return map.rows;
+    return std::clamp(map.scale * t + more, std::int64_t{0}, map.rows);
 }
 
 // Rows of an image that cross again, by external map: band by band, by definition. With `all`, of every external

@@ -75,13 +75,23 @@ class _Task:
 def best_blocks(problem: FusionProblem, operator: int) -> Blocked | None:
     """The blocks with the fewest DRAM bytes within the budget; None for what has no windows or fits in none.
 
-    Blocks and slices of T_c channels and T_h rows or more, as eq. 4 asks; smaller ones where those do not
-    fit. Among equals the fewest tiles, then the most input channels at a time, then the least scratchpad.
+    Among equals the fewest tiles, then the most input channels at a time, then the least scratchpad. Fewer
+    channels than T_c or rows than T_h leave a part of the array idle, and are taken where that moves less.
     """
     task = _task(problem, operator)
     if task is None:
         return None
-    return _stairs(task, True).at(problem.budget) or _stairs(task, False).at(problem.budget)
+    found = [
+        blocks
+        for whole_tiles in (True, False)
+        if (blocks := _stairs(task, whole_tiles).at(problem.budget)) is not None
+    ]
+    return min(found, key=_order, default=None)
+
+
+def _order(found: Blocked) -> tuple[int, int, int, int]:
+    moved = found.input_bytes + found.weight_bytes
+    return moved, found.tiles, -found.blocks.channels, found.scratch_bytes
 
 
 def _task(problem: FusionProblem, operator: int) -> _Task | None:

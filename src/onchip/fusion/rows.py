@@ -195,7 +195,8 @@ def buffer_rows(
     result = {}
     for x in bands.tensors:
         more = bands.ahead[x] if single else overlap[x]
-        result[x] = rows[x] if more is None or rows[x] == 1 else min(rows[x], bands.scale[x] * t + more)
+        whole = more is None or rows[x] == 1
+        result[x] = rows[x] if whole else max(0, min(rows[x], bands.scale[x] * t + (more or 0)))
     return result
 
 
