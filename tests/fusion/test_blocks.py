@@ -35,8 +35,8 @@ def convolution(random: Random) -> Network:
     )
 
 
-def every_block(geometry: Geometry, tile: int) -> Iterator[tuple[int, int, bool]]:
-    """(scratch, bytes moved, whether its channels are no fewer than the tile) of all blocks there are."""
+def every_block(geometry: Geometry, tile: int) -> Iterator[tuple[int, int]]:
+    """(scratch, bytes moved) of all blocks there are."""
     images, channels, rows, columns = geometry.input
     _, outputs, high, wide = geometry.output
     k, s, p = geometry.kernel[0], geometry.stride[0], geometry.padding[0]
@@ -63,8 +63,7 @@ def every_block(geometry: Geometry, tile: int) -> Iterator[tuple[int, int, bool]
                         scratch = d * r * c + slice_ * max(heights) * max(widths) + held
                         weights = outputs * deep * k * k
                         fetched = weights * (1 if keep else images * len(heights) * len(widths))
-                        whole = d >= min(tile, outputs) and slice_ == min(tile, max(touched))
-                        yield scratch, area + fetched, whole
+                        yield scratch, area + fetched
                     slice_ //= 2
 
 
@@ -76,12 +75,11 @@ def test_the_best_blocks_at_any_budget(seed: int, budget: int, tile: int) -> Non
     geometry = network.operators[0].geometry
     assert geometry is not None
     problem = FusionProblem.of(network, Chip("test", 1), FusionOptions(channel_tile=tile), budget)
-    fitting = [(moved, whole) for need, moved, whole in every_block(geometry, tile) if need <= budget]
+    fitting = [moved for need, moved in every_block(geometry, tile) if need <= budget]
     found = best_blocks(problem, 0)
     if not fitting:
         assert found is None
         return
     assert found is not None
-    whole = [moved for moved, tiles in fitting if tiles]
-    assert found.input_bytes + found.weight_bytes == min(whole or [moved for moved, _ in fitting])
+    assert found.input_bytes + found.weight_bytes == min(fitting)
     assert found.scratch_bytes <= budget
