@@ -18,7 +18,7 @@ BASELINES = {
     "dnnvm": "DNNVM: chains, all weights resident",
     "efficient_s": "Efficient-S: with joins and forks, all weights resident",
     "without_model": "without our cost model: all groups, at Efficient-S's price",
-    "oracle": "oracle: inputs, outputs and weights once, which no plan can beat",
+    "oracle": "oracle: inputs, outputs and weights, each once",
 }
 
 

@@ -78,7 +78,8 @@ def partition(
         return Chosen(plan.groups, _least(problem), False)
     if options.search == "exact" and options.space == "full":
         found = _exact(problem, price.fuser, limits)
-        return Chosen(found.groups, found.lower_bound_bytes, found.complete)
+        bound = found.lower_bound_bytes if found.complete else max(found.lower_bound_bytes, _least(problem))
+        return Chosen(found.groups, bound, found.complete)
     chosen = restricted(problem, price)
     groups = tuple(g for members in chosen.groups if (g := price.group(members)) is not None)
     note = chosen.note
@@ -99,9 +100,30 @@ def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
 
 
 def _least(problem: FusionProblem) -> int:
-    """Outputs and weights, each once: what no way to run the network moves less than.
-
-    Inputs are not in it: windows with gaps need not read all of them.
-    """
+    """What no way to run the network moves less than: weights, outputs, what is read of inputs, each once."""
     network = problem.network
-    return network.weight_bytes + sum(network.tensors[t].bytes for t in bits(network.output_roots))
+    outputs = sum(network.tensors[t].bytes for t in bits(network.output_roots))
+    return network.weight_bytes + outputs + sum(_read(problem, t) for t in bits(network.input_roots))
+
+
+def _read(problem: FusionProblem, tensor: int) -> int:
+    """Bytes of a graph input that its most demanding reader cannot do without.
+
+    A window as wide as its stride, or wider, reads all positions up to the last; where pixels lie between
+    windows, blocks need not read them, and nothing is counted.
+    """
+    shape, most = problem.maps[tensor], 0
+    for v in bits(problem.network.readers[tensor]):
+        op = problem.operators[v]
+        if op.form == "opaque" or op.grid is None or shape is None:
+            return problem.network.tensors[tensor].bytes
+        made = problem.maps[op.outputs[0]]
+        if made is None or any(s > span for s, span in zip(op.grid.stride, op.grid.span, strict=True)):
+            continue
+        rows, columns = (
+            max(0, min(size, (out - 1) * op.grid.stride[i] - op.grid.padding[i] + op.grid.span[i]))
+            - min(size, max(0, -op.grid.padding[i]))
+            for i, (size, out) in enumerate(((shape.rows, made.rows), (shape.columns, made.columns)))
+        )
+        most = max(most, problem.batch * shape.channels * max(0, rows) * max(0, columns) * shape.element)
+    return most
