@@ -7,7 +7,7 @@ CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
 # Without build isolation a second build compiles only what changed.
 # The editable install knows its modules by name: it is made anew when one comes or goes.
 LIST   := build/modules.txt
-_      := $(shell mkdir -p build; find src/onchip -name '*.py' | sort > $(LIST).new; \
+_      := $(shell mkdir -p build; find src -name '*.py' | sort > $(LIST).new; \
             cmp -s $(LIST).new $(LIST) || cp $(LIST).new $(LIST))
 
 .DEFAULT_GOAL := help

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from signal import SIGINT
+from time import sleep
 
 import pytest
 
@@ -239,3 +241,17 @@ def test_an_interrupt_is_one_line(
 
     monkeypatch.setattr(cli.plan.api, "plan", interrupt)
     assert "interrupted" in refused(monkeypatch, capsys, 130, "plan", str(model), "--budget", "MR")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.03, 0.1, 0.2, 0.4])
+def test_an_interrupt_while_it_starts_is_no_traceback(seconds: float, model: Path) -> None:
+    code = "import onchip_command; print('up', flush=True); onchip_command.main()"
+    command = [sys.executable, "-c", code, "plan", str(model), "--budget", "MR"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == b"up\n"
+        sleep(seconds)
+        child.send_signal(SIGINT)
+        problem, code_of_it = child.stderr.read().decode(), child.wait()
+    assert (code_of_it, problem) in ((130, "onchip: interrupted\n"), (0, ""), (-SIGINT, ""))
