@@ -147,6 +147,34 @@ def test_what_no_machine_runs_has_figures_and_no_plan(
     assert made["why_not_executable"]
 
 
+@certified
+def test_a_tflite_plan_is_proved_and_says_that_run_cannot_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tflite")
+    import numpy as np
+
+    from readers.tflite_build import Op, T
+    from readers.tflite_build import model as tflite_model
+
+    path, plan = tmp_path / "net.tflite", tmp_path / "plan.json"
+    tensors = [T((1, 8, 8, 4), name="x"), T((4, 1, 1, 4), "float32", np.zeros((4, 1, 1, 4))), T((1, 8, 8, 4))]
+    path.write_bytes(
+        tflite_model(
+            tensors, [Op("CONV_2D", [0, 1], [2], ("Conv2DOptions", {"StrideH": 1, "StrideW": 1}))], [0], [2]
+        )
+    )
+    args = ["fuse", str(path), "--budget", "4KiB", "-o", str(plan)]
+    assert onchip(monkeypatch, *args) == 0
+    assert "not executable: the plan is proved" in " ".join(capsys.readouterr().out.split())
+    assert onchip(monkeypatch, *args, "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["executable"] is False
+    assert ".tflite" in made["why_not_executable"]
+    assert onchip(monkeypatch, "check", str(plan)) == 0
+    assert onchip(monkeypatch, "run", str(plan)) == 2
+
+
 def test_too_little_room_is_a_no_that_names_the_operator(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -212,7 +212,17 @@ def fuse(
     bytes_ = _sized(budget)
     made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress))
     plan = None if made.plan is None else Plan.of(replace(made.plan, options={**how, **made.plan.options}))
-    return fused_of(made, on.name, plan)
+    return fused_of(made, on.name, plan, _cannot_run(model, plan))
+
+
+def _cannot_run(model: Source | Network, plan: Plan | None) -> str:
+    """Why the executor refuses a fused plan that was proved; empty where it does not."""
+    from onchip.readers.source import Source, TfliteExecutable
+
+    tflite = isinstance(model, Source) and isinstance(model.executable, TfliteExecutable)
+    if tflite and plan is not None and plan.groups:
+        return "the plan is proved, but onchip run cannot execute .tflite models in tiles yet"
+    return ""
 
 
 def compare(

@@ -48,8 +48,8 @@ class FusedGroup:
 class Fused:
     """A network's fused groups: the least DRAM traffic that was found, and how little any partition needs.
 
-    `plan` runs them, and is None where `executable` is False; `why_not` says why. `lower_bound_bytes` bounds
-    `dram_bytes` over all partitions into groups that the options allow: `status` is `optimal` where it is
+    `plan` runs them, and is None where no machine could; `why_not` says why `executable` is False.
+    `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status` is `optimal` where it is
     reached. `baselines` are DRAM bytes by name, counted as the result's own: `none` (no fusion), `dnnvm`,
     `efficient_s`, `without_model`, and `oracle`. `options` are those of
     the search; `note` is a sentence about it where there is one to say.
@@ -72,8 +72,8 @@ class Fused:
 
     @property
     def executable(self) -> bool:
-        """Is there a plan that can run?"""
-        return self.plan is not None
+        """Is there a plan that `onchip run` can execute?"""
+        return self.plan is not None and not self.why_not
 
     @property
     def element_bytes(self) -> int:
@@ -203,8 +203,8 @@ def groups_of(network: Network, costs: tuple[GroupCost, ...]) -> tuple[FusedGrou
     return tuple(found)
 
 
-def fused_of(made: FusedPlan, chip: str, plan: Plan | None) -> Fused:
-    """What the planner found, as its user meets it."""
+def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "") -> Fused:
+    """What the planner found, as its user meets it; `unsupported`: why `onchip run` takes no such plan."""
     problem = made.problem
     return Fused(
         problem.network,
@@ -213,7 +213,7 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None) -> Fused:
         problem.batch,
         groups_of(problem.network, made.groups),
         plan,
-        made.not_executable,
+        made.not_executable or unsupported,
         made.status,
         made.dram_bytes,
         made.lower_bound_bytes,
