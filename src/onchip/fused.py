@@ -49,10 +49,10 @@ class Fused:
     """A network's fused groups: the least DRAM traffic that was found, and how little any partition needs.
 
     `plan` runs them, and is None where no machine could; `why_not` says why `executable` is False.
-    `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status` is `optimal` where it is
-    reached. `baselines` are DRAM bytes by name, counted as the result's own: `none` (no fusion), `dnnvm`,
-    `efficient_s`, `without_model`, and `oracle`. `options` are those of
-    the search; `note` is a sentence about it where there is one to say.
+    `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status`
+    is `optimal` where it is reached. `baselines` are DRAM bytes by name, counted as the result's own: `none`
+    (no fusion), `dnnvm`, `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are
+    those of the search; `note` is a sentence about it where there is one to say.
     """
 
     network: Network
