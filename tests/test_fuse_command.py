@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,10 @@ def test_a_fused_plan_is_proved_shown_and_read_again(
         assert part in out
     assert 'id="graph"' in page.read_text()
     assert onchip(monkeypatch, "check", str(plan)) == 0
-    assert "legal" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "legal" in out
+    dram = onchip_package.read(plan).result.dram_bytes
+    assert f"optimal by dram: DRAM {dram:,} B\n" in out  # the bound is reached: none is claimed beside it
     assert onchip(monkeypatch, "report", str(plan)) == 0
     out = capsys.readouterr().out
     assert "no partition into groups" in out
@@ -128,6 +132,17 @@ def test_json_has_every_field_and_its_figures_add_up(
         assert 0 < g["scratch_bytes"] <= BUDGET
         assert set(g) >= {"name", "subgroups", "rows", "streamed", "resident"}
     assert any(g["subgroups"] > 1 for g in made["groups"])
+
+
+@certified
+def test_a_bound_between_two_words_is_the_next_whole_one(model: Path) -> None:
+    made = onchip_package.fuse(str(model), budget=BUDGET)
+    wide = replace(made, network=replace(made.network, element="int16"), status="feasible")
+    odd = replace(wide, lower_bound_bytes=made.lower_bound_bytes - 1 - made.lower_bound_bytes % 2)
+    bound = odd.data()["lower_bound_words"]
+    assert type(bound) is int
+    assert 2 * bound == odd.lower_bound_bytes + 1
+    assert f"{bound:,}." in str(odd)
 
 
 def test_what_no_machine_runs_has_figures_and_no_plan(

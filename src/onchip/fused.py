@@ -122,7 +122,7 @@ class Fused:
             "status": self.status,
             "executable": self.executable,
             "why_not_executable": self.why_not,
-            "lower_bound_words": self._words(self.lower_bound_bytes),
+            "lower_bound_words": -(-self.lower_bound_bytes // self.element_bytes),
             "baselines": baselines,
             "seconds": self.seconds,
             "options": dict(self.options),
