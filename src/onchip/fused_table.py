@@ -40,7 +40,7 @@ def table(made: Fused, width: int) -> RenderableType:
         Text(
             "executable: onchip run executes the plan"
             if made.executable
-            else f"not executable: {made.why_not}"
+            else f"not executable: {visible(made.why_not)}"
         )
     )
     if made.note:

@@ -90,3 +90,41 @@ def test_an_input_that_is_joined_to_others_runs_in_a_group(
     assert len(group.operators) > 1
     assert group.subgroups > 1
     assert fused.plan.run().max_difference < 1e-4
+
+
+@pytest.mark.parametrize("budget", [1_200, 3_000, 5_000, 12_000])
+def test_matrices_with_a_leading_one_run_in_tiles(budget: int, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]> matrices (float[1,64,32] x) => (float[1,64,16] y) {
+        a = MatMul(x, w1)
+        b = Add(a, c1)
+        c = Relu(b)
+        d = MatMul(c, w2)
+        e = Add(d, c2)
+        s = Softmax<axis=-1>(e)
+        y = MatMul(s, w3)
+    }"""
+    made = onnx.parser.parse_model(text)
+    random = np.random.default_rng(0)
+    shapes = {"w1": (32, 48), "c1": (48,), "w2": (48, 24), "c2": (1, 64, 24), "w3": (24, 16)}
+    for name, dims in shapes.items():
+        values = random.standard_normal(dims).astype(np.float32)
+        made.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    onnx.save(made, tmp_path / "matrices.onnx")
+    fused = onchip.fuse(tmp_path / "matrices.onnx", "generic", budget, dtype="int16")
+    assert fused.executable
+    assert fused.plan is not None
+    report = fused.plan.run()
+    assert any(moved.subgroups > 1 for moved in report.tiled)
+
+
+def test_matrices_of_three_dimensions_are_not_called_executable(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[4,16,32] x) => (float[4,16,8] y)'
+    made = onnx.parser.parse_model(f"{text} {{ y = MatMul(x, w) }}")
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((32, 8), np.float32), "w"))
+    onnx.save(made, tmp_path / "matrices.onnx")
+    fused = onchip.fuse(tmp_path / "matrices.onnx", "generic", 3_000, dtype="int16")
+    assert not fused.executable
+    assert "4 x 16 x 8" in fused.why_not
+    assert fused.plan is not None
+    with pytest.raises(onchip.OnchipError):
+        fused.plan.run()

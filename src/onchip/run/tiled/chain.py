@@ -324,7 +324,7 @@ class _Maker:
             axes = attributes["axes"].ints if "axes" in attributes else self._numbers(head, 1)
             if sorted(first.axes[int(axis) % 4] for axis in axes) == ["h", "w"]:
                 return "pool", None, None, 1
-        if kind in ("Gemm", "MatMul") and names == [head.input[0]] and first.rank == 2:
+        if kind in ("Gemm", "MatMul") and names == [head.input[0]] and (first.rank == 2 or first.flat):
             matrix = self.constants[head.input[1]]
             if matrix.ndim != 2 or ("transA" in attributes and attributes["transA"].i):
                 raise self.refuse("its matrix has no two dimensions")

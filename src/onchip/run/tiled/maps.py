@@ -16,7 +16,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows."""
+    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows.
+
+    With rank 3 its node sees one image of it: [1, rows, features].
+    """
 
     images: int
     channels: int
@@ -36,7 +39,7 @@ class Map:
     @property
     def axes(self) -> str:
         """What each axis of the node's array is: n, c, h or w."""
-        return "hc" if self.flat else "nchw"[: self.rank]
+        return "nhc"[-self.rank :] if self.flat else "nchw"[: self.rank]
 
     def same_as(self, other: Map) -> bool:
         """Whether two maps have the same extents, whatever their nodes see."""
@@ -60,13 +63,14 @@ class Map:
     def to_map(self, array: Array) -> Array:
         """[images, channels, rows, columns] of a node's array, or of a part of it."""
         if self.flat:
-            return array.T[None, :, :, None]
+            return array.reshape(array.shape[-2:]).T[None, :, :, None]
         return array.reshape(*array.shape, *(1,) * (4 - self.rank))
 
     def from_map(self, array: Array) -> Array:
         """What a node sees of a map or a part of one."""
         if self.flat:
-            return np.ascontiguousarray(array[0, :, :, 0].T)
+            matrix = np.ascontiguousarray(array[0, :, :, 0].T)
+            return matrix[None] if self.rank == 3 else matrix
         return np.ascontiguousarray(array.reshape(array.shape[: self.rank]))
 
 
@@ -97,9 +101,14 @@ class Region:
 
 
 def map_of(shape: Sequence[int], *, images: bool) -> Map | None:
-    """The map of a value; `images`: whether the network has maps of four dimensions. None for other ranks."""
+    """The map of a value; `images`: whether the network has maps of four dimensions. None for other ranks.
+
+    Without images, a value of three dimensions, of which the first is 1, is a matrix.
+    """
     if len(shape) == 4:
         return Map(shape[0], shape[1], shape[2], shape[3])
     if len(shape) == 2:
         return Map(shape[0], shape[1], 1, 1, 2) if images else Map(1, shape[1], shape[0], 1, 2, True)
+    if len(shape) == 3 and shape[0] == 1 and not images:
+        return Map(1, shape[2], shape[1], 1, 3, True)
     return None
