@@ -135,6 +135,18 @@ def test_json_has_every_field_and_its_figures_add_up(
 
 
 @certified
+def test_a_baseline_that_was_not_searched_to_its_end_is_marked(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["fuse", str(model), "--budget", str(BUDGET)]
+    for limit, incomplete in (([], []), (["--time-limit", "0"], ["without_model"])):
+        assert onchip(monkeypatch, *args, *limit, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["baselines_incomplete"] == incomplete
+        assert onchip(monkeypatch, *args, *limit) == 0
+        assert capsys.readouterr().out.count("(best found)") == len(incomplete)
+
+
+@certified
 def test_a_bound_between_two_words_is_the_next_whole_one(model: Path) -> None:
     made = onchip_package.fuse(str(model), budget=BUDGET)
     wide = replace(made, network=replace(made.network, element="int16"), status="feasible")

@@ -52,7 +52,8 @@ class Fused:
     `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status`
     is `optimal` where it is reached. `baselines` are DRAM bytes by name, counted as the result's own: `none`
     (no fusion), `dnnvm`, `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are
-    those of the search; `note` is a sentence about it where there is one to say.
+    those of the search; `note` is a sentence about it where there is one to say. Baselines that are named in
+    `baselines_incomplete` are only the best that was found.
     """
 
     network: Network
@@ -69,6 +70,7 @@ class Fused:
     seconds: float
     options: Mapping[str, Any]
     note: str = ""
+    baselines_incomplete: tuple[str, ...] = ()
 
     @property
     def executable(self) -> bool:
@@ -124,6 +126,7 @@ class Fused:
             "why_not_executable": self.why_not,
             "lower_bound_words": -(-self.lower_bound_bytes // self.element_bytes),
             "baselines": baselines,
+            "baselines_incomplete": list(self.baselines_incomplete),
             "seconds": self.seconds,
             "options": dict(self.options),
             "note": self.note,
@@ -221,4 +224,5 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "
         made.seconds,
         {f.name: getattr(problem.options, f.name) for f in fields(problem.options)},
         made.note,
+        made.baselines_incomplete,
     )

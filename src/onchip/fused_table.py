@@ -78,6 +78,8 @@ def _against(made: Fused) -> Table:
     words = made.data()["baselines"]
     for name, what in BASELINES.items():
         n = words.get(name)
+        if name in made.baselines_incomplete:
+            what += " (best found)"
         if n is None:
             rows.add_row("-", "", what)
         else:

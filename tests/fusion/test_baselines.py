@@ -87,7 +87,10 @@ def test_no_baseline_moves_less_than_ours_for_its_groups(seed: int, nodes: int, 
         assert runnable(dag, found.groups)
         assert again is not None
         assert best.cost <= again <= found.dram_bytes
-    table = baselines(problem, cost)
+    every = baselines(problem, cost)
+    assert every.incomplete == ()
+    assert baselines(problem, cost, lambda: True).incomplete == ("without_model",)
+    table = every.dram_bytes
     assert set(table) == {"none", "dnnvm", "efficient_s", "without_model", "oracle"}
     assert table["oracle"] <= min(best.cost, *table.values())
 

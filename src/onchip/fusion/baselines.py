@@ -14,7 +14,7 @@ fuser is taken on trust.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,7 +28,7 @@ from onchip.fusion.published import Published
 from onchip.fusion.spaces import best_intervals, dnnvm_lines, efficient_s_lines
 from onchip.network import bits
 
-__all__ = ["NAMES", "Baseline", "baseline", "baselines", "oracle_bytes", "repriced"]
+__all__ = ["NAMES", "Baseline", "Baselines", "baseline", "baselines", "oracle_bytes", "repriced"]
 
 NAMES = ("none", "dnnvm", "efficient-s", "space1", "space2", "without-model")
 """The baselines that are partitions."""
@@ -103,19 +103,31 @@ def _without_model(
     return Baseline(name, scheme.groups, scheme.cost, False)
 
 
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """Bytes of all images by name: `none`, `dnnvm`, `efficient_s`, `without_model` and `oracle`.
+
+    Those named in `incomplete` are only the best that was found.
+    """
+
+    dram_bytes: Mapping[str, int]
+    incomplete: tuple[str, ...]
+
+
 def baselines(
     problem: FusionProblem, cost: GroupCostFunction, stop: Callable[[], bool] | None = None
-) -> dict[str, int]:
-    """Bytes of all images by name, for `none`, `dnnvm`, `efficient_s`, `without_model` and `oracle`.
-
-    Once `stop` says so, the best found so far.
-    """
+) -> Baselines:
+    """What the result is set beside. Once `stop` says so, the best found so far."""
     cost = cache(cost)
     named = {
-        name.replace("-", "_"): baseline(problem, name, cost, stop).dram_bytes
+        name.replace("-", "_"): baseline(problem, name, cost, stop)
         for name in ("none", "dnnvm", "efficient-s", "without-model")
     }
-    return named | {"oracle": oracle_bytes(problem)}
+    moved = {name: found.dram_bytes for name, found in named.items()}
+    return Baselines(
+        moved | {"oracle": oracle_bytes(problem)},
+        tuple(name for name, found in named.items() if not found.complete),
+    )
 
 
 def oracle_bytes(problem: FusionProblem) -> int:

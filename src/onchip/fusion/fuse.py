@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from onchip.check import certify
 from onchip.chip import Chip
 from onchip.errors import Infeasible, UsageError
-from onchip.fusion.baselines import baselines
+from onchip.fusion.baselines import Baselines, baselines
 from onchip.fusion.cost import GroupCost, least_scratch
 from onchip.fusion.options import DEFAULTS, FusionOptions
 from onchip.fusion.problem import FusionProblem
@@ -33,7 +33,8 @@ class FusedPlan:
     `groups` stand in program order, and so do `declared`, which leave out operators that run whole.
     `lower_bound_bytes` bounds `dram_bytes` over the partitions that the options allow. Options that describe
     no machine have figures only: then `plan` is None and `not_executable` says why. `baselines` are what
-    others move, under the same options. `note` is a sentence about the search where there is one to say.
+    others move, under the same options; of `baselines_incomplete` only the best that was found. `note` is a
+    sentence about the search where there is one to say.
     """
 
     problem: FusionProblem
@@ -46,6 +47,7 @@ class FusedPlan:
     baselines: Mapping[str, int]
     seconds: float
     note: str = ""
+    baselines_incomplete: tuple[str, ...] = ()
 
     @property
     def executable(self) -> bool:
@@ -109,13 +111,21 @@ def fuse(
         if plan.result.dram_bytes != sum(g.dram_bytes for g in groups):
             raise AssertionError("the cost model and the checker disagree about what crosses")
     return FusedPlan(
-        problem, groups, declared, plan, reason, status, found.lower_bound_bytes, others, seconds, found.note
+        problem,
+        groups,
+        declared,
+        plan,
+        reason,
+        status,
+        found.lower_bound_bytes,
+        others.dram_bytes,
+        seconds,
+        found.note,
+        others.incomplete,
     )
 
 
-def _others(
-    problem: FusionProblem, price: Priced, spent: float, cancelled: Callable[[], bool]
-) -> Mapping[str, int]:
+def _others(problem: FusionProblem, price: Priced, spent: float, cancelled: Callable[[], bool]) -> Baselines:
     """What the baselines move, in what is left of the time limit."""
     limit = problem.options.time_limit
     left = OTHERS_SECONDS if limit is None else max(limit - spent, 0.0)
