@@ -33,6 +33,7 @@ from fusion_graphs import fusion_graph
 
 import onchip
 from onchip.chip import Chip, load_chip
+from onchip.errors import Infeasible
 from onchip.fusion.baselines import baseline, oracle_bytes
 from onchip.fusion.cost import GroupCost, bands_cost
 from onchip.fusion.dag import Dag
@@ -43,7 +44,7 @@ from onchip.fusion.options import FusionOptions
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.published import Published
 from onchip.fusion.search import Limits, Partition, best_partition, count_convex
-from onchip.fusion.strategy import Priced
+from onchip.fusion.strategy import Priced, partition
 from onchip.network import Network
 
 NETWORKS = {
@@ -120,9 +121,13 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
     price = Priced(problem)
     if how == "exact":
         found, seconds = timed(lambda: best(problem))
-        status = "optimal" if found.complete else "feasible"
         seen = found.figures.candidates
-        return Scheme(found.groups, found.dram_bytes, status, found.lower_bound_bytes, seen, seconds)
+        if found.complete:
+            return Scheme(found.groups, found.dram_bytes, "optimal", found.lower_bound_bytes, seen, seconds)
+        limited = replace(problem, options=replace(problem.options, time_limit=SECONDS))
+        large, seconds = timed(lambda: partition(limited, price))
+        total = sum(g.dram_bytes for g in large.groups)
+        return Scheme(large.groups, total, "feasible", large.lower_bound_bytes, seen, seconds)
     if how == "online":
         fuser = OnlineFuser.of(problem)
         plan, seconds = timed(lambda: fuser.plan(problem.budget))
@@ -133,7 +138,7 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
 
 
 def best(problem: FusionProblem) -> Partition:
-    return best_partition(problem, Limits(seconds=SECONDS))
+    return best_partition(problem, Limits(seconds=SECONDS, groups=200_000))
 
 
 def as_it_runs(problem: FusionProblem, members: int, name: str, price: Priced) -> GroupCost:
@@ -206,7 +211,7 @@ def row(
         "reading": reading,
         "chip": chip.name,
         "dataflow": chip.dataflow,
-        "registers": chip.register_file_bytes,
+        "register_file": chip.register_file_bytes,
         "batch": batch,
         "buffer": problem.budget,
         "operators": len(problem.network.operators),
@@ -300,12 +305,18 @@ def fig19(bench: Bench, only: str) -> Iterator[Row]:
 
 
 def tab4(bench: Bench, only: str) -> Iterator[Row]:
-    """Other accelerators as they were built, layer by layer, against the same with fusion."""
+    """Other accelerators as they were built, layer by layer, against the same with fusion.
+
+    Nothing where a reading fits no operator of a network into a chip's buffers.
+    """
     for name in fnmatch.filter(SMALL, only):
         for chip_name in ("eyeriss", "shidiannao", "lower-bound"):
             chip = load_chip(chip_name)
             for reading in READINGS:
-                built = row(bench, "tab4", name, "none", reading, chip)
+                try:
+                    built = row(bench, "tab4", name, "none", reading, chip)
+                except Infeasible:
+                    continue
                 problem = bench.problem(name, chip, READINGS[reading])
                 built["words"] = as_built(problem, chip) // WORD
                 yield built | {"how": "as-built"}

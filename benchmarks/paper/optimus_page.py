@@ -223,11 +223,11 @@ def _fig16(d: Data) -> Iterator[str]:
 
 
 def _fig17(d: Data) -> Iterator[str]:
-    yield from head("dataflow", "registers", "scheme", *LEVELS, "Mwords", "ms", left=3)
+    yield from head("dataflow", "register file", "scheme", *LEVELS, "Mwords", "ms", left=3)
     for r in d.all("fig17"):
         cells = [f"{r[level] / 1e9:.2f}" for level in LEVELS]
         yield (
-            f"| {r['dataflow']} | {r['registers']} B | {LABELS[r['how']]} | "
+            f"| {r['dataflow']} | {r['register_file']} B | {LABELS[r['how']]} | "
             + " | ".join(cells)
             + f" | {mega(r['words'])} | {1e3 * r['latency']:.1f} |"
         )
