@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from map_networks import MapNetwork
-from onchip.network import Geometry
+from onchip.network import Geometry, Operator
 from onchip.plan import Tiling
 
 Program = list[dict[str, int]]
@@ -44,6 +44,12 @@ class Counts:
     crossed: dict[str, int] = field(default_factory=dict)
 
 
+def says(op: Operator, tensor: int) -> bool:
+    """Whether an operator's geometry says what map its operand is: its first, or any that it joins."""
+    g = op.geometry
+    return g is not None and tensor in op.inputs and (g.kind == "concat" or op.inputs[0] == tensor)
+
+
 class CellMachine:
     """One group of a network with a tiling; `escaping` are the tensors that leave it."""
 
@@ -60,11 +66,12 @@ class CellMachine:
                 reads, writes = [names[t] for t in op.inputs], [names[t] for t in op.outputs]
                 self.parts.append(Part(op.name, op.geometry, reads, writes, op.weight_bytes))
         for op in net.operators:
-            # The shape of a tensor is what its maker says, that of a graph input what its first reader says.
+            # The shape of a tensor is what its maker says, that of a graph input what a reader says of it.
             for t in {*op.inputs, *op.outputs} if op.name in members else ():
                 maker = net.producer[t]
-                first = next(i for i in net.order if t in net.operators[i].inputs) if maker is None else maker
-                if net.operators[first].geometry is None:
+                readers = [i for i in net.order if says(net.operators[i], t)]
+                tellers = readers if maker is None else [maker]
+                if not tellers or net.operators[tellers[0]].geometry is None:
                     raise Lack(f"nothing says the shape of {names[t]}")
         made = [t for p in self.parts for t in p.writes]
         self.external = list(dict.fromkeys(t for p in self.parts for t in p.reads if t not in made))
