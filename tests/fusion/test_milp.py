@@ -105,7 +105,9 @@ def test_pricing_finds_the_cheapest_group_there_is(seed: int) -> None:
     worth = [rng.randint(0, top) for _ in range(n)]
     for first in range(n - 1, -1, -1):
         mine = [c - sum(worth[v] for v in g) for g, c in cost.items() if g[0] == first]
-        least, complete, columns, _ = pricer.price(first=first, worth=worth, nodes=0, seconds=None)
+        least, complete, columns, _ = pricer.price(
+            first=first, worth=worth, tolerance=0, nodes=0, seconds=None
+        )
         assert complete
         assert least == min(0, *mine)
         for members, price in columns:
@@ -115,7 +117,8 @@ def test_pricing_finds_the_cheapest_group_there_is(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_limit_leaves_a_bound(seed: int) -> None:
-    problem = random_problem(Random(7000 + seed), 9)
+    rng = Random(7000 + seed)
+    problem = random_problem(rng, 9)
     fuser = Fuser(problem, alone=dear)
     pricer = pricer_of(problem, fuser, -1)
     if not pricer.sound():
@@ -123,8 +126,8 @@ def test_a_limit_leaves_a_bound(seed: int) -> None:
     worth = [pricer.cost([v]) for v in range(len(problem.operators))]
     short, full = list(worth), list(worth)
     for v in range(len(worth) - 1, -1, -1):
-        short[v] += pricer.price(first=v, worth=short, nodes=1, seconds=None)[0]
-        full[v] += pricer.price(first=v, worth=full, nodes=0, seconds=None)[0]
+        short[v] += pricer.price(first=v, worth=short, tolerance=0, nodes=1, seconds=None)[0]
+        full[v] += pricer.price(first=v, worth=full, tolerance=rng.choice((0, 50)), nodes=0, seconds=None)[0]
     optimum = fuser.best().dram_bytes
     assert sum(short) <= optimum
     assert sum(full) <= optimum

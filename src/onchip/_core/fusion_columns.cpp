@@ -20,13 +20,13 @@ void bind_pricing(nb::module_& m) {
         .def(
             "__init__",
             [](Pricer* self, const Fuser& fuser, Bytes budget, const std::vector<Bytes>& alone,
-               std::int64_t halo_percent) {
+               std::int64_t halo_percent, bool guess) {
                 if (alone.size() != fuser.problem().operators.size())
                     throw std::invalid_argument("pricing: one cost for every operator");
-                new (self) Pricer(fuser.problem(), budget, alone, halo_percent);
+                new (self) Pricer(fuser.problem(), budget, alone, halo_percent, guess);
             },
             nb::keep_alive<1, 2>(), nb::arg("fuser"), nb::arg("budget"), nb::arg("alone"),
-            nb::arg("halo_percent"))
+            nb::arg("halo_percent"), nb::arg("guess") = false)
         .def("sound", &Pricer::sound)
         .def(
             "cost",
@@ -37,9 +37,10 @@ void bind_pricing(nb::module_& m) {
             nb::arg("members"))
         .def(
             "price",
-            [](Pricer& self, Id first, const std::vector<Bytes>& worth, std::uint64_t nodes,
+            [](Pricer& self, Id first, const std::vector<Bytes>& worth, Bytes tolerance, std::uint64_t nodes,
                std::optional<double> seconds) {
-                if (first >= worth.size()) throw std::invalid_argument("pricing: operator");
+                if (first >= worth.size() || worth.size() != self.operators() || tolerance < 0)
+                    throw std::invalid_argument("pricing: operator, worths or tolerance");
                 Limits limits;
                 limits.seconds = seconds.value_or(-1);
                 bool interrupted = false;
@@ -51,14 +52,14 @@ void bind_pricing(nb::module_& m) {
                 {
                     nb::gil_scoped_release release;
                     Clock clock(limits);
-                    found = self.price(first, worth, nodes, clock);
+                    found = self.price(first, worth, tolerance, nodes, clock);
                 }
                 if (interrupted) throw nb::python_error();
                 std::vector<std::pair<std::vector<Id>, Bytes>> columns;
                 for (Priced::Column& c : found.columns) columns.emplace_back(std::move(c.members), c.cost);
                 return std::make_tuple(found.least, found.complete, std::move(columns), found.nodes);
             },
-            nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("nodes"), nb::arg("seconds").none());
+            nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("tolerance"), nb::arg("nodes"), nb::arg("seconds").none());
 }
 
 }  // namespace onchip

@@ -190,6 +190,12 @@ bool Floor::load(std::span<const Id> members) {
     for (Map& m : maps_)
         if (!tangled_ && problem_.tensors[m.id].rows > 1)
             m.scale = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(part_[m.id] / least + slack)));
+    for (Map& m : maps_) {
+        const Tensor& x = problem_.tensors[m.id];
+        const std::int64_t few = m.held ? x.channels : problem_.channel_tile;
+        m.few = x.row_bytes * few, m.others = x.row_bytes * (x.channels - few);
+        m.all = x.rows, m.rows = static_cast<std::uint32_t>(rows_[m.id]);
+    }
     for (std::size_t i = members.size(); i-- > 0;) {
         const Operator& op = problem_.operators[members[i]];
         for (const Window& w : op.inputs) {
@@ -229,25 +235,32 @@ std::int64_t Floor::shared_rows(const Window& w, Id made, std::int64_t bands) co
     return std::max<std::int64_t>(0, full) * overlap;
 }
 
-// Bytes of buffers with so many bands or fewer; the halos whose bits are in `held` belong to held maps.
-Bytes Floor::buffers(std::int64_t bands, std::uint32_t held) {
+// Bytes of buffers with so many bands or fewer when every map streams that may, and what holding each adds.
+Bytes Floor::buffers(std::int64_t bands) {
     Bytes sum = 0;
+    const auto parts = static_cast<std::uint32_t>(bands);
     for (std::size_t i = 0; i < maps_.size(); ++i) {
         const Map& m = maps_[i];
-        const Tensor& x = problem_.tensors[m.id];
-        const std::int64_t own = std::max(m.scale, up(rows_[m.id], bands));
+        const std::uint32_t share = (m.rows + parts - 1) / parts;  // short divisions: this is the inner loop
+        const std::int64_t own = std::max<std::int64_t>(m.scale, share);
         const std::int64_t more = bands == 1 ? m.ahead : m.more;
-        const std::int64_t rows = more >= all_rows ? x.rows : std::clamp<std::int64_t>(own + more, 1, x.rows);
-        const std::int64_t few = m.held ? x.channels : problem_.channel_tile;
-        sum += x.row_bytes * rows * few;
-        extra_[i] = x.row_bytes * rows * (x.channels - few);
+        const std::int64_t rows = more >= all_rows ? m.all : std::clamp<std::int64_t>(own + more, 1, m.all);
+        sum += m.few * rows;
+        extra_[i] = m.others * rows;
     }
+    return sum;
+}
+
+// What has to be held of them: the halos whose bits are in `held`, and one of every pair; as much as can be packed
+// on the pairs without exceeding a map's extra bytes.
+Bytes Floor::holding(std::uint32_t held) {
+    Bytes sum = 0;
+    left_ = extra_;
     for (std::size_t h = 0; h < halos_.size(); ++h)
-        if (held >> h & 1) sum += extra_[halos_[h].map], extra_[halos_[h].map] = 0;
-    // One of every pair is held: as much as can be packed on the pairs without exceeding a map's extra bytes.
+        if (held >> h & 1) sum += left_[halos_[h].map], left_[halos_[h].map] = 0;
     for (const auto& [a, b] : excluded_) {
-        const Bytes both = std::min(extra_[a], extra_[b]);
-        sum += both, extra_[a] -= both, extra_[b] -= both;
+        const Bytes both = std::min(left_[a], left_[b]);
+        sum += both, left_[a] -= both, left_[b] -= both;
     }
     return sum;
 }
@@ -268,40 +281,56 @@ Bytes Floor::weights(Bytes room, std::int64_t fetches) const {
 
 bool Floor::fits(std::span<const Id> members, Bytes budget) {
     if (!load(members)) return false;
-    return buffers(std::max(most_bands_, rows_at_most_), 0) <= budget;
+    halos_.clear();
+    return buffers(std::max(most_bands_, rows_at_most_)) + holding(0) <= budget;
 }
 
 void Floor::levels(std::span<const Id> members, Bytes budget, std::vector<Level>& result) {
     result.clear();
     if (!load(members)) return;
     const std::int64_t last = std::max(most_bands_, rows_at_most_);
-    if (buffers(last, 0) > budget) return;
+    const Bytes thinnest = buffers(last) + holding(0);
+    if (thinnest > budget) return;
+    const Bytes refilled = std::max<Bytes>(0, all_weights_ - (budget - thinnest));
+    Bytes halo_caps = 0, least = unlimited;
+    for (const Map& m : maps_) halo_caps += halo_percent_ < 0 ? unlimited / 1000 : cap(m.id);
     const BatchWeights mode = problem_.options.batch_weights;
-    const bool halo = problem_.options.halo == onchip::fusion::Halo::lines && !tangled_;
+    outer_.clear();
+    if (problem_.options.halo == onchip::fusion::Halo::lines && !tangled_)
+        for (const Id v : members)
+            for (const Window& w : problem_.operators[v].inputs) {
+                const Map& m = maps_[local_[w.tensor]];
+                if (m.made || m.held || w.span <= w.stride) continue;
+                for (const Id y : problem_.operators[v].outputs)
+                    if (!whole(w, y)) outer_.push_back({local_[w.tensor], &w, y});
+            }
     for (std::int64_t bands = 1; bands <= last;) {
         const std::int64_t rows = up(rows_at_most_, bands);
         const std::int64_t until = bands == 1 ? 1 : rows <= 1 ? last : std::min(last, (rows_at_most_ - 1) / (rows - 1));
+        // With so many bands the weights alone cost more than fewer bands with all of the halo.
+        const std::int64_t rounds = mode == BatchWeights::per_image && bands > 1 ? problem_.images * bands : bands;
+        if (least < unlimited && all_weights_ + (rounds - 1) * refilled >= least + halo_caps) return;
         halos_.clear();
-        for (std::uint32_t i = 0; halo && bands > 1 && i < maps_.size() && halos_.size() < most_halos; ++i) {
-            if (maps_[i].made || maps_[i].held) continue;
-            std::int64_t shared = 0;
-            for (const Id v : members)
-                for (const Window& w : problem_.operators[v].inputs)
-                    if (w.tensor == maps_[i].id)
-                        for (const Id y : problem_.operators[v].outputs)
-                            if (!whole(w, y)) shared = std::max(shared, shared_rows(w, y, bands));
-            const Tensor& x = problem_.tensors[maps_[i].id];
-            Bytes again = problem_.images * x.channels * x.row_bytes * shared;
-            if (halo_percent_ >= 0) again = std::min(again, cap(maps_[i].id));
-            if (again > 0) halos_.push_back({i, again});
+        for (std::size_t i = 0; bands > 1 && i < outer_.size(); ++i) {
+            const auto& [map, window, made] = outer_[i];
+            const Tensor& x = problem_.tensors[maps_[map].id];
+            Bytes again = problem_.images * x.channels * x.row_bytes * shared_rows(*window, made, bands);
+            if (halo_percent_ >= 0) again = std::min(again, cap(maps_[map].id));
+            if (again <= 0) continue;
+            const auto same = std::find_if(halos_.begin(), halos_.end(), [&](const Again& h) { return h.map == map; });
+            if (same != halos_.end())
+                same->bytes = std::max(same->bytes, again);
+            else if (halos_.size() < most_halos)
+                halos_.push_back({map, again});
         }
         Bytes best = unlimited;
+        const Bytes streamed = buffers(until);
         for (std::uint32_t held = 0; held < 1u << halos_.size(); ++held) {
             Bytes again = 0;
             for (std::size_t h = 0; h < halos_.size(); ++h)
                 if (!(held >> h & 1)) again += halos_[h].bytes;
             if (all_weights_ + again >= best) continue;
-            const Bytes one = buffers(until, held);
+            const Bytes one = streamed + holding(held);
             const bool several = mode == BatchWeights::held || (mode == BatchWeights::per_image && bands == 1);
             for (std::int64_t images = 1; images <= (several ? problem_.images : 1); ++images) {
                 if (problem_.images % images != 0 || one * images > budget) continue;
@@ -310,6 +339,7 @@ void Floor::levels(std::span<const Id> members, Bytes budget, std::vector<Level>
             }
         }
         if (best < unlimited) result.push_back({until, best});
+        least = std::min(least, best);
         if (best == all_weights_) {
             if (until < last) result.push_back({last, best});  // more bands take less room still
             return;

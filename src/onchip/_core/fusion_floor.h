@@ -44,7 +44,9 @@ class Floor {
         Id id;
         bool made = false, held = false;
         std::uint32_t readers = 0;
-        std::int64_t scale = 1, ahead = 0, more = 0;
+        std::int64_t scale = 1, ahead = 0, more = 0, all = 0;
+        Bytes few = 0, others = 0;  // of a row: what streaming holds, and the rest
+        std::uint32_t rows = 0;     // D
     };
     struct Again {
         std::uint32_t map;
@@ -57,9 +59,16 @@ class Floor {
     void scale();
     void around(Id x);
     std::uint32_t local(Id tensor);
+    struct Outer {  // a window onto an operand from outside
+        std::uint32_t map;
+        const Window* window;
+        Id made;
+    };
+
     bool load(std::span<const Id> members);
     std::int64_t shared_rows(const Window& w, Id made, std::int64_t bands) const;
-    Bytes buffers(std::int64_t bands, std::uint32_t held);
+    Bytes buffers(std::int64_t bands);
+    Bytes holding(std::uint32_t held);
     Bytes weights(Bytes room, std::int64_t fetches) const;
 
     const Problem& problem_;
@@ -78,7 +87,8 @@ class Floor {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> excluded_;
     std::vector<std::pair<Bytes, Bytes>> weight_;  // weights and tiles, largest first
     std::vector<Again> halos_;
-    std::vector<Bytes> extra_;
+    std::vector<Outer> outer_;
+    std::vector<Bytes> extra_, left_;
     Bytes all_weights_ = 0, crossing_ = 0;
     std::int64_t rows_at_most_ = 1;
 };

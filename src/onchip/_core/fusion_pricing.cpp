@@ -13,14 +13,16 @@ std::int64_t chargeable(const Problem& problem, std::int64_t percent) {
 
 }  // namespace
 
-Pricer::Pricer(const Problem& problem, Bytes budget, std::vector<Bytes> alone, std::int64_t halo_percent)
+Pricer::Pricer(const Problem& problem, Bytes budget, std::vector<Bytes> alone, std::int64_t halo_percent,
+               bool guess)
     : problem_(problem),
       budget_(budget),
       alone_(std::move(alone)),
       floor_(problem, chargeable(problem, halo_percent)),
       evaluator_(problem),
+      listed_(problem.operators.size()),
       seen_(problem.tensors.size(), 0) {
-    evaluator_.charge_halo(chargeable(problem, halo_percent));
+    evaluator_.charge_halo(guess ? -1 : chargeable(problem, halo_percent));
     for (Id v = 0; v < alone_.size(); ++v) {
         evaluator_.load({&v, 1});
         alone_[v] = std::min(alone_[v], evaluator_.best(budget_, unlimited));
@@ -37,6 +39,13 @@ Bytes Pricer::cost(std::span<const Id> members, Bytes limit) {
 void Pricer::candidates(Id first) {
     const std::size_t words = problem_.words();
     may_.assign(words, 0);
+    std::vector<Id>& interest = listed_[first];
+    if (!interest.empty()) {
+        near_.assign(interest.begin() + 1, interest.end());
+        for (const Id u : near_) add(may_.data(), u);
+        floor_.among(interest);
+        return;
+    }
     near_.clear();
     Words known(words, 0);
     add(known.data(), first);
@@ -66,7 +75,7 @@ void Pricer::candidates(Id first) {
     std::sort(reached.begin(), reached.end());
     near_ = std::move(reached);
     for (const Id u : near_) add(may_.data(), u);
-    std::vector<Id> interest{first};
+    interest.assign(1, first);
     interest.insert(interest.end(), near_.begin(), near_.end());
     floor_.among(interest);
 }
@@ -172,7 +181,10 @@ void Pricer::search(State s) {
         ++found_.nodes;
         Id next = no_id;
         const Bytes least = bound(s, next);
-        if (least >= found_.least) return;
+        if (least >= std::min(found_.least, -tolerance_)) {
+            open_ = std::min(open_, std::max(least, -tolerance_));
+            return;
+        }
         stopped_ = stopped_ || (most_nodes_ && found_.nodes > most_nodes_) || clock_->check({}, 0).has_value();
         if (stopped_) {
             open_ = std::min(open_, least);
@@ -207,9 +219,9 @@ void Pricer::search(State s) {
     }
 }
 
-Priced Pricer::price(Id first, std::span<const Bytes> worth, std::uint64_t nodes, Clock& clock) {
+Priced Pricer::price(Id first, std::span<const Bytes> worth, Bytes tolerance, std::uint64_t nodes, Clock& clock) {
     found_ = {};
-    worth_ = worth, most_nodes_ = nodes, clock_ = &clock;
+    worth_ = worth, tolerance_ = tolerance, most_nodes_ = nodes, clock_ = &clock;
     stopped_ = false;
     open_ = 0;
     const std::size_t words = problem_.words();
@@ -229,7 +241,8 @@ Priced Pricer::price(Id first, std::span<const Bytes> worth, std::uint64_t nodes
         low_ = first / 64, high_ = (near_.empty() ? first : near_.back()) / 64 + 1;
         if (!near_.empty() && include(s, first)) search(std::move(s));
     }
-    if (stopped_ && open_ < found_.least) found_.least = open_, found_.complete = false;
+    found_.least = std::min(found_.least, open_);
+    found_.complete = !stopped_;
     return std::move(found_);
 }
 

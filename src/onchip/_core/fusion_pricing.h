@@ -20,17 +20,20 @@ struct Priced {
 class Pricer {
   public:
     // `alone`: what every operator costs by itself. `halo_percent`: the halo of a map is charged up to this part of
-    // the map only (negative: all of it), in every cost that is spoken of here.
-    Pricer(const Problem& problem, Bytes budget, std::vector<Bytes> alone, std::int64_t halo_percent);
+    // the map only (negative: all of it), in every cost that is spoken of here. With `guess` costs are the true ones
+    // all the same: good groups are found sooner, and `least` bounds nothing.
+    Pricer(const Problem& problem, Bytes budget, std::vector<Bytes> alone, std::int64_t halo_percent, bool guess);
 
     Bytes cost(std::span<const Id> members, Bytes limit = unlimited);
 
     // Whether there is a bound beyond operators alone: strides fit together on all paths.
     bool sound() const { return floor_.sound(); }
+    std::size_t operators() const { return alone_.size(); }
 
-    // `worth`: of every operator. No group whose first operator is later may be cheaper than its worth. Nodes
-    // beyond the limit (0: none) are left, and then `least` is a bound.
-    Priced price(Id first, std::span<const Bytes> worth, std::uint64_t nodes, Clock& clock);
+    // `worth`: of every operator. No group whose first operator is later may be cheaper than its worth. Groups
+    // that are cheaper by no more than the tolerance need not be found, and nodes beyond the limit (0: none) are
+    // left; `least` is a bound then.
+    Priced price(Id first, std::span<const Bytes> worth, Bytes tolerance, std::uint64_t nodes, Clock& clock);
 
   private:
     using Words = std::vector<Word>;
@@ -62,7 +65,8 @@ class Pricer {
     Priced found_;
     std::uint64_t most_nodes_ = 0;
     bool stopped_ = false;
-    Bytes open_ = 0;
+    Bytes open_ = 0, tolerance_ = 0;
+    std::vector<std::vector<Id>> listed_;  // candidates by first operator, once they are known; with it
     Clock* clock_ = nullptr;
     std::vector<Id> joined_;
     mutable std::vector<Id> shared_;

@@ -31,8 +31,11 @@ HALO_PERCENT = 25
 """The bound charges the halo of an operand up to this part of it."""
 
 MOST_COLUMNS = 20_000
-PRICING_SHARE = 0.75
-"""Of the time that is left, what goes into the bound and the groups."""
+GUESSING, PRICING, CHOOSING = 0.2, 0.85, 0.1
+"""Parts of the time: by when good groups are found, by when they are bounded; what the choice may take."""
+
+GUESS_DEPTH = 3
+"""Depths of pricing that good groups are looked for at."""
 
 
 def solve_large(
@@ -77,6 +80,7 @@ class _Large:
             self.best = [tuple(sorted(place[v] for v in bits(g.members))) for g in incumbent.groups]
             self.cost.update(zip(self.best, (g.dram_bytes for g in incumbent.groups), strict=True))
             self.single.update((g.members, g) for g in incumbent.groups)
+        self.copies = Copies(problem)
         self.bound = incumbent.lower_bound_bytes if incumbent is not None else 0
         self.columns = self.rounds = self.nodes = 0
         self.end: Literal["complete", "time", "memory", "stopped"] = "complete"
@@ -93,24 +97,40 @@ class _Large:
         pricer = _core.Pricer(self.fuser.core, self.problem.budget, alone, HALO_PERCENT)
         if not pricer.sound():
             return
-        until = None if self.until is None else self.began + PRICING_SHARE * (self.until - self.began)
-        found = self.relax(pricer, [g for g in self.best if len(g) > 1], until)
-        self.choose_from(found)
+        known = [g for g in self.best if len(g) > 1]
+        guess = _core.Pricer(self.fuser.core, self.problem.budget, alone, HALO_PERCENT, True)
+        groups = list(self.relax(guess, known, self.share(GUESSING), depth=GUESS_DEPTH).columns)
+        found = self.relax(pricer, [*known, *groups], self.share(PRICING), keep=self.keep)
+        self.choose_from(found, groups)
         if found.complete and self.bound < self.dram_bytes:
             # Cheap as that was, the true costs may be, too.
             pricer = _core.Pricer(self.fuser.core, self.problem.budget, alone, -1)
-            self.choose_from(self.relax(pricer, list(found.columns), self.until))
+            found = self.relax(pricer, [*groups, *found.columns], self.share(1 - CHOOSING), keep=self.keep)
+            self.choose_from(found, [])
 
-    def relax(self, pricer: _core.Pricer, known: list[Group], until: float | None) -> Relaxation:
+    def share(self, part: float) -> float | None:
+        """When this part of the time has gone by."""
+        return None if self.until is None else self.began + part * (self.until - self.began)
+
+    def relax(
+        self,
+        pricer: _core.Pricer,
+        known: list[Group],
+        until: float | None,
+        *,
+        depth: int | None = None,
+        keep: Callable[[int], None] | None = None,
+    ) -> Relaxation:
         return relax(
             pricer,
             len(self.order),
             known,
-            copies=Copies(self.problem).of,
-            enough=self.dram_bytes,
+            copies=self.copies.of,
+            depth=depth,
+            enough=self.dram_bytes if keep is not None else None,
             until=until,
             stop=self.stop,
-            keep=self.keep,
+            keep=keep,
         )
 
     def keep(self, bound: int) -> None:
@@ -123,13 +143,13 @@ class _Large:
             self.limits.progress(Progress(now.columns, self.rounds, time.perf_counter() - self.began))
         return self.limits.cancelled is not None and self.limits.cancelled()
 
-    def choose_from(self, found: Relaxation) -> None:
+    def choose_from(self, found: Relaxation, more: list[Group]) -> None:
         """The best partition into columns: those that could be part of one better than the incumbent."""
         self.nodes += found.nodes
         ranked = sorted(
             (cost - sum(found.worth[v] for v in members), members) for members, cost in found.columns.items()
         )
-        groups = [members for _, members in ranked[:MOST_COLUMNS]]
+        groups = list(dict.fromkeys([*more, *(members for _, members in ranked)]))[:MOST_COLUMNS]
         asked = [members for members in groups if members not in self.cost]
         costs = self.fuser.dram_bytes(mask(self.order[v] for v in members) for members in asked)
         self.cost.update((m, c) for m, c in zip(asked, costs, strict=True) if c is not None)

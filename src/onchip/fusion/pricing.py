@@ -23,8 +23,12 @@ __all__ = ["Relaxation", "Round", "relax"]
 UNIT = 1e6
 """Bytes of one unit of the linear programs, which want numbers near 1."""
 
-FIRST_NODES = 2_000
-MOST_NODES = 50_000_000
+DEPTHS = ((1_000, 2_000), (4_000, 5_000), (30_000, 10_000), (250_000, 50_000), (2_000_000, 400_000), (0, 0))
+"""Nodes for every operator, and what part of the relaxation's value (1 / n) a cheaper group may go unfound;
+0: no limit, and none."""
+
+SLOW = 1_000
+"""A round that gains less than this part (1 / n) is the last at its depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ def relax(
     known: Sequence[tuple[int, ...]] = (),
     *,
     copies: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]] | None = None,
+    depth: int | None = None,
     enough: int | None = None,
     until: float | None = None,
     stop: Callable[[Round], bool] | None = None,
@@ -99,13 +104,13 @@ def relax(
     """Column generation until nothing is cheaper, the bound is `enough`, or `until` (perf_counter) has come.
 
     `known` are columns to start with, beside every operator alone; `copies` gives further groups that may be
-    worth it because one is. `stop` hears of every round and ends the
-    search when it returns true; Ctrl-C ends it, too. `keep` hears of every bound.
+    worth it because one is. `depth`: how many of `DEPTHS` are tried, all where it is None. `stop` hears of
+    every round and ends the search when it returns true; Ctrl-C ends it, too. `keep` hears of every bound.
     """
     search = _Search(pricer, operators, known, copies)
     began = time.perf_counter()
     try:
-        for _ in search.rounds(until):
+        for _ in search.rounds(DEPTHS[:depth], until):
             now = Round(len(search.master.columns), search.value, search.bound, time.perf_counter() - began)
             if keep is not None:
                 keep(search.bound)
@@ -141,54 +146,71 @@ class _Search:
         self.complete = False
         self.nodes = self.done = 0
 
-    def rounds(self, until: float | None) -> Iterator[None]:
+    def rounds(self, depths: Sequence[tuple[int, int]], until: float | None) -> Iterator[None]:
         """Rounds of pricing, ever deeper; between the last worths and the ones with the best bound."""
-        deep = FIRST_NODES
-        between = 0.5
+        depth, between = 0, 0.0
+        self.value, self.worth, self.used = self.master.solve()
         while until is None or time.perf_counter() < until:
-            self.value, self.worth, self.used = self.master.solve()
             at = self.worth
             if self.best_worth is not None and between:
                 at = [
                     round(between * b + (1 - between) * w)
                     for b, w in zip(self.best_worth, self.worth, strict=True)
                 ]
-            before = self.bound
-            added, exact = self._price(at, deep, until)
+            nodes, part = depths[depth]
+            bound, value = self.bound, self.value
+            added, exact = self._price(at, nodes, self.value // part if part else 0, until)
+            self.value, self.worth, self.used = self.master.solve()
             self.done += 1
             yield
-            if added or self.bound > before + self.value // 100_000:
-                continue
-            if at is not self.worth:
-                between = 0.0 if between < 0.1 else between / 2
-                continue
-            if exact or deep > MOST_NODES:
-                self.complete = exact
+            if self.bound >= self.value:
+                self.complete = True
                 return
-            deep *= 8
-            between = 0.5
+            if max(value - self.value, self.bound - bound) > self.value // SLOW and added:
+                continue
+            if between and not added:
+                between = 0.0 if between < 0.2 else between / 2
+                continue
+            if depth == len(depths) - 1:
+                if not added:
+                    self.complete = exact and not part
+                    return
+                continue
+            depth += 1
+            between = 0.5 if depth > 1 else 0.0
 
-    def _price(self, worth: Sequence[int], nodes: int, until: float | None) -> tuple[int, bool]:
+    def _price(
+        self, worth: Sequence[int], nodes: int, tolerance: int, until: float | None
+    ) -> tuple[int, bool]:
         """Price every operator; new columns, and whether every least was reached."""
         bound, added, exact = list(worth), 0, True
         for v in range(self.operators - 1, -1, -1):
             left = None if until is None else max(0.0, until - time.perf_counter())
-            least, reached, columns, seen = self.pricer.price(first=v, worth=bound, nodes=nodes, seconds=left)
+            least, reached, columns, seen = self.pricer.price(
+                first=v, worth=bound, tolerance=tolerance, nodes=nodes, seconds=left
+            )
             self.nodes += seen
             exact = exact and reached
             bound[v] += least
-            for members, cost in columns:
-                if not self.master.add(tuple(members), cost):
-                    continue
-                added += 1
-                for copy in (
-                    self.copies(tuple(members)) if self.copies is not None and len(members) > 1 else ()
-                ):
-                    if copy not in self.master.columns and (price := self.pricer.cost(copy)) >= 0:
-                        self.master.add(copy, price)
+            added += self._take(columns)
         if sum(bound) > self.bound:
             self.bound, self.best_worth = sum(bound), list(worth)
         return added, exact
+
+    def _take(self, columns: Iterable[tuple[Sequence[int], int]]) -> int:
+        """Add columns and their copies; how many of them are new, copies not counted."""
+        new = 0
+        for members, cost in columns:
+            group = tuple(members)
+            if not self.master.add(group, cost):
+                continue
+            new += 1
+            if self.copies is None or len(group) == 1:
+                continue
+            for copy in self.copies(group):
+                if copy not in self.master.columns and (price := self.pricer.cost(copy)) >= 0:
+                    self.master.add(copy, price)
+        return new
 
     def result(self) -> Relaxation:
         columns = {members: cost for members, (_, cost) in self.master.columns.items()}
