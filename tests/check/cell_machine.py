@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from map_networks import MapNetwork
-from onchip.network import Geometry, Operator
+from onchip.network import Geometry, Network
 from onchip.plan import Tiling
 
 Program = list[dict[str, int]]
@@ -44,10 +44,14 @@ class Counts:
     crossed: dict[str, int] = field(default_factory=dict)
 
 
-def says(op: Operator, tensor: int) -> bool:
-    """Whether an operator's geometry says what map its operand is: its first, or any that it joins."""
-    g = op.geometry
-    return g is not None and tensor in op.inputs and (g.kind == "concat" or op.inputs[0] == tensor)
+def says(net: Network, operator: int, tensor: int) -> bool:
+    """Whether an operator says what map an operand is: its first, one as large as it makes, any it joins."""
+    op = net.operators[operator]
+    if op.geometry is None or op.geometry.kind == "concat":
+        return op.geometry is not None
+    if op.geometry.kind == "elementwise":
+        return net.tensors[tensor].bytes == max(net.tensors[t].bytes for t in (*op.inputs, *op.outputs))
+    return op.inputs[0] == tensor
 
 
 class CellMachine:
@@ -69,9 +73,10 @@ class CellMachine:
             # The shape of a tensor is what its maker says, that of a graph input what a reader says of it.
             for t in {*op.inputs, *op.outputs} if op.name in members else ():
                 maker = net.producer[t]
-                readers = [i for i in net.order if says(net.operators[i], t)]
-                tellers = readers if maker is None else [maker]
-                if not tellers or net.operators[tellers[0]].geometry is None:
+                readers = [i for i in net.order if t in net.operators[i].inputs]
+                tellers = [i for i in readers if says(net, i, t)]
+                first = maker if maker is not None else (tellers or readers)[0]
+                if net.operators[first].geometry is None:
                     raise Lack(f"nothing says the shape of {names[t]}")
         made = [t for p in self.parts for t in p.writes]
         self.external = list(dict.fromkeys(t for p in self.parts for t in p.reads if t not in made))
