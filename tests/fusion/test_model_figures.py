@@ -9,6 +9,7 @@ import pytest
 
 from onchip.chip import load_chip
 from onchip.fusion import FusionOptions, FusionProblem, group_cost
+from onchip.fusion.search import best_partition
 from oracles.fusion import convex_groups, search_python
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -89,3 +90,12 @@ def test_the_best_partition(
 @pytest.mark.parametrize(("name", "count"), [("vgg16", 41), ("squeezenet1_0", 320)])
 def test_feasible_groups(shared: Path, name: str, count: int) -> None:
     assert len(convex_groups(problem_of(shared, name))) == count
+
+
+@pytest.mark.parametrize(("name", "groups"), [("resnet50", 31), ("resnet152", 99)])
+def test_groups_of_the_paper_with_its_two_options_alone(shared: Path, name: str, groups: int) -> None:
+    options = FusionOptions(batch_weights="shared", isoa="paper")
+    assert options.halo == "paper"
+    assert FusionOptions().halo == "lines"
+    found = best_partition(problem_of(shared, name, options))
+    assert (len(found.groups), found.complete) == (groups, True)

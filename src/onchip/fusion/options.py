@@ -25,9 +25,10 @@ class FusionOptions:
     """Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are
     summed between them; `paper`: never neighbours (figures only); `off`: none."""
 
-    halo: Literal["lines", "paper", "recompute"] = "lines"
+    halo: Literal["auto", "lines", "paper", "recompute"] = "auto"
     """Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as
-    eq. 4 of Optimus counts them; `recompute`: made anew by every band."""
+    eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with
+    --isoa paper, else `lines`."""
 
     residency: Literal["partial", "all", "none"] = "partial"
     """Which operators of a group keep their weights on chip: the best choice, all or nothing, or none."""
@@ -56,6 +57,8 @@ class FusionOptions:
     """Bytes of search states; when they are full, the result is the best so far, with its gap."""
 
     def __post_init__(self) -> None:
+        if self.halo == "auto":  # from here on it is one of the others
+            object.__setattr__(self, "halo", "paper" if self.isoa == "paper" else "lines")
         for key, hint in get_type_hints(type(self)).items():
             value, allowed = getattr(self, key), get_args(hint)
             if get_origin(hint) is Literal and value not in allowed:
