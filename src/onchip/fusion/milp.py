@@ -34,8 +34,8 @@ MOST_COLUMNS = 20_000
 GUESSING, PRICING, CHOOSING = 0.2, 0.85, 0.1
 """Parts of the time: by when good groups are found, by when they are bounded; what the choice may take."""
 
-GUESS_DEPTH = 3
-"""Depths of pricing that good groups are looked for at."""
+GUESS_DEPTHS, BOUND_DEPTHS = slice(0, 3), slice(2, None)
+"""Depths of pricing that good groups are looked for at, and bounded."""
 
 
 def solve_large(
@@ -99,7 +99,7 @@ class _Large:
             return
         known = [g for g in self.best if len(g) > 1]
         guess = _core.Pricer(self.fuser.core, self.problem.budget, alone, HALO_PERCENT, True)
-        groups = list(self.relax(guess, known, self.share(GUESSING), depth=GUESS_DEPTH).columns)
+        groups = list(self.relax(guess, known, self.share(GUESSING), depths=GUESS_DEPTHS).columns)
         found = self.relax(pricer, [*known, *groups], self.share(PRICING), keep=self.keep)
         self.choose_from(found, groups)
         if found.complete and self.bound < self.dram_bytes:
@@ -118,7 +118,7 @@ class _Large:
         known: list[Group],
         until: float | None,
         *,
-        depth: int | None = None,
+        depths: slice = BOUND_DEPTHS,
         keep: Callable[[int], None] | None = None,
     ) -> Relaxation:
         return relax(
@@ -126,7 +126,7 @@ class _Large:
             len(self.order),
             known,
             copies=self.copies.of,
-            depth=depth,
+            depths=depths,
             enough=self.dram_bytes if keep is not None else None,
             until=until,
             stop=self.stop,

@@ -23,9 +23,19 @@ __all__ = ["Relaxation", "Round", "relax"]
 UNIT = 1e6
 """Bytes of one unit of the linear programs, which want numbers near 1."""
 
-DEPTHS = ((1_000, 2_000), (4_000, 5_000), (30_000, 10_000), (250_000, 50_000), (2_000_000, 400_000), (0, 0))
+DEPTHS: tuple[tuple[int, int], ...] = (
+    (1_000, 2_000),
+    (4_000, 5_000),
+    (30_000, 10_000),
+    (250_000, 50_000),
+    (2_000_000, 400_000),
+    (0, 0),
+)
 """Nodes for every operator, and what part of the relaxation's value (1 / n) a cheaper group may go unfound;
 0: no limit, and none."""
+
+LAST_NODES = 2_000
+"""Nodes for operators that are left when time is up."""
 
 SLOW = 1_000
 """A round that gains less than this part (1 / n) is the last at its depth."""
@@ -95,7 +105,7 @@ def relax(
     known: Sequence[tuple[int, ...]] = (),
     *,
     copies: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]] | None = None,
-    depth: int | None = None,
+    depths: slice = slice(None),
     enough: int | None = None,
     until: float | None = None,
     stop: Callable[[Round], bool] | None = None,
@@ -104,13 +114,13 @@ def relax(
     """Column generation until nothing is cheaper, the bound is `enough`, or `until` (perf_counter) has come.
 
     `known` are columns to start with, beside every operator alone; `copies` gives further groups that may be
-    worth it because one is. `depth`: how many of `DEPTHS` are tried, all where it is None. `stop` hears of
+    worth it because one is. `depths`: which of `DEPTHS` are tried. `stop` hears of
     every round and ends the search when it returns true; Ctrl-C ends it, too. `keep` hears of every bound.
     """
     search = _Search(pricer, operators, known, copies)
     began = time.perf_counter()
     try:
-        for _ in search.rounds(DEPTHS[:depth], until):
+        for _ in search.rounds(DEPTHS[depths], until):
             now = Round(len(search.master.columns), search.value, search.bound, time.perf_counter() - began)
             if keep is not None:
                 keep(search.bound)
@@ -177,7 +187,7 @@ class _Search:
                     return
                 continue
             depth += 1
-            between = 0.5 if depth > 1 else 0.0
+            between = 0.5
 
     def _price(
         self, worth: Sequence[int], nodes: int, tolerance: int, until: float | None
@@ -185,7 +195,9 @@ class _Search:
         """Price every operator; new columns, and whether every least was reached."""
         bound, added, exact = list(worth), 0, True
         for v in range(self.operators - 1, -1, -1):
-            left = None if until is None else max(0.0, until - time.perf_counter())
+            left = None if until is None else until - time.perf_counter()
+            if left is not None and left <= 0:
+                nodes, left = LAST_NODES, None  # time is up, but without the rest there is no bound
             least, reached, columns, seen = self.pricer.price(
                 first=v, worth=bound, tolerance=tolerance, nodes=nodes, seconds=left
             )
