@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 
 from onchip.errors import ModelError
@@ -13,6 +13,7 @@ from onchip.network import (
     Network,
     Operator,
     OperatorSpec,
+    Patches,
     Tensor,
     TensorKind,
     View,
@@ -23,6 +24,9 @@ __all__ = ["build_network"]
 
 MAX_MACS = 10**18 - 1
 """More multiply-accumulates than any operator has, and the most that files hold."""
+
+ELEMENT_BYTES = (1, 2, 4, 8, 16)
+"""Bytes that an element of a tensor may have."""
 
 _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""
@@ -39,6 +43,7 @@ def build_network(
     sha256: str,
     granularity: str,
     element: str,
+    patches: Mapping[str, Patches] | None,
     where: str | None,
 ) -> Network:
     """See `Network.build`."""
@@ -50,7 +55,7 @@ def build_network(
         _writable(text, key, refuse)
     for key, text in (("granularity", granularity), ("element", element)):
         _writable(text, key, refuse)
-    table = _tensors(tensors, refuse)
+    table = _tensors(tensors, patches or {}, refuse)
     ids = {t.name: t.id for t in table}
 
     def known(names: Iterable[str], item: str) -> tuple[int, ...]:
@@ -124,7 +129,9 @@ def build_network(
     return network
 
 
-def _tensors(tensors: Iterable[tuple[str, int, TensorKind]], refuse: _Refuse) -> list[Tensor]:
+def _tensors(
+    tensors: Iterable[tuple[str, int, TensorKind]], patches: Mapping[str, Patches], refuse: _Refuse
+) -> list[Tensor]:
     table: list[Tensor] = []
     seen: set[str] = set()
     for name, given, kind in tensors:
@@ -140,8 +147,24 @@ def _tensors(tensors: Iterable[tuple[str, int, TensorKind]], refuse: _Refuse) ->
             raise refuse(item, "has zero bytes")
         if not 0 < size <= MAX_BYTES:
             raise refuse(item, f"has {size:,} bytes, not between 1 and 1 TiB")
-        table.append(Tensor(len(table), name, size, kind))
+        stored = patches.get(name)
+        if stored is not None:
+            _patches(stored, size, item, refuse)
+        table.append(Tensor(len(table), name, size, kind, stored))
+    for name in patches:
+        if name not in seen:
+            raise refuse(f"patches of {name}", "names an unknown tensor")
     return table
+
+
+def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:
+    """Refuse patches that do not have the tensor's size, in elements of a size that there is."""
+    sides = (stored.channels, stored.rows, stored.columns, stored.height, stored.width)
+    if any(type(n) is not int or not 1 <= n <= MAX_BYTES for n in sides):
+        raise refuse(item, "has patches with a size that is not between 1 and 1 TiB")
+    width, rest = divmod(size, stored.elements)
+    if rest or width not in ELEMENT_BYTES:
+        raise refuse(item, f"has {size:,} bytes, and patches of {stored.elements:,} elements")
 
 
 def _views(

@@ -53,6 +53,8 @@ DATAFLOWS = ("ow-cout", "cin-cout", "oh-ow")
 """The two loops of a convolution that an array of processing elements unrolls, as Optimus names them."""
 
 MAX_PES = 1 << 16
+MAX_PATCH = 1 << 10
+MAX_WEIGHT_BUFFERS = 16
 NO_ARRAY = (1, 1, 16)
 """The tile of a chip that states no array or dataflow: sixteen channels, as Optimus' default chip has."""
 
@@ -69,6 +71,10 @@ class Chip:
     its like are the energy of an access to one word relative to one multiply-accumulate. A chip whose buffer
     is split for inputs, outputs and weights states all three parts and their sum as `scratchpad_bytes`.
     `feature_map_compression` is how many bytes of feature map one byte to or from DRAM stands for.
+
+    A chip with `patch_rows` x `patch_columns` stores feature maps in such patches, computes
+    `parallel_channels` output channels at a time and holds their weights `weight_buffers` times (2: the next
+    ones come in meanwhile). With `stages_strided`, what a strided layer reads of its input is copied first.
     """
 
     name: str
@@ -96,6 +102,11 @@ class Chip:
     output_buffer_bytes: int | None = None
     weight_buffer_bytes: int | None = None
     feature_map_compression: float | None = None
+    patch_rows: int | None = None
+    patch_columns: int | None = None
+    parallel_channels: int | None = None
+    weight_buffers: int | None = None
+    stages_strided: bool = False
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -165,7 +176,9 @@ def parse_chip(content: bytes, where: str) -> Chip:
     for key in table:
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(close)}" if close else f"known: {', '.join(sorted(allowed))}"
+            hint = (
+                f"did you mean {' or '.join(close)}" if close else "docs/chips.md lists those that there are"
+            )
             raise ChipError(f"unknown key; {hint}", where=where, item=key)
     for key in ("name", "alignment_bytes", "element"):
         if key not in table:
@@ -181,6 +194,10 @@ def parse_chip(content: bytes, where: str) -> Chip:
         "alignment_bytes": MAX_ALIGNMENT,
         "pe_rows": MAX_PES,
         "pe_columns": MAX_PES,
+        "patch_rows": MAX_PATCH,
+        "patch_columns": MAX_PATCH,
+        "parallel_channels": MAX_PES,
+        "weight_buffers": MAX_WEIGHT_BUFFERS,
         **dict.fromkeys(SIZES, MAX_BYTES),
     }
     for key, limit in most.items():
@@ -191,6 +208,8 @@ def parse_chip(content: bytes, where: str) -> Chip:
         value = table.get(key)
         if value is not None and (type(value) not in (int, float) or not 0 < value < 1e18):
             raise ChipError("must be a positive number", where=where, item=key)
+    if type(table.get("stages_strided", False)) is not bool:
+        raise ChipError("must be true or false", where=where, item="stages_strided")
     if "dataflow" in table and table["dataflow"] not in DATAFLOWS:
         raise ChipError(f"must be one of {', '.join(DATAFLOWS)}", where=where, item="dataflow")
     _check_together(table, where)
@@ -199,7 +218,7 @@ def parse_chip(content: bytes, where: str) -> Chip:
 
 def _check_together(table: dict[str, Any], where: str) -> None:
     """Refuse figures that mean nothing without others, or contradict them."""
-    groups = (("pe_rows", "pe_columns"), SPLIT, ACCESSES)
+    groups = (("pe_rows", "pe_columns"), ("patch_rows", "patch_columns"), SPLIT, ACCESSES)
     for group in groups:
         missing = [key for key in group if key not in table]
         if missing and len(missing) < len(group):
@@ -209,6 +228,8 @@ def _check_together(table: dict[str, Any], where: str) -> None:
     for key in ("dataflow", "register_file_bytes"):
         if key in table and "pe_rows" not in table:
             raise ChipError("means nothing without pe_rows and pe_columns", where=where, item=key)
+    if "weight_buffers" in table and "parallel_channels" not in table:
+        raise ChipError("means nothing without parallel_channels", where=where, item="weight_buffers")
     if SPLIT[0] in table:
         whole = sum(table[key] for key in SPLIT)
         if table.get("scratchpad_bytes") != whole:

@@ -15,7 +15,18 @@ from functools import cached_property
 from math import prod
 from typing import Literal
 
-__all__ = ["Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "TensorKind", "View", "bits", "mask"]
+__all__ = [
+    "Geometry",
+    "Network",
+    "Operator",
+    "OperatorSpec",
+    "Patches",
+    "Tensor",
+    "TensorKind",
+    "View",
+    "bits",
+    "mask",
+]
 
 TensorKind = Literal["input", "activation"]
 
@@ -43,13 +54,49 @@ def mask(ids: Iterable[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Patches:
+    """How a feature map lies in memory when each channel's plane is cut into patches of `height` x `width`.
+
+    Channels come one after the other (those of all images), in each its patches row by row, in each patch its
+    elements row by row: [channels, ceil(rows / height), ceil(columns / width), height, width]. What a patch
+    has beyond the plane's last row or column is padding that nobody reads.
+    """
+
+    channels: int
+    rows: int
+    columns: int
+    height: int
+    width: int
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return -(-self.rows // self.height), -(-self.columns // self.width)
+
+    @property
+    def plane(self) -> int:
+        """Elements that one channel takes, padding included."""
+        down, across = self.grid
+        return down * across * self.height * self.width
+
+    @property
+    def elements(self) -> int:
+        """Elements that the map takes, padding included."""
+        return self.channels * self.plane
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor that occupies scratchpad bytes. `bytes` is its exact size, before any alignment."""
+    """One tensor that occupies scratchpad bytes. `bytes` is its exact size, before any alignment.
+
+    With `patches` it is stored in patches, and `bytes` includes their padding.
+    """
 
     id: int
     name: str
     bytes: int
     kind: TensorKind
+    patches: Patches | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +210,31 @@ class Network:
         sha256: str = "",
         granularity: str = "op",
         element: str = "int8",
+        patches: Mapping[str, Patches] | None = None,
         where: str | None = None,
     ) -> Network:
-        """A network from names; `views` are (tensor, of, offset in bytes).
+        """A network from names; `views` are (tensor, of, offset in bytes), `patches` by tensor.
 
         An operand named twice counts once; a view of a view becomes a view of the root. Raises `ModelError`,
         naming `where` (the file) and the tensor or operator, for anything that is not a network: duplicate or
         unknown names, sizes that are not positive or beyond `MAX_BYTES`, tensors without a producer or with
-        two, cycles, views that leave their parent.
+        two, cycles, views that leave their parent, patches that do not have their tensor's size.
         """
         from onchip._validate import build_network
 
         return build_network(
-            cls, name, tensors, operators, outputs, views, source, sha256, granularity, element, where
+            cls,
+            name,
+            tensors,
+            operators,
+            outputs,
+            views,
+            source,
+            sha256,
+            granularity,
+            element,
+            patches,
+            where,
         )
 
     def with_resident_weights(self, but: Collection[int] = ()) -> Network:
@@ -309,6 +368,8 @@ class Network:
         digest = hashlib.sha256()
         for t in self.tensors:
             digest.update(repr((t.name, t.bytes, t.kind)).encode("utf-8", "surrogatepass"))
+            if t.patches is not None:
+                digest.update(repr(t.patches).encode())
         for op in self.operators:
             row = (op.name, op.type, op.inputs, op.outputs, op.weight_bytes, op.workspace)
             digest.update(repr(row).encode("utf-8", "surrogatepass"))

@@ -11,6 +11,7 @@ from onchip.errors import PlanFormatError
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Join,
     Load,
     PinnedTensor,
     Plan,
@@ -142,7 +143,9 @@ def _strings(plan: Plan) -> Iterator[str]:
         match instruction:
             case Alloc(tensor, _, str(over), _):
                 yield from (tensor, over)
-            case Scratch(operator, _):
+            case Alloc(tensor, parts=parts):
+                yield from (tensor, *parts)
+            case Scratch(operator, _) | Join(operator):
                 yield operator
             case Run(operator, streaming):
                 yield from (operator, *(name for name, _ in streaming))

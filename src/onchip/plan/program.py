@@ -17,6 +17,7 @@ __all__ = [
     "Free",
     "Group",
     "Instruction",
+    "Join",
     "Load",
     "Pin",
     "PinnedTensor",
@@ -26,6 +27,7 @@ __all__ = [
     "Result",
     "Run",
     "Scratch",
+    "Section",
     "State",
     "Status",
     "Store",
@@ -46,15 +48,19 @@ class Load:
 class Alloc:
     """Reserve the range for an operator's output.
 
-    With `over`, the range may share bytes with that tensor; `by` = address(over) - address.
+    With `over`, the range may share bytes with that tensor; `by` = address(over) - address. A concat's output
+    may be reserved over its operands `parts`, each of which lies where its part of the output begins.
     """
 
     tensor: str
     address: int
     over: str | None = None
     by: int = 0
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.parts and (self.over is not None or len(set(self.parts)) < len(self.parts)):
+            raise ValueError("`parts` are distinct operands, and go without `over`")
         if self.over is None and self.by:
             raise ValueError("`by` is the distance to the overlapped tensor: it needs `over`")
 
@@ -96,7 +102,17 @@ class Free:
     tensor: str
 
 
-Instruction = Load | Alloc | Scratch | Run | Store | Free
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Run the concat `operator` in DRAM: its operands lie there side by side, so nothing moves.
+
+    Its output has a DRAM copy afterwards and no range.
+    """
+
+    operator: str
+
+
+Instruction = Load | Alloc | Scratch | Run | Store | Free | Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +195,24 @@ class PinnedWeights:
 
 
 Pin = PinnedTensor | PinnedWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Instructions [first, end) that a planner treats as one: a module of branches, or a stretch outside any.
+
+    A module has its `merge` operator and its `branches`, operators each, in the order in which they run; a
+    branch without operators hands on the module's input `start`. `processing` is how its output is kept: "I",
+    whole on chip, or "II", in DRAM (the simple method, Algorithm 6).
+    """
+
+    name: str
+    first: int
+    end: int
+    start: str | None = None
+    merge: str | None = None
+    branches: tuple[tuple[str, ...], ...] = ()
+    processing: Literal["I", "II"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,3 +315,4 @@ class Plan:
     timing: tuple[Timed, ...] = ()
     pins: tuple[Pin, ...] = ()
     state: tuple[State, ...] = ()
+    sections: tuple[Section, ...] = ()
