@@ -1,0 +1,118 @@
+"""What an address search moves: bodies of parts, in units of the alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["ALL_RULES", "Bases", "Body", "Part", "RegionRules", "forbidden", "free_bases"]
+
+Bases = Mapping[str, Sequence[int]]
+"""By cluster, bases to try first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRules:
+    """What shortens the way to an answer, each a switch. None changes whether there are addresses."""
+
+    quick: bool = True
+    """Heuristics and the packer before the complete search."""
+
+    forced: bool = True
+    """Where only one order of two pieces is left, it is taken."""
+
+    section_bound: bool = True
+    """At a step, what must lie above (below) a level must fit between it and the end (beginning)."""
+
+    symmetry: bool = True
+    """Of free pieces alike in size and steps, the earlier one lies lower."""
+
+
+ALL_RULES = RegionRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`size` units at base + `offset`, those of `piece`, there in the half-open steps [start, end)."""
+
+    piece: int
+    offset: int
+    size: int
+    start: int
+    end: int
+
+    def meets(self, other: Part) -> bool:
+        """Whether both are there at a common step and take bytes."""
+        return self.start < other.end and other.start < self.end and self.size > 0 and other.size > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What moves as one, a piece or a cluster: its base is in [low, high], so given when they are equal."""
+
+    cluster: str | None
+    parts: tuple[Part, ...]
+    low: int
+    high: int
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it fits nowhere, even alone: no base is left, or two of its parts share a byte."""
+        return self.low > self.high or any(
+            p.meets(q) and p.offset < q.offset + q.size and q.offset < p.offset + p.size
+            for k, p in enumerate(self.parts)
+            for q in self.parts[:k]
+        )
+
+    @property
+    def area(self) -> int:
+        """Units times steps."""
+        return sum(p.size * (p.end - p.start) for p in self.parts)
+
+    @property
+    def steps(self) -> int:
+        """The steps at which any part of it is there, counted once a part."""
+        return sum(p.end - p.start for p in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Units that all its parts take."""
+        return sum(p.size for p in self.parts)
+
+
+def forbidden(lower: Body, upper: Body) -> list[tuple[int, int]]:
+    """The open intervals in which the base of `upper` less that of `lower` may not be: ascending, disjoint.
+
+    Parts p of `lower` and q of `upper` that meet share a byte exactly if the difference of the bases is more
+    than `p.offset - q.offset - q.size` and less than `p.offset + p.size - q.offset`.
+    """
+    intervals = sorted(
+        (p.offset - q.offset - q.size, p.offset + p.size - q.offset)
+        for p in lower.parts
+        for q in upper.parts
+        if p.meets(q)
+    )
+    merged: list[tuple[int, int]] = []
+    for low, high in intervals:
+        if merged and low < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], high)
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def free_bases(body: Body, placed: Sequence[tuple[Body, int]]) -> list[tuple[int, int]]:
+    """The closed intervals of bases at which `body` shares no byte with what is placed, ascending."""
+    taken = sorted(
+        (base + low, base + high) for other, base in placed for low, high in forbidden(other, body)
+    )
+    free, at = [], body.low
+    for low, high in taken:
+        if low >= at:
+            free.append((at, min(low, body.high)))
+        at = max(at, high)
+        if at > body.high:
+            break
+    if at <= body.high:
+        free.append((at, body.high))
+    return [(low, high) for low, high in free if low <= high]
