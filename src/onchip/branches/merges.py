@@ -1,0 +1,60 @@
+"""Which operators are merges, and which are layers: by their types and geometry.
+
+A merge is a concatenation or an element-wise sum (A Simple Method, section 2, condition 3), whatever runs
+merged with it: `Concat+BatchNormalization+Relu`, `Add+Relu`. Nothing else that reads two tensors is one: a
+product of a map with its gate, an attention.
+"""
+
+from __future__ import annotations
+
+from onchip.network import Operator
+
+__all__ = ["is_concat", "is_layer", "is_plain_concat", "is_sum"]
+
+_CONCATS = frozenset({"cat", "concat", "concatenate", "concatenation", "concatv2", "qlinearconcat"})
+_SUMS = frozenset({"add", "add_n", "addn", "addv2", "qlinearadd", "sum"})
+_SUMS_WITHIN = frozenset({"elementwise", "conv", "depthwise", "fully_connected"})
+
+
+def is_concat(operator: Operator) -> bool:
+    """Whether it joins its operands, plainly or gathered from several places (ShuffleNet's)."""
+    if operator.geometry is not None and operator.geometry.kind in ("concat", "gathered concat"):
+        return True
+    return _words(operator)[0] in _CONCATS
+
+
+def is_sum(operator: Operator) -> bool:
+    """Whether it adds its operands element by element.
+
+    A layer that has absorbed the sum behind it (`Conv+Add` with two operands) counts; `MatMul+Add`, which
+    adds parameters to the product of its operands, does not.
+    """
+    words = _words(operator)
+    if operator.geometry is None:
+        return words[0] in _SUMS
+    return operator.geometry.kind in _SUMS_WITHIN and not _SUMS.isdisjoint(words)
+
+
+def is_plain_concat(operator: Operator) -> bool:
+    """Whether it only puts operands side by side, and so costs nothing where they are made in place."""
+    geometry = operator.geometry
+    return (
+        geometry is not None
+        and geometry.kind == "concat"
+        and all(word in _CONCATS for word in _words(operator))
+    )
+
+
+def is_layer(operator: Operator) -> bool:
+    """Whether it counts as a layer where ways are measured.
+
+    Plain concats do not, nor do element-wise operators of one operand (an activation, a batch-norm): these
+    run within the layer before them, so that a network measures the same at both granularities.
+    """
+    geometry = operator.geometry
+    alone = len(operator.inputs) == 1 and geometry is not None and geometry.kind == "elementwise"
+    return not alone and not is_plain_concat(operator)
+
+
+def _words(operator: Operator) -> list[str]:
+    return [word.lower().rstrip("_") for word in operator.type.split("+")]

@@ -1,0 +1,81 @@
+"""What module detection finds: modules, the stretches between them, long skips, and merges that close none.
+
+Operators and tensors are ids of the network; tensors are roots, never views.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Branch", "Detection", "LongSkip", "Module", "Rejected", "Step", "Stretch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One way from a module's start to its merge: operators and nested modules, in an order that is legal.
+
+    `outputs` are what the merge reads of it. Without steps it is an identity: the start itself is read.
+    """
+
+    steps: tuple[int | Module, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Everything between the tensor `start` and the operator `merge`, in branches that share nothing else.
+
+    Branches come in the order of the merge's operands. `operators` is the bitset of all operators inside,
+    nested ones and the merge included; `depth` is 1 for a module in no other. Operands of inner operators and
+    of the merge that come over a long skip belong to no branch.
+    """
+
+    name: str
+    start: int
+    merge: int
+    output: int
+    branches: tuple[Branch, ...]
+    operators: int
+    depth: int
+
+
+Step = int | Module
+"""An operator, or a nested module."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongSkip:
+    """`reader` reads `tensor` beside a way of `span` layers: it crosses memory instead of waiting on chip."""
+
+    tensor: int
+    reader: int
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Operators outside of all modules that run one after the other."""
+
+    operators: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A concat or a sum that closes no module, and why not."""
+
+    merge: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A network taken apart. `items` run in their order and have every operator once."""
+
+    items: tuple[Module | Stretch, ...]
+    long_skips: tuple[LongSkip, ...]
+    rejected: tuple[Rejected, ...]
+
+    @property
+    def modules(self) -> tuple[Module, ...]:
+        """The outermost modules, in the order in which they run."""
+        return tuple(item for item in self.items if isinstance(item, Module))
