@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from onchip.network import Geometry, Network, OperatorSpec
+from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plan import (
     Alloc,
     Blocks,
     Free,
     Group,
+    Join,
     Load,
     Plan,
     PlanChip,
     Result,
     Run,
     Scratch,
+    Section,
     Store,
     Tiling,
     Timed,
@@ -29,6 +31,7 @@ NETWORK = Network.build(
     ],
     ['a "b"\n#'],
     views=[("half", "in", 2)],
+    patches={'a "b"\n#': Patches(1, 1, 2, 2, 2)},
 )
 PLAN = Plan(
     NETWORK,
@@ -37,6 +40,7 @@ PLAN = Plan(
     (
         Load("x", 0), Alloc("in", 3, "x", -2), Run("op", (("x:1 y", 3), ("k", 4))), Scratch("run", 0),
         Store("x"), Free('a "b"\n#'), Alloc("in", 0), Run("run"),
+        Alloc("in", 8, parts=("of", "x y")), Join("op"),
     ),
     RESULT,
     groups=(
@@ -46,4 +50,8 @@ PLAN = Plan(
     ),
     options={"a": None, "b": 1.5, "c": "x y", "d": True, "e": "1", "f": 7},
     timing=(Timed(0, 1, 2), Timed(2, 3, 9, 5)),
+    sections=(
+        Section("stem", 0, 2),
+        Section("a b", 2, 10, "start", "run", (("op", "branch"), (), ("merge",)), "II"),
+    ),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from onchip.network import (
     Geometry,
     Network,
     OperatorSpec,
+    Patches,
     TensorKind,
     bits,
     mask,
@@ -128,6 +129,39 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "operator f",
         "geometry",
     ),
+    "patches of nothing": ({"patches": {"q": Patches(1, 2, 2, 2, 2)}}, "patches of q", "unknown tensor"),
+    "patches of another size": ({"patches": {"a": Patches(1, 3, 2, 2, 2)}}, "tensor a", "patches of 8"),
+    "patches without height": ({"patches": {"a": Patches(1, 2, 2, 0, 2)}}, "tensor a", "patches with a size"),
+    "patches of floats": (
+        {"patches": {"a": Patches(1, 2, 2, 2.0, 2)}},  # type: ignore[arg-type]
+        "tensor a",
+        "patches with a size",
+    ),
+    "part of a channel": (
+        {"views": [("b", "a", 0)], "patches": {"a": Patches(1, 2, 2, 2, 2)}},
+        "view b",
+        "no whole channels of a",
+    ),
+    "part of two channels": (
+        {"views": [("b", "a", 1)], "patches": {"a": Patches(2, 1, 2, 1, 2), "b": Patches(1, 1, 2, 1, 2)}},
+        "view b",
+        "no whole channels of a",
+    ),
+    "a view that loses its patches": (
+        {"views": [("b", "a", 2)], "patches": {"a": Patches(2, 1, 2, 1, 2)}},
+        "view b",
+        "does not lie in the patches of a",
+    ),
+    "a view in other patches": (
+        {"views": [("b", "a", 2)], "patches": {"a": Patches(2, 1, 2, 1, 2), "b": Patches(1, 2, 1, 2, 1)}},
+        "view b",
+        "does not lie in the patches of a",
+    ),
+    "a view in patches of what has none": (
+        {"views": [("b", "a", 2)], "patches": {"b": Patches(1, 1, 2, 1, 2)}},
+        "view b",
+        "lies in patches, and a does not",
+    ),
     "lone surrogate": ({"tensors": [X, A, B, ("\ud800", 1, "input")]}, "tensor", "surrogate"),
 }
 
@@ -207,6 +241,15 @@ def test_views_stand_for_their_root() -> None:
     assert network.producer[network.tensor_id["quarter"]] == 0
 
 
+def test_a_view_of_patches_is_some_of_its_channels() -> None:
+    alike = {"a": Patches(2, 1, 2, 1, 2), "b": Patches(1, 1, 2, 1, 2)}
+    for offset in (0, 2):
+        network = build(operators=[op("f", ["x"], ["a"]), op("g", ["b"], ["c"])],
+                        tensors=[X, A, B, ("c", 1, "activation")], views=[("b", "a", offset)],
+                        outputs=["c"], patches=alike)  # fmt: skip
+        assert network.tensors[2].patches == alike["b"]
+
+
 def test_resident_weights_add_to_the_workspace() -> None:
     network = build(operators=[op("f", ["x"], ["a"], weight_bytes=7, workspace=2), op("g", ["a"], ["b"])])
     assert [o.workspace for o in network.with_resident_weights().operators] == [9, 0]
@@ -219,6 +262,7 @@ def test_the_fingerprint_follows_the_structure() -> None:
     for changes in (
         {"tensors": [X, A, ("b", 3, "activation")]},
         {"outputs": ["a"]},
+        {"patches": {"a": Patches(1, 2, 2, 2, 2)}},
         {"operators": [op("f", ["x"], ["a"], workspace=1), op("g", ["a"], ["b"])]},
         {"tensors": [X, A, B, ("v", 1, "activation")], "views": [("v", "a", 0)]},
     ):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.errors import ModelError
-from onchip.network import Geometry, Network, OperatorSpec, TensorKind
+from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
 from onchip.network_json import WireNetwork, decode, network_from_wire, read_network, wire_network
 from strategies import hostile_networks, network_of, networks
 
@@ -37,6 +37,18 @@ def test_a_network_survives_its_file(network: Network) -> None:
 @given(hostile_networks())
 def test_hostile_names_survive(network: Network) -> None:
     assert decoded(encoded(network)) == network
+
+
+def test_patches_survive() -> None:
+    plain = network_of({"x": 32, "y": 1}, ["x -> y"], "y")
+    network = replace(
+        plain, tensors=(replace(plain.tensors[0], patches=Patches(2, 1, 3, 4, 4)), plain.tensors[1])
+    )
+    assert decoded(encoded(network)) == network
+    assert b'"patches":[2,1,3,4,4]' in encoded(network)
+    for wrong in (b"[2,1,3,4]", b"[3,1,3,4,4]", b"[2,1,3,4,0]", b'"2 1 3 4 4"', b"[2,1,3,4,4.5]"):
+        with pytest.raises(ModelError, match=r"^f\.json: "):
+            decoded(encoded(network).replace(b"[2,1,3,4,4]", wrong))
 
 
 def test_geometry_survives() -> None:

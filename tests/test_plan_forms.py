@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.errors import PlanFormatError
-from onchip.network import Geometry, Network, OperatorSpec
+from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plan import (
     Alloc,
     Blocks,
     Free,
     Group,
     Instruction,
+    Join,
     Load,
     PinnedTensor,
     PinnedWeights,
@@ -26,6 +27,7 @@ from onchip.plan import (
     Result,
     Run,
     Scratch,
+    Section,
     State,
     Store,
     Tiling,
@@ -56,11 +58,24 @@ instructions: st.SearchStrategy[Instruction] = st.one_of(
     st.builds(Load, hostile_names, numbers),
     st.builds(Alloc, hostile_names, numbers),
     st.builds(Alloc, hostile_names, numbers, hostile_names, numbers),
+    st.builds(
+        lambda t, address, parts: Alloc(t, address, parts=parts),
+        hostile_names,
+        numbers,
+        st.lists(hostile_names, min_size=1, max_size=3, unique=True).map(tuple),
+    ),
+    st.builds(Join, hostile_names),
     st.builds(Scratch, hostile_names, numbers),
     st.builds(Run, hostile_names, counts),
     st.builds(Store, hostile_names),
     st.builds(Free, hostile_names),
 )
+section_words = hostile_names | st.sampled_from(("start", "merge", "processing", "branch", "I", "of"))
+sections = st.builds(
+    Section, section_words, numbers, numbers, st.none() | section_words, st.none() | section_words,
+    st.lists(st.lists(section_words, max_size=3).map(tuple), max_size=3).map(tuple),
+    st.sampled_from((None, "I", "II")),
+)  # fmt: skip
 keywords = st.sampled_from(("tiling", "blocks", "rows", "channels", "keep_weights", "refills", "streaming"))
 members = st.lists(hostile_names | keywords, max_size=3, unique=True).map(tuple)
 tilings = st.builds(Tiling, numbers, members, numbers, numbers) | st.builds(
@@ -77,9 +92,19 @@ geometries = st.builds(
 def networks_with_geometry(draw: st.DrawFn) -> Network:
     plain = draw(hostile_networks(3))
     tensor = [t.name for t in plain.tensors]
+    viewed = {t for v in plain.views for t in (v.tensor, v.of)}
+    patches = {
+        t.name: Patches(t.bytes, 1, side, 1, side)
+        for t in plain.tensors
+        if t.id not in viewed and draw(st.booleans())
+        for side in (1 << draw(st.integers(0, 20)),)
+    }
     return Network.build(
         plain.name,
-        [(t.name, t.bytes, t.kind) for t in plain.tensors],
+        [
+            (t.name, t.bytes * patches[t.name].width if t.name in patches else t.bytes, t.kind)
+            for t in plain.tensors
+        ],
         [
             OperatorSpec(
                 op.name, op.type, [tensor[t] for t in op.inputs], [tensor[t] for t in op.outputs],
@@ -93,6 +118,7 @@ def networks_with_geometry(draw: st.DrawFn) -> Network:
         sha256=draw(hostile_names),
         granularity=draw(hostile_names),
         element=draw(hostile_names),
+        patches=patches,
     )  # fmt: skip
 
 
@@ -123,6 +149,7 @@ plans = st.builds(
         max_size=3,
     ).map(tuple),
     st.lists(st.builds(State, hostile_names, hostile_names, numbers), max_size=2).map(tuple),
+    st.lists(sections, max_size=3).map(tuple),
 )
 
 
@@ -166,6 +193,13 @@ def test_text_is_plain_where_names_are() -> None:
         ' scratch 5 subgroups 6 operators "rows" run\n' in text
     )
     assert '  run op streaming "x:1 y":3 k:4\n' in text
+    assert 'tensor "a \\"b\\"\\n#" 4 activation patches 1 1 2 2 2\n' in text
+    assert '  alloc "in" @8 of of "x y"\n  join op\n' in text
+    assert "section stem 0 2\n" in text
+    assert (
+        'section "a b" 2 10 start "start" merge run processing II branch op "branch" branch branch "merge"\n'
+        in text
+    )
     assert from_text(text.replace("\n", "   # comment\r\n")) == PLAN
 
 
@@ -173,6 +207,8 @@ def test_text_is_plain_where_names_are() -> None:
     "broken",
     [
         lambda: Alloc("t", 0, None, 4),
+        lambda: Alloc("t", 0, "x", 0, ("y",)),
+        lambda: Alloc("t", 0, parts=("y", "y")),
         lambda: Run("op", (("x", 1), ("x", 2))),
         lambda: Group("g", ("a",), 0, 1, (("a", 1), ("a", 2))),
         lambda: Tiling(1, ("a", "b", "a")),
@@ -214,6 +250,13 @@ def replaced(**changes: object) -> Plan:
         replaced(result=Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, float("nan"))),
         replaced(result=replace(PLAN.result, latency_picoseconds=10**18)),
         replaced(timing=(Timed(0, 0, 10**18),)),
+        replaced(sections=(Section("s", 10**18, 0),)),
+        replaced(sections=(Section("s", 0, -(10**18)),)),
+        replaced(sections=(Section("\ud800", 0, 0),)),
+        replaced(sections=(Section("s", 0, 0, "\ud800"),)),
+        replaced(sections=(Section("s", 0, 0, "x", "y", (("a", "\ud800"),)),)),
+        replaced(program=(Join("\ud800"),)),
+        replaced(program=(Alloc("x", 0, parts=("\ud800",)),)),
         replaced(chip=PlanChip("c", 1, float("nan"))),
         replaced(chip=PlanChip("c", 1, 0.0)),
         with_tiling(Tiling(10**18)),

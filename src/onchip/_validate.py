@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import index
 
 from onchip.errors import ModelError
@@ -186,6 +187,7 @@ def _views(
             raise refuse(
                 item, f"bytes [{offset}, {offset + table[t].bytes}) leave {of} ({table[p].bytes} bytes)"
             )
+        _view_in_patches(table[t], table[p], offset, item, refuse)
         parent[t] = (p, offset)
     found: dict[int, tuple[int, int]] = {}  # view -> its root and the offset there
     for t in parent:
@@ -200,6 +202,22 @@ def _views(
             root, above = found.get(up, (up, 0))
             found[link] = (root, above + offset)
     return tuple(View(t, *found[t]) for t in parent)
+
+
+def _view_in_patches(view: Tensor, of: Tensor, offset: int, item: str, refuse: _Refuse) -> None:
+    """A part of a map in patches is some of its channels, in the same patches."""
+    if of.patches is None:
+        if view.patches is not None:
+            raise refuse(item, f"lies in patches, and {of.name} does not")
+        return
+    channel = of.bytes // of.patches.channels
+    count, rest = divmod(view.bytes, channel)
+    if offset % channel or rest:
+        raise refuse(
+            item, f"is no whole channels of {of.name}, which lies in patches, {channel:,} bytes a channel"
+        )
+    if view.patches != replace(of.patches, channels=count):
+        raise refuse(item, f"does not lie in the patches of {of.name}")
 
 
 def _writable(text: str, item: str, refuse: _Refuse) -> None:

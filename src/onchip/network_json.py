@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ import msgspec
 from onchip.elementwise import elementwise_geometry
 from onchip.errors import InputError, ModelError
 from onchip.files import read_bytes
-from onchip.network import Geometry, Network, OperatorSpec
+from onchip.network import Geometry, Network, OperatorSpec, Patches
 
 __all__ = ["NETWORK_FORMAT", "WireNetwork", "decode", "network_from_wire", "read_network", "wire_network"]
 
@@ -32,6 +32,7 @@ class WireTensor(_Wire):
     name: str
     bytes: _Int
     kind: Literal["input", "activation"]
+    patches: tuple[_Int, _Int, _Int, _Int, _Int] | None = None
 
 
 class WireGeometry(_Wire):
@@ -85,7 +86,10 @@ def wire_network(network: Network) -> WireNetwork:
     return WireNetwork(
         name=network.name,
         outputs=tuple(names[t] for t in network.outputs),
-        tensors=tuple(WireTensor(t.name, t.bytes, t.kind) for t in network.tensors),
+        tensors=tuple(
+            WireTensor(t.name, t.bytes, t.kind, None if t.patches is None else astuple(t.patches))
+            for t in network.tensors
+        ),
         operators=tuple(
             WireOperator(
                 op.name,
@@ -137,6 +141,7 @@ def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network
         sha256=wire.sha256,
         granularity=wire.granularity,
         element=wire.element,
+        patches={t.name: Patches(*t.patches) for t in wire.tensors if t.patches is not None},
         where=where,
     )
 

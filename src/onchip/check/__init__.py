@@ -19,7 +19,7 @@ from onchip.check.rules import RULES, Broken, broken
 from onchip.check.timing import Clock, clock_of
 from onchip.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, State, Status, Timed
+from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, Section, State, Status, Timed
 
 __all__ = [
     "RULES",
@@ -72,6 +72,7 @@ def certify(
     groups: Sequence[Group] = (),
     pins: Sequence[Pin] = (),
     state: Sequence[State] = (),
+    sections: Sequence[Section] = (),
     options: Mapping[str, str | int | float | bool | None] | None = None,
     peak_lower_bound_bytes: int | None = None,
     latency_lower_bound_picoseconds: int | None = None,
@@ -103,6 +104,7 @@ def certify(
         groups=tuple(groups),
         pins=tuple(pins),
         state=tuple(state),
+        sections=tuple(sections),
         options=dict(options or {}),
     )
     figures, times = interpret(plan), times_of(plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,7 @@ from onchip.plan.program import (
     Free,
     Group,
     Instruction,
+    Join,
     Load,
     Pin,
     PinnedTensor,
@@ -26,6 +27,7 @@ from onchip.plan.program import (
     Result,
     Run,
     Scratch,
+    Section,
     State,
     Status,
     Store,
@@ -35,7 +37,7 @@ from onchip.plan.program import (
 
 __all__ = ["from_json", "to_json"]
 
-_ROWS = ("program", "groups", "pins", "state", "timing")
+_ROWS = ("program", "groups", "pins", "state", "timing", "sections")
 """Keys whose values are written one element a line."""
 
 Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
@@ -91,6 +93,16 @@ class _WireState(msgspec.Struct, forbid_unknown_fields=True):
     address: Count
 
 
+class _WireSection(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    name: str
+    first: Count
+    end: Count
+    start: str | None = None
+    merge: str | None = None
+    branches: tuple[tuple[str, ...], ...] = ()
+    processing: Literal["I", "II"] | None = None
+
+
 class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
     status: Status
     traffic_bytes: Count
@@ -123,6 +135,7 @@ class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
     state: tuple[_WireState, ...] = ()
     options: dict[str, str | Count | float | bool | None] = {}
     timing: list[list[Count]] | msgspec.UnsetType = msgspec.UNSET
+    sections: tuple[_WireSection, ...] = ()
 
 
 def to_json(plan: Plan) -> str:
@@ -145,11 +158,12 @@ def to_json(plan: Plan) -> str:
         result=_WireResult(**_stated(plan.result)),
         timing=[[t.index, t.start, t.end] + ([] if t.fetched is None else [t.fetched]) for t in plan.timing]
         or msgspec.UNSET,
+        sections=tuple(_WireSection(**asdict(s)) for s in plan.sections),
     )
     top = msgspec.to_builtins(wire)
     parts = []
     for key, value in top.items():
-        if key in ("pins", "state") and not value:
+        if key in ("pins", "state", "sections") and not value:
             continue
         if key == "network":
             inner = ",\n  ".join(f"{_dump(k)}: {_lines(v, '    ')}" for k, v in value.items())
@@ -182,6 +196,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         state=tuple(State(s.input, s.output, s.address) for s in wire.state),
         options=wire.options,
         timing=() if wire.timing is msgspec.UNSET else tuple(_timed(row, where) for row in wire.timing),
+        sections=tuple(Section(**msgspec.structs.asdict(s)) for s in wire.sections),
     )
 
 
@@ -282,8 +297,10 @@ def _array(instruction: Instruction) -> list[Any]:
     match instruction:
         case Load(tensor, address):
             return ["load", tensor, address]
-        case Alloc(tensor, address, None, _):
+        case Alloc(tensor, address, None, _, ()):
             return ["alloc", tensor, address]
+        case Alloc(tensor, address, None, _, parts):
+            return ["alloc", tensor, address, {"of": list(parts)}]
         case Alloc(tensor, address, over, by):
             return ["alloc", tensor, address, {"over": over, "by": by}]
         case Scratch(operator, address):
@@ -296,6 +313,8 @@ def _array(instruction: Instruction) -> list[Any]:
             return ["store", tensor]
         case Free(tensor):
             return ["free", tensor]
+        case Join(operator):
+            return ["join", operator]
     raise AssertionError(instruction)
 
 
@@ -309,6 +328,9 @@ def _instruction(row: list[Any], index: int, where: str) -> Instruction:
             address, by
         ):
             return Alloc(tensor, address, over, by)
+        case ["alloc", str(tensor), address, {"of": [*parts], **rest}] if not rest and _is_count(address):
+            if parts and all(isinstance(p, str) for p in parts) and len(set(parts)) == len(parts):
+                return Alloc(tensor, address, parts=tuple(parts))
         case ["scratch", str(operator), address] if _is_count(address):
             return Scratch(operator, address)
         case ["run", str(operator)]:
@@ -321,6 +343,8 @@ def _instruction(row: list[Any], index: int, where: str) -> Instruction:
             return Store(tensor)
         case ["free", str(tensor)]:
             return Free(tensor)
+        case ["join", str(operator)]:
+            return Join(operator)
     shown = ", ".join(word[:40] if isinstance(word, str) else type(word).__name__ for word in row[:4])
     raise PlanFormatError(f"[{shown}] is no instruction", where=where, item=f"program[{index}]")
 

@@ -105,11 +105,13 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
         for number in (group.scratch_bytes, group.subgroups, *(n for _, n in group.refills)):
             yield group.name, number
         yield from ((f"tiling of {group.name}", number) for number in _tiling_numbers(group.tiling))
+    for section in plan.sections:
+        yield from ((f"section {section.name}", n) for n in (section.first, section.end))
     for index, instruction in enumerate(plan.program):
         match instruction:
             case Load(_, n) | Scratch(_, n):
                 yield f"program[{index}]", n
-            case Alloc(_, address, _, by):
+            case Alloc(_, address, by=by):
                 yield from ((f"program[{index}]", n) for n in (address, by))
             case Run(_, streaming):
                 yield from ((f"program[{index}]", n) for _, n in streaming)
@@ -139,6 +141,10 @@ def _strings(plan: Plan) -> Iterator[str]:
         yield pin.tensor if isinstance(pin, PinnedTensor) else pin.operator
     for state in plan.state:
         yield from (state.input, state.output)
+    for section in plan.sections:
+        given = (section.name, section.start, section.merge)
+        yield from (name for name in given if name is not None)
+        yield from (name for branch in section.branches for name in branch)
     for instruction in plan.program:
         match instruction:
             case Alloc(tensor, _, str(over), _):

@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from onchip.errors import PlanFormatError
-from onchip.network import Geometry, Network, OperatorSpec, TensorKind
+from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
 from onchip.plan.limits import FORMAT, Option, plan_chip
 from onchip.plan.program import (
     Alloc,
@@ -18,6 +18,7 @@ from onchip.plan.program import (
     Free,
     Group,
     Instruction,
+    Join,
     Load,
     Pin,
     PinnedTensor,
@@ -26,13 +27,14 @@ from onchip.plan.program import (
     Result,
     Run,
     Scratch,
+    Section,
     State,
     Status,
     Store,
     Tiling,
     Timed,
 )
-from onchip.plan.words import TILED, Word, split
+from onchip.plan.words import SECTION, TILED, Word, split
 
 __all__ = ["from_text"]
 
@@ -55,6 +57,7 @@ class _Facts:
     texts: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     tensors: list[tuple[str, int, TensorKind]] = field(default_factory=list)
+    patches: dict[str, Patches] = field(default_factory=dict)
     operators: list[OperatorSpec] = field(default_factory=list)
     views: list[tuple[str, str, int]] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -65,6 +68,7 @@ class _Facts:
     rates: dict[str, Option] = field(default_factory=dict)
     result: dict[str, str] = field(default_factory=dict)
     timing: list[Timed] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
     program: list[Instruction] = field(default_factory=list)
 
 
@@ -120,6 +124,7 @@ class _Reader:
             sha256=facts.texts.get("sha256", ""),
             granularity=facts.texts.get("granularity", "op"),
             element=facts.texts.get("element", "int8"),
+            patches=facts.patches,
             where=self.where,
         )
         return Plan(
@@ -139,6 +144,7 @@ class _Reader:
             state=tuple(facts.state),
             options=facts.options,
             timing=tuple(facts.timing),
+            sections=tuple(facts.sections),
         )
 
     # -- facts -------------------------------------------------------------------------------------------
@@ -168,6 +174,11 @@ class _Reader:
                 facts.state.append(State(taken, given, self.address(address)))
             case ["tensor", name, size, ("input" | "activation") as kind]:
                 facts.tensors.append((name, self.integer(size), kind))
+            case ["tensor", name, size, ("input" | "activation") as kind, "patches", *sides] if (
+                len(sides) == 5
+            ):
+                facts.tensors.append((name, self.integer(size), kind))
+                self.once(facts.patches, name, Patches(*map(self.integer, sides)))
             case ["operator", name, type_, *_]:
                 facts.operators.append(self.operator(name, type_, words[3:]))
             case ["view", name, of, offset]:
@@ -176,6 +187,8 @@ class _Reader:
                 facts.outputs.append(name)
             case ["group", name, *_]:
                 facts.groups.append(self.group(name, words[2:]))
+            case ["section", name, first, end, *_]:
+                facts.sections.append(self.section(name, self.integer(first), self.integer(end), words[4:]))
             case ["option", key, _]:
                 self.once(facts.options, key, self.scalar(words[2]))
             case ["result", key, value]:
@@ -242,6 +255,30 @@ class _Reader:
             return Blocks(rows, columns, output_channels, channels, "keep_weights" in lists)
         return None
 
+    def section(self, name: str, first: int, end: int, words: Sequence[Word]) -> Section:
+        found: dict[str, list[str]] = {}
+        branches: list[list[str]] = []
+        current: list[str] | None = None
+        for word, quoted in words:
+            if quoted or word not in SECTION:
+                if current is None:
+                    raise self.refuse(f"expected one of {', '.join(SECTION)}; found {word[:60]!r}")
+                current.append(word)
+                continue
+            current = []
+            if word == "branch":
+                branches.append(current)
+            else:
+                self.once(found, word, current)
+        for key, given in found.items():
+            if len(given) != 1:
+                raise self.refuse(f"{key} takes one word")
+        start, merge, stated = (found.get(key, [None])[0] for key in ("start", "merge", "processing"))
+        processing: Literal["I", "II"] | None = "I" if stated == "I" else "II" if stated == "II" else None
+        if stated != processing:
+            raise self.refuse(f"processing is I or II, not {str(stated)[:60]!r}")
+        return Section(name, first, end, start, merge, tuple(map(tuple, branches)), processing)
+
     def result(self, rows: dict[str, str]) -> Result:
         def refuse(key: str, reason: str) -> PlanFormatError:
             return PlanFormatError(reason, where=self.where, item=f"result {key}")
@@ -269,6 +306,11 @@ class _Reader:
                 return Alloc(tensor, self.address(address))
             case ["alloc", tensor, address, "over", over, "by", by]:
                 return Alloc(tensor, self.address(address), over, self.integer(by))
+            case ["alloc", tensor, address, "of", _, *_]:
+                parts = tuple(_names(words[4:]))
+                if len(set(parts)) < len(parts):
+                    raise self.refuse("names an operand twice")
+                return Alloc(tensor, self.address(address), parts=parts)
             case ["scratch", operator, address]:
                 return Scratch(operator, self.address(address))
             case ["run", operator]:
@@ -279,6 +321,8 @@ class _Reader:
                 return Store(tensor)
             case ["free", tensor]:
                 return Free(tensor)
+            case ["join", operator]:
+                return Join(operator)
             case shown:
                 raise self.refuse(f"{' '.join(shown)[:80]} is no instruction")
 

@@ -7,10 +7,10 @@ come in any order; `program` is everything after that line. `onchip.plan.parse` 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import astuple, fields
 
 from onchip.chip import RATES
-from onchip.network import Geometry, Network, Operator
+from onchip.network import Geometry, Network, Operator, Tensor
 from onchip.plan.limits import FORMAT, refuse_unwritable
 from onchip.plan.parse import from_text
 from onchip.plan.program import (
@@ -19,6 +19,7 @@ from onchip.plan.program import (
     Free,
     Group,
     Instruction,
+    Join,
     Load,
     Pin,
     PinnedWeights,
@@ -27,11 +28,12 @@ from onchip.plan.program import (
     Result,
     Run,
     Scratch,
+    Section,
     Store,
     Tiling,
     Timed,
 )
-from onchip.plan.words import TILED, word, words
+from onchip.plan.words import SECTION, TILED, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
 
@@ -41,8 +43,10 @@ def instruction_text(instruction: Instruction) -> str:
     match instruction:
         case Load(tensor, address):
             return f"load {word(tensor)} @{address}"
-        case Alloc(tensor, address, None, _):
+        case Alloc(tensor, address, None, _, ()):
             return f"alloc {word(tensor)} @{address}"
+        case Alloc(tensor, address, None, _, parts):
+            return f"alloc {word(tensor)} @{address} of{words(parts)}"
         case Alloc(tensor, address, str(over), by):
             return f"alloc {word(tensor)} @{address} over {word(over)} by {by}"
         case Scratch(operator, address):
@@ -55,6 +59,8 @@ def instruction_text(instruction: Instruction) -> str:
             return f"store {word(tensor)}"
         case Free(tensor):
             return f"free {word(tensor)}"
+        case Join(operator):
+            return f"join {word(operator)}"
     raise AssertionError(instruction)
 
 
@@ -69,7 +75,7 @@ def to_text(plan: Plan) -> str:
     names = [t.name for t in net.tensors]
     lines = [FORMAT, f"network {word(net.name)}"]
     lines += [f"{key} {word(getattr(net, key))}" for key in ("source", "sha256", "granularity", "element")]
-    lines += [f"tensor {word(t.name)} {t.bytes} {t.kind}" for t in net.tensors]
+    lines += [_tensor(t) for t in net.tensors]
     lines += [_operator(net, op) for op in net.operators]
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
@@ -84,9 +90,17 @@ def to_text(plan: Plan) -> str:
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
     lines += [f"result {name} {value}" for name, value in figures if value is not None]
     lines += [_timed(t) for t in plan.timing]
+    lines += [_section(s) for s in plan.sections]
     lines.append("program")
     lines += ["  " + instruction_text(i) for i in plan.program]
     return "\n".join(lines) + "\n"
+
+
+def _tensor(tensor: Tensor) -> str:
+    line = f"tensor {word(tensor.name)} {tensor.bytes} {tensor.kind}"
+    if tensor.patches is None:
+        return line
+    return f"{line} patches " + " ".join(map(str, astuple(tensor.patches)))
 
 
 def _operator(net: Network, op: Operator) -> str:
@@ -152,6 +166,15 @@ def _pin(pin: Pin) -> str:
         return f"pin weights {word(pin.operator)} @{pin.address}"
     where = "" if pin.address is None else f" @{pin.address}"
     return f"pin tensor {word(pin.tensor)}{where}"
+
+
+def _section(section: Section) -> str:
+    """The words of the line itself are quoted where they are names."""
+    line = f"section {word(section.name)} {section.first} {section.end}"
+    for key in ("start", "merge", "processing"):
+        if getattr(section, key) is not None:
+            line += f" {key} {word(getattr(section, key), SECTION)}"
+    return line + "".join(f" branch{words(branch, SECTION)}" for branch in section.branches)
 
 
 def _counts(rows: tuple[tuple[str, int], ...]) -> str:

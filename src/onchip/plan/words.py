@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable
 
-__all__ = ["KEYWORDS", "TILED", "Word", "split", "word", "words"]
+__all__ = ["KEYWORDS", "SECTION", "TILED", "Word", "split", "word", "words"]
 
 Word = tuple[str, bool]
 """A word of a line, and whether it was quoted: a quoted word is a name, never a keyword."""
@@ -23,6 +23,9 @@ TILED = {
     "blocks": ("blocks", "rows", "columns", "output_channels", "channels", "keep_weights"),
 }
 """The words of a tiled group's line, by the one it starts with; on any other line they are plain names."""
+
+SECTION = ("start", "merge", "processing", "branch")
+"""The words of a section's line; on any other line they are plain names."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+\-]*", re.ASCII)
 _WORD = re.compile(r'\s*(?:#.*|("(?:[^"\\]|\\.)*")|([^\s"#]\S*))', re.ASCII)
