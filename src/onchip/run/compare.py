@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 from zlib import crc32
 
@@ -48,6 +48,11 @@ class Comparison:
     def same(self, tensor: int, found: Array, when: str) -> None:
         """Compare one tensor's value; `when` says by whom and where. Raises `Mismatch` naming all of it."""
         self._same(tensor, found, self.reference[tensor], when)
+
+    def follow(self, operands: Iterable[int], results: Iterable[int]) -> None:
+        """What is made of approximate tensors is approximate."""
+        if self.approximate.intersection(operands):
+            self.approximate.update(results)
 
     def part(self, tensor: int, found: Map, value: Array, region: Region, when: str, exact: bool) -> None:
         """Compare a part of one tensor, as a map; without `exact` the tensor is approximate from now on."""

@@ -128,6 +128,8 @@ def _run(
         optimised=engine.optimised,
         tiled=tuple(tiles.moved),
         relative_difference=comparison.relative_difference,
+        in_place_bytes=machine.in_place // slots.scale,
+        joined=machine.joined,
     )
 
 

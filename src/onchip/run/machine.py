@@ -13,11 +13,12 @@ import numpy as np
 
 from onchip.errors import IllegalPlan, InputError, Mismatch
 from onchip.network import Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Instruction, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
-from onchip.run.arena import POISON, Arena, Claim
+from onchip.run.arena import Arena, Claim
 from onchip.run.compare import Comparison
 from onchip.run.held import held_of
+from onchip.run.joins import Copies, join, reserve_around, write_around
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
 
@@ -55,13 +56,16 @@ class Machine:
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
         self.held = held_of(plan)
         self.arena = Arena(min(plan.budget, max(self._extent(), self.held.extent(plan))) * slots.scale)
-        self.dram: dict[int, Bytes] = {}
+        self.dram = Copies(plan, slots)
         self.moved = {"compulsory": 0, "reload": 0, "spill": 0}
         self.weights = 0  # planned bytes fetched, counted by copies where a group runs in tiles
         self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot
         self.over: dict[int, int] = {}  # reserved over another tensor that its operator still reads
+        self.parts: dict[int, dict[int, int]] = {}  # reserved around operands, which lie at these bytes
         self.scratch: dict[str, tuple[int, int]] = {}
         self.ran: set[int] = set()
+        self.in_place = 0  # bytes of operands that a concat found where they belong
+        self.joined = 0  # concats run in DRAM
         self.fetched: set[int] = set()  # graph inputs whose compulsory load is over
         self.index, self.instruction = 0, ""
         self.writers: list[list[int]] = [[] for _ in self.network.tensors]  # of each root
@@ -97,6 +101,8 @@ class Machine:
         match instruction:
             case Load(name, address):
                 self.load(self.tensor(name), address)
+            case Alloc(name, address, parts=parts) if parts:
+                reserve_around(self, self.tensor(name), address, [self.tensor(x) for x in parts])
             case Alloc(name, address, over, by):
                 self.alloc(self.tensor(name), address, None if over is None else self.tensor(over), by)
             case Scratch(name, address):
@@ -107,6 +113,8 @@ class Machine:
                 self.store(self.tensor(name))
             case Free(name):
                 self.free(self.tensor(name))
+            case Join(name):
+                join(self, name)
 
     def load(self, t: int, address: int) -> None:
         if t not in self.dram:
@@ -116,8 +124,7 @@ class Machine:
         self.count("compulsory" if self.first_fetch(t) else "reload", end - start)
 
     def alloc(self, t: int, address: int, over: int | None, by: int) -> None:
-        if self.network.tensors[t].kind == "input" or self.written(t):
-            self.refuse("already-produced", f"{self.name(t)} was produced before")
+        self.expect_new(t)
         if over is None:
             self.reserve(t, address)
             return
@@ -127,7 +134,7 @@ class Machine:
             self.refuse(
                 "overlap-distance", f"{self.name(over)} does not lie {by} bytes above address {address}"
             )
-        self.reserve(t, address, keep=over)
+        self.reserve(t, address, (over,))
         self.over[t] = over
 
     def take_scratch(self, name: str, address: int) -> None:
@@ -202,25 +209,27 @@ class Machine:
                 continue
             if root not in self.address:
                 self.refuse("output-not-reserved", f"{self.name(t)}, written by {op.name}, has no range")
-            also = (self.owner(self.over[root]),) if root in self.over else ()
-            self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *also)
+            also = (self.over[root],) if root in self.over else self.parts.get(root, ())
+            owners = map(self.owner, also)
+            self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *owners)
         results = self.kernel(op, inputs)
         self.ran.add(op.id)
-        if self.comparison.approximate.intersection(op.inputs):
-            self.comparison.approximate.update(op.outputs)
+        self.comparison.follow(op.inputs, op.outputs)
         for t in op.outputs:
             self.comparison.same(t, results[t], f"written by {at}")
             root = self.network.root[t]
             if root in streamed:
                 streamed[root] = results[t]
                 continue
+            if root in self.parts:
+                write_around(self, op, results, self.parts.pop(root))
+                continue
             start, end = self.slot(root)
             if root in self.over:
                 # Read for the last time: it gives back what the output leaves of it.
                 self.give_back(self.over.pop(root))
                 self.arena.reserve(start, end, self.claim(root))
-            data = np.ascontiguousarray(results[t]).reshape(-1).view(np.uint8)
-            self.arena.write(start + self.slots.offset[t], data, self.claim(root))
+            self.arena.write(start, self.to_slot(t, results[t]), self.claim(root))
 
     def operand(self, t: int, op: Operator, at: str, streamed: Mapping[int, Array | None]) -> Array:
         root = self.network.root[t]
@@ -328,15 +337,16 @@ class Machine:
             )
         return address * self.slots.scale, (address + size) * self.slots.scale
 
-    def reserve(self, t: int, address: int, *, keep: int | None = None) -> tuple[int, int]:
+    def reserve(self, t: int, address: int, keep: Sequence[int] = ()) -> tuple[int, int]:
         """Make a tensor resident; the bytes of `keep` that its range shares stay as they are."""
         if self.network.root[t] != t:
             self.refuse("names-view", f"{self.name(t)} is a view of {self.name(self.network.root[t])}")
         if t in self.address:
             self.refuse("already-resident", f"{self.name(t)} is resident already")
         start, end = self.range(address, self.network.tensors[t].bytes, self.name(t))
+        kept = {self.owner(x) for x in keep}
         for a, b, claim in self.arena.pieces(start, end):
-            if keep is None or claim is None or claim.owner != self.owner(keep):
+            if claim is None or claim.owner not in kept:
                 self.arena.reserve(a, b, self.claim(t))
         self.address[t] = start
         return start, end
@@ -375,14 +385,11 @@ class Machine:
     def value(self, t: int, root_bytes: Bytes) -> Array:
         """A tensor's value in the bytes of its root's slot."""
         begin = self.slots.offset[t]
-        data = root_bytes[begin : begin + self.slots.data[t]]
-        return np.ascontiguousarray(data).view(self.slots.dtype[t]).reshape(self.slots.shape[t])
+        return self.slots.layout[t].unpack(root_bytes[begin : begin + self.slots.slot[t]])
 
     def to_slot(self, t: int, value: Array) -> Bytes:
-        """A value as the bytes of its slot, poison behind it."""
-        slot = np.full(self.slots.slot[t], POISON, np.uint8)
-        slot[: self.slots.data[t]] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return slot
+        """A value as the bytes of its slot, poison where no element lies."""
+        return self.slots.layout[t].pack(value)
 
     def slot(self, t: int) -> tuple[int, int]:
         return self.address[t], self.address[t] + self.slots.slot[t]
@@ -412,6 +419,10 @@ class Machine:
             f"{owner}, {when if self.where() in when else f'{when} ({self.where()})'}: its bytes"
             f" [{a // scale:,}, {b // scale:,}) {by}"
         )
+
+    def expect_new(self, t: int) -> None:
+        if self.network.tensors[t].kind == "input" or self.written(t):
+            self.refuse("already-produced", f"{self.name(t)} was produced before")
 
     def written(self, t: int) -> bool:
         """Every operator that writes the tensor has run."""
@@ -462,7 +473,7 @@ class Machine:
         extent = 1
         for instruction in self.plan.program:
             match instruction:
-                case Load(name, address) | Alloc(name, address, _, _):
+                case Load(name, address) | Alloc(name, address):
                     t = self.network.tensor_id.get(name)
                     size = 0 if t is None else self.network.tensors[t].bytes
                 case Scratch(name, address):

@@ -39,7 +39,8 @@ class RunReport:
     tiles; `relative_difference` is the largest over its tensor's largest magnitude.
     `optimised_difference` is the largest difference of a network output from `optimised`, relative
     to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
-    divided by it again. `digests` holds a hash of every tensor compared, by name.
+    divided by it again. Of concats' operands `in_place_bytes` lay in place on chip and were not moved;
+    `joined` concats ran in DRAM. `digests` holds a hash of every tensor compared, by name.
     """
 
     network: str
@@ -62,6 +63,8 @@ class RunReport:
     optimised: str = "optimised onnxruntime"
     tiled: tuple[GroupMoved, ...] = ()
     relative_difference: float = 0.0
+    in_place_bytes: int = 0
+    joined: int = 0
 
     def _tiled(self) -> str:
         counted, stated = (sum(getattr(g, f"{x}_bytes") for g in self.tiled) for x in ("counted", "stated"))
@@ -92,4 +95,9 @@ class RunReport:
         ]
         if self.tiled:
             rows.append(self._tiled())
+        if self.in_place_bytes or self.joined:
+            rows.append(
+                f"concats: {format_bytes(self.in_place_bytes)} of operands lay in place on chip and were not"
+                f" moved, {self.joined:,} in DRAM had theirs side by side"
+            )
         return [*rows, *self.notes, f"{self.seconds:.1f} s"]

@@ -8,37 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from onchip.errors import ModelError
-from onchip.network import Network
+from onchip.network import Network, Tensor
 from onchip.readers.source import Executable, TfliteExecutable
+from onchip.run.layout import Layout, layout_of
 
 __all__ = ["Slots", "make_slots"]
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Slot and data sizes by tensor id, in bytes of the executor's arena.
+    """Slot sizes by tensor id, in bytes of the executor's arena, and how values lie in them.
 
-    A tensor's slot is `scale` times its planned size; its data are a prefix of it. `offset` is where a view's
-    data begin in its root's data (0 for a root).
+    A tensor's slot is `scale` times its planned size. `offset` is where a view's slot begins in its root's
+    (0 for a root).
     """
 
     scale: int
     slot: tuple[int, ...]
-    data: tuple[int, ...]
     offset: tuple[int, ...]
     dtype: tuple[np.dtype[np.generic], ...]
     shape: tuple[tuple[int, ...], ...]
+    layout: tuple[Layout, ...]
 
 
 def make_slots(network: Network, executable: Executable | TfliteExecutable) -> Slots:
-    """The scale is the largest ceil(real size / planned size) of any tensor.
+    """The scale is the largest ceil(real size / planned size) of any tensor, padding of patches included.
 
-    Raises `ModelError` naming the tensor for an element type that numpy has no name for, and for a view that
-    does not begin at an element.
+    Raises `ModelError` naming the tensor for an element type that numpy has no name for, for patches that
+    the model's map does not have, and for a view that does not begin at an element.
     """
     from onnx import helper
 
-    dtypes, data = [], []
+    dtypes, shape = [], executable.shape
     for t in network.tensors:
         try:
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(executable.dtype[t.id]))
@@ -48,22 +49,34 @@ def make_slots(network: Network, executable: Executable | TfliteExecutable) -> S
             kind = helper.tensor_dtype_to_string(executable.dtype[t.id])
             raise ModelError(f"its element type ({kind}) cannot be executed", item=f"tensor {t.name}")
         dtypes.append(dtype)
-        data.append(math.prod(executable.shape[t.id]) * dtype.itemsize)
-    scale = max(-(-data[t.id] // t.bytes) for t in network.tensors)
-    offsets = [0] * len(data)
+
+    def real(t: Tensor) -> int:
+        count = math.prod(shape[t.id]) if t.patches is None else t.patches.elements
+        return int(count * dtypes[t.id].itemsize)
+
+    scale = max(-(-real(t) // t.bytes) for t in network.tensors)
+    last = isinstance(executable, TfliteExecutable)
+    layouts = [layout_of(t, scale, dtypes[t.id], shape[t.id], last=last) for t in network.tensors]
+    offsets = [0] * len(dtypes)
     for view in network.views:
-        planned = network.tensors[view.of].bytes
-        offset, rest = divmod(view.offset * data[view.of], planned)
-        if rest or offset % dtypes[view.tensor].itemsize or offset + data[view.tensor] > data[view.of]:
-            raise ModelError(
-                "does not begin at an element of its parent", item=f"view {network.tensors[view.tensor].name}"
-            )
+        whole, part = network.tensors[view.of], network.tensors[view.tensor]
+        pitch = layouts[view.of].pitch
+        # A root whose slot does not divide into elements has them at its front, its views likewise.
+        spread = whole.bytes * scale % layouts[view.of].count == 0
+        offset, rest = (view.offset * scale, 0) if spread else divmod(view.offset * real(whole), whole.bytes)
+        layouts[view.tensor] = Layout(
+            part.bytes * scale, pitch, dtypes[part.id], shape[part.id], part.patches, last
+        )
+        end = offset + layouts[view.tensor].count * pitch
+        apart = rest or offset % pitch or pitch < dtypes[part.id].itemsize or end > whole.bytes * scale
+        if apart or (part.patches is None) != (whole.patches is None):
+            raise ModelError("does not begin at an element of its parent", item=f"view {part.name}")
         offsets[view.tensor] = offset
     return Slots(
         scale=scale,
         slot=tuple(t.bytes * scale for t in network.tensors),
-        data=tuple(data),
         offset=tuple(offsets),
         dtype=tuple(dtypes),
-        shape=executable.shape,
+        shape=shape,
+        layout=tuple(layouts),
     )

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from onchip.errors import InputError, UsageError
-from onchip.network import Network
+from onchip.network import Network, Tensor
 from onchip.plan import Plan
 from onchip.readers.reference import imported, is_reference
 from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
@@ -51,5 +51,26 @@ def read_options(plan: Plan) -> ReadOptions:
 
 
 def _structure(network: Network) -> str:
-    """The fingerprint without workspaces, which hold the weights in a plan made with resident ones."""
-    return replace(network, operators=tuple(replace(op, workspace=0) for op in network.operators)).fingerprint
+    """The fingerprint without what a plan may say of its own: workspaces, and how maps are stored.
+
+    Workspaces hold the weights in a plan made with resident ones. A map in patches counts as the plain one
+    that it is made from, and a view of it, whole channels, as the same channels there.
+    """
+    plain = [_plain(t, t.bytes) for t in network.tensors]
+    return replace(
+        network,
+        tensors=tuple(
+            replace(t, bytes=size, patches=None) for t, size in zip(network.tensors, plain, strict=True)
+        ),
+        operators=tuple(replace(op, workspace=0) for op in network.operators),
+        views=tuple(replace(v, offset=_plain(network.tensors[v.of], v.offset)) for v in network.views),
+    ).fingerprint
+
+
+def _plain(tensor: Tensor, size: int) -> int:
+    """Bytes of whole channels of a tensor, had it no patches."""
+    p = tensor.patches
+    if p is None:
+        return size
+    whole, rest = divmod(size * p.rows * p.columns, p.plane)
+    return whole if not rest else -1

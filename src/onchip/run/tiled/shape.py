@@ -59,6 +59,8 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
         found, item = map_of(_extents(engine, t), images=images), f"tensor {network.tensors[t].name}"
         if found is None:
             raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
+        if network.tensors[t].patches is not None:
+            raise InputError("cannot be run in tiles: it lies in patches", item=item)
         if slots.dtype[t].kind != "f" or slots.dtype[t] == np.float16:
             raise InputError(f"cannot be run in tiles: its elements are {slots.dtype[t]}", item=item)
         maps[t], (width[t], rest) = found, divmod(network.tensors[t].bytes, found.size)
