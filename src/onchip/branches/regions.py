@@ -22,9 +22,9 @@ __all__ = [
     "Placed",
     "RegionRules",
     "Undecided",
+    "counted",
     "overload",
     "place",
-    "solve",
 ]
 
 
@@ -102,23 +102,36 @@ def place(
     None: proved that there are none. `prefer` gives bases in bytes to try first for a cluster, rounded down
     to the alignment. Raises `ValueError` for a given address or an offset that is no multiple of it.
     """
+    found, proved, nodes = counted(pieces, capacity, alignment, prefer or {}, most_nodes, rules)
+    return found if found is not None or proved else Undecided(nodes)
+
+
+def counted(
+    pieces: Sequence[Piece],
+    capacity: int,
+    alignment: int,
+    prefer: Mapping[str, Sequence[int]],
+    most_nodes: int,
+    rules: RegionRules = ALL_RULES,
+) -> tuple[Placed | None, bool, int]:
+    """`place`: addresses or None, whether that is proved, and the nodes of search spent."""
     room = capacity // alignment
-    bodies = bodies_of(pieces, room, alignment)
+    bodies = _bodies(pieces, room, alignment)
     if overload(pieces, capacity, alignment) is not None:
-        return None
-    units = {c: [at // alignment for at in bases] for c, bases in (prefer or {}).items()}
-    found = solve(bodies, room, units, most_nodes, rules)
-    if found is None or isinstance(found, Undecided):
-        return found
+        return None, True, 0
+    units = {c: [at // alignment for at in bases] for c, bases in prefer.items()}
+    found, proved, nodes = _solve(bodies, room, units, most_nodes, rules)
+    if found is None:
+        return None, proved, nodes
     addresses = [0] * len(pieces)
     for body, base in zip(bodies, found, strict=True):
         for part in body.parts:
             addresses[part.piece] = (base + part.offset) * alignment
     named = {b.cluster: at * alignment for b, at in zip(bodies, found, strict=True) if b.cluster is not None}
-    return Placed(tuple(addresses), named)
+    return Placed(tuple(addresses), named), True, nodes
 
 
-def bodies_of(pieces: Sequence[Piece], room: int, alignment: int) -> list[Body]:
+def _bodies(pieces: Sequence[Piece], room: int, alignment: int) -> list[Body]:
     """The pieces and clusters of pieces in units of the alignment; raises `ValueError` as `place` does."""
     if alignment < 1:
         raise ValueError(f"an alignment of {alignment:,} bytes")
@@ -146,27 +159,26 @@ def bodies_of(pieces: Sequence[Piece], room: int, alignment: int) -> list[Body]:
     return bodies
 
 
-def solve(
-    bodies: Sequence[Body], room: int, prefer: Bases, most_nodes: int, rules: RegionRules = ALL_RULES
-) -> list[int] | Undecided | None:
-    """A base per body, all in units of the alignment; None: proved that there are none."""
+def _solve(
+    bodies: Sequence[Body], room: int, prefer: Bases, most_nodes: int, rules: RegionRules
+) -> tuple[list[int] | None, bool, int]:
+    """A base per body, in units of the alignment, or None; whether that is proved; nodes."""
     if any(b.impossible for b in bodies):
-        return None
-    found, nodes = None, 0
+        return None, True, 0
+    found, proved, nodes = None, False, 0
     if rules.quick:
         found = first_fit(bodies, prefer)
         if found is None:
             found, proved, nodes = with_packer(bodies, room, prefer, most_nodes)
-            if found is None and proved:
-                return None
-    if found is None:
+    if found is None and not proved:
         from onchip.branches.region_search import search
 
         found, proved, more = search(bodies, room, most_nodes - nodes, rules)
-        if found is None:
-            return None if proved else Undecided(nodes + more)
+        nodes += more
+    if found is None:
+        return None, proved, nodes
     where = [(p, at + p.offset) for b, at in zip(bodies, found, strict=True) for p in b.parts if p.size]
     wrong = fault([Buffer(p.start, p.end, p.size) for p, _ in where], [at for _, at in where], room)
     if wrong is not None or any(not b.low <= at <= b.high for b, at in zip(bodies, found, strict=True)):
         raise AssertionError(f"the address search is wrong: {wrong}")
-    return found
+    return found, True, nodes
