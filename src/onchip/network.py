@@ -16,6 +16,7 @@ from math import prod
 from typing import Literal
 
 __all__ = [
+    "KINDS",
     "Geometry",
     "Network",
     "Operator",
@@ -99,12 +100,23 @@ class Tensor:
     patches: Patches | None = None
 
 
+KINDS = frozenset({
+    "conv", "depthwise", "pool", "fully_connected", "elementwise", "concat", "pad", "rowwise"
+})  # fmt: skip
+"""The kinds of geometry that promise something."""
+
+GATHERED = "gathered "
+"""What a kind begins with that reads something else than whole tensors as they lie."""
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """How an operator walks over its operands: what a proof about overlapping bytes or halos needs.
 
     `kind` is conv, depthwise, pool, fully_connected, elementwise, concat, pad or rowwise (docs/models.md says
-    what each promises), or a word that promises nothing.
+    what each promises), or a word that promises nothing. Even then `output` is the shape of its output; but
+    `input` need not be the shape of any tensor: a `gathered conv` walks like a `conv` over an input that it
+    cuts or shuffles out of a tensor, or converts, while it reads.
     Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right),
     negative where rows or columns are cut off.
     `traversal` says in which order output elements are written, by address: `forward` or `reverse`.
@@ -120,6 +132,16 @@ class Geometry:
     groups: int = 1
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     traversal: Literal["forward", "reverse"] = "forward"
+
+    @property
+    def promises(self) -> bool:
+        """Whether the kind is one that proofs may rest on, and `input` the shape of the first operand."""
+        return self.kind in KINDS
+
+    @property
+    def looks_like(self) -> str:
+        """The kind of what the operator computes, wherever its inputs come from: no proof may rest on it."""
+        return self.kind.removeprefix(GATHERED)
 
     @property
     def macs(self) -> int:

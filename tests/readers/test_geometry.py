@@ -97,11 +97,46 @@ def test_an_output_row_needs_the_rows_that_the_geometry_says(
         ("2,6,7,5", "y = Pad<pads=[1,0,0,0,0,0,0,0]>(x)", 10),
     ],
 )
-def test_what_the_kinds_do_not_say_has_no_geometry(
+def test_of_what_the_kinds_do_not_say_only_the_shapes_are_known(
     tmp_path: Path, output: str, body: str, opset: int
 ) -> None:
     source = read(f"{MAP.format(output)} {{ {body} }}", tmp_path, opset=opset, granularity="op")
-    assert source.network.operators[-1].geometry is None
+    g = source.network.operators[-1].geometry
+    assert g == Geometry("other", (1, 6, 7, 5), tuple(map(int, output.split(","))))
+    assert not g.promises
+
+
+@pytest.mark.parametrize(
+    ("body", "geometry"),
+    [
+        (
+            "y = Conv<pads=[1,1,1,1], strides=[2,2]>(half, w)",
+            Geometry("gathered conv", (1, 3, 7, 5), (1, 4, 4, 3), (3, 3), (2, 2), (1,) * 4, (1, 1)),
+        ),
+        (
+            "y = Conv<group=3>(half, v)",
+            Geometry("gathered depthwise", (1, 3, 7, 5), (1, 3, 5, 3), (3, 3), (1, 1), (0,) * 4, (1, 1), 3),
+        ),
+        (
+            "c = Conv(half, z)  y = Concat<axis=1>(c, half)",
+            Geometry("gathered concat", (1, 3, 7, 5), (1, 6, 7, 5)),
+        ),
+        (
+            "t = Transpose<perm=[0,1,3,2]>(x)  y = Conv(t, u)",
+            Geometry("gathered conv", (1, 6, 5, 7), (1, 6, 5, 7), (1, 1), (1, 1), (0,) * 4, (1, 1)),
+        ),
+    ],
+)
+def test_what_reads_no_whole_tensor_says_what_it_sees(tmp_path: Path, body: str, geometry: Geometry) -> None:
+    """`half` is every other channel of x: it is fetched from where it lies by what can."""
+    text = f"""{MAP.format("a,b,c,d")}
+        <int64[5] g = {{1,3,2,7,5}}, int64[4] h = {{1,3,7,5}}, int64[1] i = {{0}}, int64[1] j = {{1}},
+         int64[1] k = {{2}}> {{
+        s = Reshape(x, g)  q = Slice(s, i, j, k)  half = Reshape(q, h)  {body} }}"""
+    model = weighted(graph(text), w=(4, 3, 3, 3), v=(3, 1, 3, 3), u=(6, 6, 1, 1), z=(3, 3, 1, 1))
+    source = read(model, tmp_path, granularity="op")
+    assert source.network.operators[-1].geometry == geometry
+    assert source.network.tensors[-1].bytes == 4 * np.prod(geometry.output)
 
 
 def test_channels_cut_out_of_several_images_are_copied_row_by_row(tmp_path: Path) -> None:
@@ -111,7 +146,7 @@ def test_channels_cut_out_of_several_images_are_copied_row_by_row(tmp_path: Path
     text = """(float[2,6,8,5] x) => (float[2,6,4,5] y) {
         a, b = Split<axis=2, num_outputs=2>(x) y = Erf(b) }"""
     [split, _] = read(text, tmp_path, granularity="op").network.operators
-    assert split.geometry is None
+    assert split.geometry == Geometry("other", (2, 6, 8, 5), (2, 6, 4, 5))
 
 
 def test_features_are_normalised_row_by_row(tmp_path: Path) -> None:
@@ -148,6 +183,7 @@ OPAQUE = {
 
 
 @pytest.mark.parametrize("name", zoo.names())
-def test_operators_of_built_in_networks_without_geometry(name: str) -> None:
+def test_operators_of_built_in_networks_that_promise_nothing(name: str) -> None:
     operators = load(f"zoo:{name}").network.operators
-    assert Counter(op.type for op in operators if op.geometry is None) == OPAQUE.get(name, {})
+    opaque = Counter(op.type for op in operators if op.geometry is None or not op.geometry.promises)
+    assert opaque == OPAQUE.get(name, {})

@@ -279,7 +279,7 @@ PAIR = [T((1, 6, 4, 8), name="x"), T((1, 6, 4, 2), name="z")]
         (
             [T((1, 6, 4, 9)), T((4, 2), "int32", [0, 0, 0, 0, 0, 0, 1, 0])],
             Op("PAD", [0, 3], [2]),
-            None,
+            Geometry("other", (1, 6, 4, 8), (1, 6, 4, 9), layout="NHWC"),
         ),
         (
             [T((1, 6, 4, 8))],
@@ -294,19 +294,21 @@ PAIR = [T((1, 6, 4, 8), name="x"), T((1, 6, 4, 2), name="z")]
         (
             [T((1, 6, 3, 8)), T((4,), "int32", [0, 0, 1, 0]), T((4,), "int32", [1, 6, 3, 8])],
             Op("SLICE", [0, 3, 4], [2]),
-            None,
+            Geometry("other", (1, 6, 4, 8), (1, 6, 3, 8), layout="NHWC"),
         ),
         (
             [T((1, 1, 1, 8)), T((2,), "int32", [2, 1])],
             Op("REDUCE_MAX", [0, 3], [2], ("ReducerOptions", {"KeepDims": 1})),
             Geometry("pool", (1, 6, 4, 8), (1, 1, 1, 8), (6, 4), layout="NHWC"),
         ),
-        ([T((1, 4, 6, 8)), T((4,), "int32", [0, 2, 1, 3])], Op("TRANSPOSE", [0, 3], [2]), None),
+        (
+            [T((1, 4, 6, 8)), T((4,), "int32", [0, 2, 1, 3])],
+            Op("TRANSPOSE", [0, 3], [2]),
+            Geometry("other", (1, 6, 4, 8), (1, 4, 6, 8), layout="NHWC"),
+        ),
     ],
 )
-def test_geometry_of_what_keeps_rows(
-    tmp_path: Path, more: list[T], op: Op, geometry: Geometry | None
-) -> None:
+def test_geometry_of_what_keeps_rows(tmp_path: Path, more: list[T], op: Op, geometry: Geometry) -> None:
     [operator] = read(model([*PAIR, *more], [op], [0, 1], [2]), tmp_path).network.operators
     assert operator.geometry == geometry
 

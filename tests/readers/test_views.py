@@ -8,6 +8,7 @@ import pytest
 from build import graph, read, rows, weighted
 from stepwise import differing, loose_nodes
 
+from onchip.network import Geometry
 from onchip.readers import Source
 
 
@@ -96,7 +97,7 @@ def test_a_permute_is_merged_into_a_reader_that_takes_it(tmp_path: Path) -> None
         a = Transpose<perm=[0,2,3,1]>(x)  f = Reshape(a, t)  y = Gemm(f, w) }"""
     source = read(weighted(graph(text), w=(192, 5)), tmp_path)
     assert rows(source) == [("Gemm", ["x"], ["y"])]
-    assert source.network.operators[0].geometry is None  # it does not read its input as it lies
+    assert source.network.operators[0].geometry == Geometry("gathered fully_connected", (2, 192), (2, 5))
     assert sound(source)
 
 

@@ -124,7 +124,7 @@ class Maps:
         seen = Counter(
             shape[0]
             for op in self.network.operators
-            if op.geometry is not None
+            if op.geometry is not None and op.geometry.promises
             for shape in (op.geometry.input, op.geometry.output)
             if len(shape) == 4
         )
@@ -165,7 +165,7 @@ class Maps:
 
     def _read(self, op: Operator, tensor: int) -> Map | None:
         g = op.geometry
-        if g is None:
+        if g is None or not g.promises:
             return None
         if g.kind == "elementwise":
             # What has fewer bytes may be broadcast, and then nothing says its shape.
@@ -220,6 +220,8 @@ class Maps:
         g, maps = op.geometry, dict[int, Map]()
         if g is None:
             refuse(f"{op.name} states no geometry")
+        if not g.promises:
+            refuse(f"{op.name} is of kind {g.kind}, of which nothing is known")
         if not op.inputs or not op.outputs:
             refuse(f"{op.name} has not an input and an output")
         for t in (*op.inputs, *op.outputs):
@@ -267,11 +269,10 @@ def _piece(op: Operator, g: Geometry, read: Sequence[Map], made: Sequence[Map]) 
             if first.channels != out.channels:
                 return "pads and changes the number of channels"
             return _plain(op, "plane", out, (Window(before=top),), columns=(Window(before=left),))
-        case "rowwise":
-            if any(m.plane != out.plane for m in (*read, *made)):
-                return "is row-wise between maps of different rows or columns"
-            return _plain(op, "row", out, (Window(),) * len(read))
-    return f"is of kind {g.kind}, of which nothing is known"
+    assert g.kind == "rowwise"
+    if any(m.plane != out.plane for m in (*read, *made)):
+        return "is row-wise between maps of different rows or columns"
+    return _plain(op, "row", out, (Window(),) * len(read))
 
 
 def _plain(

@@ -91,7 +91,7 @@ def batch_of(network: Network) -> int:
     seen = Counter(
         shape[0]
         for op in network.operators
-        if op.geometry is not None
+        if op.geometry is not None and op.geometry.promises
         for shape in (op.geometry.input, op.geometry.output)
         if len(shape) == 4
     )
@@ -101,8 +101,9 @@ def batch_of(network: Network) -> int:
 def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
     """The map of every root tensor: its producer's output; of a graph input what a reader says."""
     planar = any(
-        op.geometry is not None and 4 in (len(op.geometry.input), len(op.geometry.output))
+        4 in (len(op.geometry.input), len(op.geometry.output))
         for op in network.operators
+        if op.geometry is not None and op.geometry.promises
     )
     result: list[Map | None] = [None] * len(network.tensors)
     for t in bits(network.roots):
@@ -121,7 +122,7 @@ def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
 def _input_map(network: Network, op: Operator, tensor: int, batch: int, planar: bool) -> Map | None:
     """The map of a graph input as a reader sees it, None where that does not say."""
     g, size = op.geometry, network.tensors[tensor].bytes
-    if g is None or tensor not in op.inputs:
+    if g is None or not g.promises or tensor not in op.inputs:
         return None
     if g.kind == "concat" and len(op.outputs) == 1:  # all operands have the output's rows and columns
         made = _map(g.output, g.layout, network.tensors[op.outputs[0]].bytes, batch, planar)

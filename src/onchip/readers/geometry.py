@@ -11,13 +11,17 @@
   as many channels as their bytes say beside the first one's;
 - `pad`: rows and columns of a constant (or, with a negative padding, fewer of them);
 - `rowwise`: a pixel of the output needs that pixel of the input in all its channels, and nothing else.
+
+Where the node reads something else than whole tensors as they lie, `gathered` stands before the kind; where a
+map is made and none of the kinds fits, the kind is `other`. Both promise nothing.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from onchip.network import Geometry
+from onchip.network import GATHERED, Geometry
 from onchip.readers.constants import Constants
 from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
@@ -33,8 +37,28 @@ _OVER_A_MAP = frozenset({
 _ALONG_CHANNELS = frozenset({"Hardmax", "LogSoftmax", "LpNormalization", "Softmax"})
 
 
-def geometry_of(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
-    """The node's geometry, None where `Geometry` cannot say it; `activations` are its non-constant inputs."""
+def geometry_of(
+    graph: Graph, node: Node, activations: list[str], constants: Constants, *, whole: bool
+) -> Geometry | None:
+    """The node's geometry, None where `Geometry` cannot say it; `activations` are its non-constant inputs.
+
+    Unless it reads `whole` tensors as they lie, its shapes are those that it sees and its kind is gathered.
+    """
+    found = _walk(graph, node, activations, constants)
+    if found is None:
+        made = [name for name in node.outputs if name]
+        return _other(graph, activations[:1], made[0]) if len(made) == 1 else None
+    return found if whole else replace(found, kind=GATHERED + found.kind)
+
+
+def _other(graph: Graph, read: list[str], made: str) -> Geometry | None:
+    """The shapes of what makes a map in a way that has no kind."""
+    shapes = [graph.shape.get(name, ()) for name in (*read, made)]
+    return Geometry("other", input=shapes[0], output=shapes[-1]) if len(shapes[-1]) == 4 and read else None
+
+
+def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
+    """The geometry as far as the kinds go, of an input as the node sees it."""
     if node.domain or not activations or not node.outputs[0]:
         return None
     result = graph.shape[node.outputs[0]]
@@ -81,9 +105,17 @@ def geometry_of(graph: Graph, node: Node, activations: list[str], constants: Con
 def geometry_of_copy(root: tuple[int, ...], copied: Layout) -> Geometry | None:
     """The geometry of an operator that copies some of a tensor's channels, or all of them in another order.
 
-    `root` is the tensor's shape, `copied` where the copied elements lie in it. None unless every pixel of
-    every image stays where it is.
+    `root` is the tensor's shape, `copied` where the copied elements lie in it. A map that has its pixels
+    elsewhere is made in a way that has no kind.
     """
+    made = _pixels_kept(root, copied)
+    if made is None and len(copied.shape) == 4:
+        return Geometry("other", input=root, output=copied.shape)
+    return made
+
+
+def _pixels_kept(root: tuple[int, ...], copied: Layout) -> Geometry | None:
+    """The geometry of such an operator if every pixel of every image stays where it is."""
     if len(root) != 4:
         return None
     images, _, height, width = root

@@ -145,8 +145,7 @@ class Drafts:
             and not node.integer("training_mode", 0)
             and max((math.prod(graph.shape[a]) for a in activations), default=0) == result
         )
-        if whole:
-            draft.geometry = geometry_of(graph, node, activations, self.constants)
+        draft.geometry = geometry_of(graph, node, activations, self.constants, whole=whole)
         return draft
 
     def _parameters(self, node: Node, name: str) -> dict[str, int]:

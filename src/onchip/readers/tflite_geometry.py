@@ -6,8 +6,9 @@ Kinds as in `onchip.readers.geometry`; shapes are NHWC, as all of TFLite.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from onchip.network import Geometry
+from onchip.network import GATHERED, Geometry
 from onchip.readers.padding import same_padding
 from onchip.readers.tflite_graph import Node, TfliteGraph
 from onchip.readers.tflite_places import cuts
@@ -20,8 +21,22 @@ _OVER_A_MAP = frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM
 _ALONG_CHANNELS = frozenset({"L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"})
 
 
-def geometry_of(graph: TfliteGraph, node: Node, activations: list[int]) -> Geometry | None:
-    """The node's geometry, None where `Geometry` cannot say it; `activations` are its computed operands."""
+def geometry_of(graph: TfliteGraph, node: Node, activations: list[int], *, whole: bool) -> Geometry | None:
+    """The node's geometry, None where `Geometry` cannot say it; `activations` are its computed operands.
+
+    Unless it reads `whole` tensors, none of them a view, its kind is gathered.
+    """
+    found = _walk(graph, node, activations)
+    if found is not None:
+        return found if whole else replace(found, kind=GATHERED + found.kind)
+    if len(node.outputs) != 1 or not activations:
+        return None
+    first, made = graph.tensors[activations[0]].shape, graph.tensors[node.outputs[0]].shape
+    return Geometry("other", input=first, output=made, layout="NHWC") if len(made) == 4 else None
+
+
+def _walk(graph: TfliteGraph, node: Node, activations: list[int]) -> Geometry | None:
+    """The geometry as far as the kinds go."""
     if len(node.outputs) != 1 or not activations:
         return None
     shape = [row.shape for row in graph.tensors]

@@ -194,8 +194,7 @@ class _Reader:
                         draft.nodes |= self._makers(operand)
                 activations.append(t)
                 whole &= self.places[origin].root == origin
-        if whole:
-            draft.geometry = geometry_of(self.graph, node, activations)
+        draft.geometry = geometry_of(self.graph, node, activations, whole=whole)
         return draft
 
     def _makers(self, t: int) -> set[int]:

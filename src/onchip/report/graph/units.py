@@ -123,7 +123,7 @@ KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat"
 
 def kind_of(operator: Operator) -> int:
     """An operator's place in `KINDS`."""
-    kind = "" if operator.geometry is None else operator.geometry.kind
+    kind = "" if operator.geometry is None else operator.geometry.looks_like
     if operator.type.split("+")[0] == "Concat":
         kind = "concat"
     return KINDS.index(kind) if kind in KINDS else len(KINDS) - 1
@@ -134,7 +134,7 @@ def label_of(operator: Operator) -> str:
     geometry, name = operator.geometry, operator.type.split("+")[0] or "operator"
     if geometry is None:
         return visible(name)
-    kind, windowed = geometry.kind, len(geometry.kernel) == 2 and len(geometry.input) == 4
+    kind, windowed = geometry.looks_like, len(geometry.kernel) == 2 and len(geometry.input) == 4
     if kind not in ("conv", "depthwise", "pool") or not windowed:
         return "fc" if kind == "fully_connected" else visible(name)
     short = visible(name).replace("Average", "avg").replace("Max", "max").replace("Pool", "")
@@ -152,7 +152,7 @@ def map_of(network: Network, tensor: int) -> tuple[int, int, int, int] | None:
     if found is not None and len(network.operators[made or 0].outputs) == 1:
         return _shape(found, found.output)
     for op in network.operators:
-        if op.geometry is not None and op.inputs[:1] == (tensor,):
+        if op.geometry is not None and op.geometry.promises and op.inputs[:1] == (tensor,):
             return _shape(op.geometry, op.geometry.input)
     return None
 

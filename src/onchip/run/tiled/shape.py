@@ -52,7 +52,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     """Raises `InputError` naming the operator or tensor that cannot be run in parts."""
     network, slots = engine.network, engine.slots
     geometries = [op.geometry for op in network.operators if op.geometry is not None]
-    images = any(len(shape) == 4 for g in geometries for shape in (g.input, g.output))
+    images = any(len(shape) == 4 for g in geometries if g.promises for shape in (g.input, g.output))
     maps: dict[int, Map] = {}
     width: dict[int, int] = {}
     for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
@@ -94,5 +94,5 @@ def _extents(engine: OnnxEngine, t: int) -> tuple[int, ...]:
     else:
         reader = next(bits(network.readers[t]), None)
         geometry = None if reader is None else network.operators[reader].geometry
-        stated = () if geometry is None else geometry.input
+        stated = () if geometry is None or not geometry.promises else geometry.input
     return stated if stated and math.prod(stated) == math.prod(shape) else shape
