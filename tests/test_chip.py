@@ -62,6 +62,31 @@ def test_the_accelerators_of_optimus() -> None:
     assert chips["shidiannao"].scratchpad_bytes == 256 * 1024
 
 
+def test_the_chip_of_the_simple_method() -> None:
+    chip = load_chip("exynos-npu")
+    assert (chip.patch_rows, chip.patch_columns) == (4, 4)
+    assert (chip.parallel_channels, chip.weight_buffers, chip.stages_strided) == (16, 2, True)
+    for other in builtin_chips():
+        if other != chip:
+            assert other.patch_rows is other.parallel_channels is other.weight_buffers is None
+            assert not other.stages_strided
+
+
+def test_how_maps_and_weights_are_kept_may_be_said_in_part() -> None:
+    def read(text: str) -> Chip:
+        return parse_chip((GOOD + text).encode(), "my.toml")
+
+    plain = Chip("c", 16)
+    assert read("") == plain
+    assert read("patch_rows = 1\npatch_columns = 1024") == replace(plain, patch_rows=1, patch_columns=1024)
+    assert read("parallel_channels = 65_536") == replace(plain, parallel_channels=65_536)
+    assert read("parallel_channels = 1\nweight_buffers = 16") == replace(
+        plain, parallel_channels=1, weight_buffers=16
+    )
+    assert read("stages_strided = true") == replace(plain, stages_strided=True)
+    assert read("stages_strided = false") == plain
+
+
 @pytest.mark.parametrize(
     ("name", "tile"),
     [
@@ -135,6 +160,24 @@ def test_a_missing_figure_says_what_needs_it() -> None:
         (GOOD + ARRAY + 'dataflow = "row-stationary"', "dataflow", "one of ow-cout, cin-cout, oh-ow"),
         (GOOD + ARRAY + 'dataflow = ["oh-ow"]', "dataflow", "one of"),
         (GOOD + "clock_hertz = -1", "clock_hertz", "positive"),
+        (GOOD + "patch_rows = 4", "patch_columns", "patch_rows, patch_columns go together"),
+        (GOOD + "patch_columns = 4", "patch_rows", "patch_rows, patch_columns go together"),
+        (GOOD + "patch_rows = 0\npatch_columns = 4", "patch_rows", "whole number from 1 to 1,024"),
+        (GOOD + "patch_rows = 4\npatch_columns = 1025", "patch_columns", "whole number from 1 to 1,024"),
+        (GOOD + "patch_rows = 4.0\npatch_columns = 4", "patch_rows", "whole number"),
+        (GOOD + "patch_rows = 4\npatch_columns = true", "patch_columns", "whole number"),
+        (GOOD + "patch_rows = [4, 4]\npatch_columns = 4", "patch_rows", "whole number"),
+        (GOOD + "parallel_channels = 0", "parallel_channels", "whole number from 1 to 65,536"),
+        (GOOD + "parallel_channels = 65_537", "parallel_channels", "whole number"),
+        (GOOD + 'parallel_channels = "16"', "parallel_channels", "whole number"),
+        (GOOD + "weight_buffers = 2", "weight_buffers", "nothing without parallel_channels"),
+        (GOOD + "parallel_channels = 16\nweight_buffers = 0", "weight_buffers", "whole number from 1 to 16"),
+        (GOOD + "parallel_channels = 16\nweight_buffers = 17", "weight_buffers", "whole number"),
+        (GOOD + "parallel_channels = 16\nweight_buffers = -2", "weight_buffers", "whole number"),
+        (GOOD + "parallel_channels = 16\nweight_buffers = 1.5", "weight_buffers", "whole number"),
+        (GOOD + "stages_strided = 1", "stages_strided", "true or false"),
+        (GOOD + 'stages_strided = "yes"', "stages_strided", "true or false"),
+        (GOOD + "patch_rows = 4\npatch_colums = 4", "patch_colums", "did you mean patch_columns"),
         (GOOD + "dram_access_macs = 200", "buffer_access_macs", "go together"),
         (GOOD + "input_buffer_bytes = 4", "output_buffer_bytes", "go together"),
         (GOOD + PARTS, "scratchpad_bytes", "must be 7, the sum"),

@@ -45,6 +45,7 @@ def chips(as_json: Json = False) -> None:
             "scratchpad_bytes": c["scratchpad_bytes"],
             "PEs": None if c["pe_rows"] is None else f"{c['pe_rows']} x {c['pe_columns']}",
             "dataflow": c["dataflow"],
+            "patches": None if c["patch_rows"] is None else f"{c['patch_rows']} x {c['patch_columns']}",
             "dram_GB/s": None if c["dram_bytes_per_second"] is None else c["dram_bytes_per_second"] / 1e9,
             "description": c["description"],
         }
