@@ -10,6 +10,7 @@ or is s': were s' between s and m, all ways from s to m would pass s', and they 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from operator import index
 
 from onchip.branches.dominators import immediate_dominators
@@ -64,8 +65,9 @@ def detect(network: Network, *, long_skip: int = LONG_SKIP) -> Detection:
 def _near(graph: Graph, skips: tuple[LongSkip, ...]) -> tuple[tuple[int, ...], ...]:
     """Each operator's operands but for those that come over a long skip."""
     near = list(graph.reads)
-    for skip in skips:
-        near[skip.reader] = tuple(t for t in near[skip.reader] if t != skip.tensor)
+    for reader, group in groupby(skips, key=lambda skip: skip.reader):
+        far = {skip.tensor for skip in group}
+        near[reader] = tuple(t for t in near[reader] if t not in far)
     return tuple(near)
 
 
@@ -91,6 +93,8 @@ class _Search:
     inside: dict[int, int] = field(default_factory=dict)
     """For operators and merges of modules: the merge of the innermost module around them."""
     rejected: list[Rejected] = field(default_factory=list)
+    vast: set[int] = field(default_factory=set)
+    """Merges with too much before them: whatever holds one of these and begins where it does has too much, too."""
 
     def __post_init__(self) -> None:
         self.level = levels(self.graph, self.near)
@@ -113,15 +117,14 @@ class _Search:
         deep = max(self.level[t] for t in operands) - self.level[start]
         if deep > self.limit:
             return (
-                f"{deep} layers lie between it and {self.tensor(start)}, where its branches begin: "
-                f"more than {self.limit}"
+                f"its branches begin at {self.tensor(start)}, {deep} layers before it: more than {self.limit}"
             )
         steps = self.steps_between(start, merge)
-        if steps is None:
-            return f"more than {_MOST_STEPS} operators lie between it and {self.tensor(start)}"
-        height = 1 + max((self.drafts[p].height for p in steps if p in self.drafts), default=0)
-        if height > _MOST_NESTED:
-            return f"more than {_MOST_NESTED} modules would lie within each other"
+        nested = [self.drafts[p].height for p in steps or () if p in self.drafts]
+        height = 1 + max(nested, default=0)
+        if steps is None or height > _MOST_NESTED:
+            self.vast.add(merge)
+            return f"too much lies between it and {self.tensor(start)}, where its branches begin"
         if (leak := self.leak(steps, merge)) is not None:
             return leak
         branches = self.branches(start, merge, steps)
@@ -145,6 +148,8 @@ class _Search:
         while pending:
             p = self.graph.producer[pending.pop()]
             assert p is not None  # the start dominates it
+            if p in self.vast and self.start[p] == start:
+                return None
             if p not in found:
                 found.add(p)
                 pending += [t for t in self.entries(p) if t != start]
@@ -162,13 +167,11 @@ class _Search:
         for p in steps:
             for t in self.graph.writes[p]:
                 if self.leaving >> t & 1:
-                    return (
-                        f"{self.tensor(t)}, between its branches' start and it, is an output of the network"
-                    )
+                    return f"{self.tensor(t)}, on a way to it, is an output of the network"
                 for reader in self.graph.readers[t]:
                     if self.around(reader, within) not in within and t in self.near[reader]:
                         name = self.network.operators[reader].name
-                        return f"{self.tensor(t)}, between its branches' start and it, is also read by {name}"
+                        return f"{self.tensor(t)}, on a way to it, is also read by {name}, outside"
         return None
 
     def around(self, operator: int, within: set[int]) -> int:

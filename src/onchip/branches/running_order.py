@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from itertools import groupby
 
 from onchip.branches.graph import Graph
 from onchip.branches.modules import Module, Stretch
@@ -14,7 +15,7 @@ __all__ = ["running_order"]
 def running_order(graph: Graph, modules: tuple[Module, ...]) -> tuple[Module | Stretch, ...]:
     """The outermost modules and stretches of what lies between, every operator once, in a legal order.
 
-    What has just become able to run goes first, so that an output is used at once where that may be; else
+    What the last one made able to run follows it, so that an output is used at once where that may be; else
     the network's own order decides. Modules run without a pause: what leaves one before its merge, over a
     long skip, never comes back into it, for its reader would then lie on a way through the module itself.
     """
@@ -36,25 +37,30 @@ def running_order(graph: Graph, modules: tuple[Module, ...]) -> tuple[Module | S
                 waits.add(item[p])
                 after.setdefault(item[p], []).append(i)
     waiting = {i: len(waits) for i, waits in before.items()}
-    ready = [(0, place[i], i) for i, count in waiting.items() if not count]
+    ready = [(place[i], i) for i, count in waiting.items() if not count]
     heapq.heapify(ready)
-    found: list[Module | Stretch] = []
-    stretch: list[int] = []
-    ran = 0
+    ran: list[int] = []
     while ready:
-        _, _, i = heapq.heappop(ready)
-        ran += 1
-        if i in module:
-            if stretch:
-                found.append(Stretch(tuple(stretch)))
-                stretch = []
-            found.append(module[i])
-        else:
-            stretch.append(i)
-        for j in after.get(i, ()):
-            waiting[j] -= 1
-            if not waiting[j]:
-                heapq.heappush(ready, (-ran, place[j], j))
-    if stretch:
-        found.append(Stretch(tuple(stretch)))
+        _, i = heapq.heappop(ready)
+        follows: int | None = i
+        while follows is not None:
+            ran.append(follows)
+            able = []
+            for j in after.get(follows, ()):
+                waiting[j] -= 1
+                if not waiting[j]:
+                    able.append((place[j], j))
+            follows = min(able)[1] if able else None
+            for entry in able:
+                if entry[1] != follows:
+                    heapq.heappush(ready, entry)
+    return _items(ran, module)
+
+
+def _items(ran: list[int], module: dict[int, Module]) -> tuple[Module | Stretch, ...]:
+    """Modules, and stretches of the operators between them."""
+    found: list[Module | Stretch] = []
+    for between, group in groupby(ran, key=lambda i: i not in module):
+        run = tuple(group)
+        found += [Stretch(run)] if between else [module[i] for i in run]
     return tuple(found)
