@@ -94,7 +94,7 @@ class _Search:
     """For operators and merges of modules: the merge of the innermost module around them."""
     rejected: list[Rejected] = field(default_factory=list)
     vast: set[int] = field(default_factory=set)
-    """Merges with too much before them: whatever holds one of these and begins where it does has too much, too."""
+    """Merges with too much before them; so has what holds one of them and begins where it does."""
 
     def __post_init__(self) -> None:
         self.level = levels(self.graph, self.near)

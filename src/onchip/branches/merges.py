@@ -18,7 +18,7 @@ _SUMS_WITHIN = frozenset({"elementwise", "conv", "depthwise", "fully_connected"}
 
 def is_concat(operator: Operator) -> bool:
     """Whether it joins its operands, plainly or gathered from several places (ShuffleNet's)."""
-    if operator.geometry is not None and operator.geometry.kind in ("concat", "gathered concat"):
+    if operator.geometry is not None and operator.geometry.looks_like == "concat":
         return True
     return _words(operator)[0] in _CONCATS
 
@@ -32,7 +32,7 @@ def is_sum(operator: Operator) -> bool:
     words = _words(operator)
     if operator.geometry is None:
         return words[0] in _SUMS
-    return operator.geometry.kind in _SUMS_WITHIN and not _SUMS.isdisjoint(words)
+    return operator.geometry.looks_like in _SUMS_WITHIN and not _SUMS.isdisjoint(words)
 
 
 def is_plain_concat(operator: Operator) -> bool:
