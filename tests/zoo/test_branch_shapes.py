@@ -55,6 +55,7 @@ def test_every_window_is_that_of_the_model(name: str, network: Network) -> None:
             assert g.stride == tuple(settings.get("strides", (1, 1)))
             assert g.groups == settings.get("group", 1)
             assert (g.input[1] // g.groups, g.output[1]) == (per_group, out)
+            assert op.work == prod(g.output) * prod(kernel) * per_group
             seen += 1
         elif node.op_type in ("MaxPool", "AveragePool"):
             settings = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
