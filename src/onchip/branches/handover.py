@@ -21,6 +21,9 @@ MOST_INPUTS = 8
 SHORT_SEARCH = 1_000
 """Nodes for one module in the depth-first search."""
 
+MOST_TOGETHER = 600
+"""Pieces of modules that are searched as one problem."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -61,7 +64,7 @@ def chain(
     most_nodes: int = 20_000,
     rules: RegionRules = ALL_RULES,
 ) -> tuple[Placed, ...] | Stuck:
-    """Addresses for every module, or the earliest one for which there are none; `place`'s terms hold in each.
+    """Addresses for every module, or the earliest where none were found; `place`'s terms hold in each.
 
     A module takes over its input where it has one and the module before has an output: it then lies at the
     base of that; otherwise the input is a piece like any other. `most_nodes` bounds the nodes of search in
@@ -216,6 +219,8 @@ class _Run:
         length = 1
         while True:
             first = max(0, last + 1 - length)
+            if sum(len(module.pieces) for module in self.modules[first : last + 1]) > MOST_TOGETHER:
+                return None, False
             limit = max(0, self.most_nodes - self.nodes)
             limit = limit if first == 0 else limit // 4
             found, proved, nodes = _together(

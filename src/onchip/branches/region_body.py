@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["ALL_RULES", "Bases", "Body", "Part", "RegionRules", "forbidden", "free_bases"]
@@ -86,12 +86,15 @@ def forbidden(lower: Body, upper: Body) -> list[tuple[int, int]]:
     Parts p of `lower` and q of `upper` that meet share a byte exactly if the difference of the bases is more
     than `p.offset - q.offset - q.size` and less than `p.offset + p.size - q.offset`.
     """
-    intervals = sorted(
+    intervals = [
         (p.offset - q.offset - q.size, p.offset + p.size - q.offset)
         for p in lower.parts
         for q in upper.parts
         if p.meets(q)
-    )
+    ]
+    if len(intervals) < 2:
+        return intervals
+    intervals.sort()
     merged: list[tuple[int, int]] = []
     for low, high in intervals:
         if merged and low < merged[-1][1]:
@@ -101,18 +104,13 @@ def forbidden(lower: Body, upper: Body) -> list[tuple[int, int]]:
     return merged
 
 
-def free_bases(body: Body, placed: Sequence[tuple[Body, int]]) -> list[tuple[int, int]]:
-    """The closed intervals of bases at which `body` shares no byte with what is placed, ascending."""
-    taken = sorted(
-        (base + low, base + high) for other, base in placed for low, high in forbidden(other, body)
-    )
+def free_bases(body: Body, taken: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The closed intervals of bases that lie in none of the open intervals `taken`, ascending."""
     free, at = [], body.low
-    for low, high in taken:
+    for low, high in sorted(taken):
         if low >= at:
             free.append((at, min(low, body.high)))
         at = max(at, high)
         if at > body.high:
-            break
-    if at <= body.high:
-        free.append((at, body.high))
-    return [(low, high) for low, high in free if low <= high]
+            return free
+    return [*free, (at, body.high)]

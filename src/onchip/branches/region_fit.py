@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
-from onchip.branches.region_body import Bases, Body, free_bases
+from onchip.branches.region_body import Bases, Body, forbidden, free_bases
 from onchip.packing import Buffer, pack
 
 __all__ = ["first_fit", "with_packer"]
@@ -31,37 +31,41 @@ def first_fit(bodies: Sequence[Body], prefer: Bases) -> list[int] | None:
     order of size, area, time there or first step, each at the end of the memory that its length of life says:
     what stays longest lies low, the rest high; or all lie low.
     """
+    apart: dict[tuple[int, int], list[tuple[int, int]]] = {}
+
+    def taken(i: int, placed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        for other, base in placed:
+            if (other, i) not in apart:
+                apart[other, i] = forbidden(bodies[other], bodies[i])
+            for low, high in apart[other, i]:
+                yield base + low, base + high
+
+    steps = [b.steps for b in bodies]
+    group = [0 if b.low == b.high else 1 if b.cluster is not None else 2 for b in bodies]
     for order in ORDERS:
+        keys = [(group[i], *order(b), i) for i, b in enumerate(bodies)]
+        turns = sorted(range(len(bodies)), key=keys.__getitem__)
         for ends in (False, True):
-            found = _fit(bodies, order, ends, prefer)
-            if found is not None:
-                return found
+            placed: list[tuple[int, int]] = []
+            for i in turns:
+                free = free_bases(bodies[i], taken(i, placed))
+                if not free:
+                    break
+                placed.append((i, _base(bodies[i], free, ends, steps[i] * len(steps) < sum(steps), prefer)))
+            else:
+                return [base for _, base in sorted(placed)]
     return None
 
 
-def _fit(
-    bodies: Sequence[Body], order: Callable[[Body], tuple[int, ...]], ends: bool, prefer: Bases
-) -> list[int] | None:
-    def turn(i: int) -> tuple[int, ...]:
-        b = bodies[i]
-        return (0 if b.low == b.high else 1 if b.cluster is not None else 2, *order(b), i)
+def _base(body: Body, free: Sequence[tuple[int, int]], ends: bool, brief: bool, prefer: Bases) -> int:
+    """A preferred base, or that at an end: the high one where `ends` says so and it is a cluster or brief."""
+    wanted = () if body.cluster is None else prefer.get(body.cluster, ())
+    high = ends and (brief or body.cluster is not None)
+    return next((at for at in wanted if _within(at, free)), free[-1][1] if high else free[0][0])
 
-    mean = sum(b.steps for b in bodies) / max(1, len(bodies))
-    placed: list[tuple[Body, int]] = []
-    found = [0] * len(bodies)
-    for i in sorted(range(len(bodies)), key=turn):
-        body = bodies[i]
-        free = free_bases(body, placed)
-        if not free:
-            return None
-        wanted = () if body.cluster is None else prefer.get(body.cluster, ())
-        at = next((at for at in wanted if any(low <= at <= high for low, high in free)), None)
-        if at is None:
-            high_end = ends and body.steps < mean if body.cluster is None else ends
-            at = free[-1][1] if high_end else free[0][0]
-        found[i] = at
-        placed.append((body, at))
-    return found
+
+def _within(at: int, free: Sequence[tuple[int, int]]) -> bool:
+    return any(low <= at <= high for low, high in free)
 
 
 def with_packer(
@@ -104,8 +108,8 @@ def _choices(bodies: Sequence[Body], prefer: Bases) -> Iterator[dict[int, int]]:
     free = [i for i, b in enumerate(bodies) if b.cluster is not None and b.low < b.high]
     for i in free:
         body = bodies[i]
-        spans = free_bases(body, given)
-        wanted = [at for at in prefer.get(body.cluster or "", ()) if any(lo <= at <= hi for lo, hi in spans)]
+        spans = free_bases(body, [(at + lo, at + hi) for b, at in given for lo, hi in forbidden(b, body)])
+        wanted = [at for at in prefer.get(body.cluster or "", ()) if _within(at, spans)]
         ends = [at for lo, hi in [*spans[:1], *spans[-1:], *spans[1:-1]] for at in (lo, hi)]
         options.append(list(dict.fromkeys(wanted + ends)))
     if len(free) > 3:  # their combinations are too many: all low or high, by turns

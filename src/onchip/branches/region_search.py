@@ -32,23 +32,33 @@ from onchip.branches.region_body import Body, RegionRules, forbidden
 
 __all__ = ["search"]
 
+MANY = 64
+"""Bodies from which on a node counts for more than one."""
+
 Matrix = npt.NDArray[np.int64]
 
 
 def search(
     bodies: Sequence[Body], room: int, most_nodes: int, rules: RegionRules
 ) -> tuple[list[int] | None, bool, int]:
-    """Bases or None, whether that is proved (found, or none exists), and the nodes spent."""
+    """Bases or None, whether that is proved (found, or none exists), and the nodes spent.
+
+    Where bodies are many a node counts for more than one, as its work does, so that `most_nodes` bounds both
+    time and memory.
+    """
     if any(b.impossible for b in bodies):
         return None, True, 0
+    price = 1 + (len(bodies) // MANY) ** 3
+    if price > most_nodes:
+        return None, False, 0
     problem = _Problem(bodies, room, rules)
     root = problem.root()
     stack = [] if root is None else [root]
     nodes = 0
     while stack:
-        if nodes >= most_nodes:
+        if nodes + price > most_nodes:
             return None, False, nodes
-        nodes += 1
+        nodes += price
         bounds = stack.pop()
         if not problem.settle(bounds):
             continue
