@@ -53,12 +53,14 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-def onnx_source(folder: Path, text: str, weights: Mapping[str, tuple[int, ...]], dtype: str) -> Source:
-    """A model in ONNX' text form, read operator by operator."""
+def onnx_source(
+    folder: Path, text: str, weights: Mapping[str, tuple[int, ...]], dtype: str, granularity: str = "op"
+) -> Source:
+    """A model in ONNX' text form, read operator by operator unless told otherwise."""
     proto = parser.parse_model(HEADER + text)
     for name, shape in weights.items():
         proto.graph.initializer.append(TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT))
-    return read(proto, folder / "model.onnx", ReadOptions("op", dtype))  # type: ignore[arg-type]
+    return read(proto, folder / "model.onnx", ReadOptions(granularity, dtype))  # type: ignore[arg-type]
 
 
 def module(folder: Path, dtype: str = "int8") -> Source:

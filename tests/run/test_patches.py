@@ -160,7 +160,7 @@ DRAM = """
 
 def through_dram(folder: Path) -> tuple[Plan, Source]:
     source = module(folder)
-    network = in_patches(source, {"s": 700, "b": 100, "d": 400, "y": 2})
+    network = in_patches(source, {"s": 700, "b": 100, "d": 12 * 32 + 144 + 16, "y": 2})
     reload = 256 + 768 + 768 + 768 + 448
     spill = 256 + 192 + 256 + 320 + 768 + 128 + 192 + 128
     return planned(network, steps(DRAM), compulsory=432 + 5, reload=reload, spill=spill), source
@@ -173,6 +173,8 @@ def test_joined_concats_move_nothing_and_are_read_from_dram(tmp_path: Path) -> N
     assert report.tensors == 16
     assert report.moved.spill == plan.result.spill_bytes
     assert report.joined == 3
+    assert report.in_parts == ("d",)  # s and y fit their scratch whole, b has its input on chip
+    assert not report.streamed_whole
     assert any("3 in DRAM" in line for line in report.lines())
 
 

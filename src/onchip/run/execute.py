@@ -130,6 +130,8 @@ def _run(
         relative_difference=comparison.relative_difference,
         in_place_bytes=machine.in_place // slots.scale,
         joined=machine.joined,
+        in_parts=tuple(machine.in_parts),
+        streamed_whole=dict(machine.whole),
     )
 
 

@@ -6,7 +6,7 @@ be done (`IllegalPlan`) or has done harm to another tensor (`Mismatch`). It shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -21,6 +21,7 @@ from onchip.run.held import held_of
 from onchip.run.joins import Copies, join, reserve_around, write_around
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
+from onchip.run.streamed import run_in_parts
 
 if TYPE_CHECKING:
     from onchip.run.tiled import Tiles
@@ -66,6 +67,8 @@ class Machine:
         self.ran: set[int] = set()
         self.in_place = 0  # bytes of operands that a concat found where they belong
         self.joined = 0  # concats run in DRAM
+        self.in_parts: list[str] = []  # operators that ran in parts
+        self.whole: dict[str, str] = {}  # operators that had to run whole to stream, and why
         self.fetched: set[int] = set()  # graph inputs whose compulsory load is over
         self.index, self.instruction = 0, ""
         self.writers: list[list[int]] = [[] for _ in self.network.tensors]  # of each root
@@ -174,8 +177,12 @@ class Machine:
             self.tiles.run(self, name, operators, streaming)
             self.release_scratch(name)
             return
+        wanted = self.streamable(name, operators, streaming)
+        if wanted and name not in self.groups and run_in_parts(self, operators[0], wanted):
+            self.release_scratch(name)
+            return
         self.weights += self.fetched_weights(name, operators)
-        streamed = self.stream_in(name, operators, streaming)
+        streamed = self.stream_in(name, operators, wanted)
         inner = self.inner_addresses(name, operators) if name in self.groups else {}
         for t, address in inner.items():
             self.reserve(t, address)
@@ -185,7 +192,7 @@ class Machine:
             self.free(t)
         for t, value in streamed.items():
             if value is not None and self.network.producer[t] in {op.id for op in operators}:
-                self.copy_out(t, self.through_scratch(name, self.to_slot(t, value)))
+                self.copy_out(t, self.through_scratch(name, t, self.to_slot(t, value)))
         self.release_scratch(name)
 
     def release_scratch(self, name: str) -> None:
@@ -203,15 +210,7 @@ class Machine:
         """One operator: inputs out of the bytes, outputs into them, every one compared."""
         at = f"{op.name} ({self.where()})"
         inputs = {t: self.operand(t, op, at, streamed) for t in op.inputs}
-        for t in op.outputs:
-            root = self.network.root[t]
-            if root in streamed:
-                continue
-            if root not in self.address:
-                self.refuse("output-not-reserved", f"{self.name(t)}, written by {op.name}, has no range")
-            also = (self.over[root],) if root in self.over else self.parts.get(root, ())
-            owners = map(self.owner, also)
-            self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *owners)
+        self.expect_reserved(op, streamed, at)
         results = self.kernel(op, inputs)
         self.ran.add(op.id)
         self.comparison.follow(op.inputs, op.outputs)
@@ -266,12 +265,12 @@ class Machine:
 
     # -- groups and streaming ------------------------------------------------------------------------------
 
-    def stream_in(
+    def streamable(
         self, name: str, operators: Sequence[Operator], streaming: Sequence[tuple[str, int]]
-    ) -> dict[int, Array | None]:
-        """The streamed operands: values of those that are read, None for those still to be written."""
+    ) -> list[int]:
+        """The streamed operands, each of which can be: it has a copy in DRAM, or gets one."""
         written = {t for op in operators for t in op.outputs}
-        streamed: dict[int, Array | None] = {}
+        wanted = []
         for tensor, crossing in streaming:
             t = self.tensor(tensor)
             size = self.network.tensors[t].bytes
@@ -281,28 +280,49 @@ class Machine:
                     " tensors only",
                     item=f"operator {name}",
                 )
+            wanted.append(t)
             if t in written:
                 if t in self.address:
                     self.refuse("streaming-reserved", f"{tensor} is streamed and has a range")
-                streamed[t] = None
                 continue
             if not any(self.network.reads[op.id] >> t & 1 for op in operators):
                 self.refuse("streaming-operand", f"{tensor} is no operand of {name}")
             if t not in self.dram:
                 self.refuse("streaming-no-dram-copy", f"{tensor} has no copy in DRAM")
-            data = self.through_scratch(name, self.dram[t])
+        return wanted
+
+    def stream_in(
+        self, name: str, operators: Sequence[Operator], wanted: Sequence[int]
+    ) -> dict[int, Array | None]:
+        """The streamed operands: values of those that are read, None for those still to be written."""
+        written = {t for op in operators for t in op.outputs}
+        streamed: dict[int, Array | None] = {}
+        for t in wanted:
+            if t in written:
+                streamed[t] = None
+                continue
+            data = self.through_scratch(name, t, self.dram[t])
             self.count("compulsory" if self.first_fetch(t) else "reload", len(data))
             streamed[t] = self.value(t, data)
         return streamed
 
-    def through_scratch(self, name: str, data: Bytes) -> Bytes:
-        """The bytes after passing through the scratch piece by piece; as they are when there is none."""
-        if name not in self.scratch:
+    def through_scratch(self, name: str, t: int, data: Bytes) -> Bytes:
+        """A tensor's bytes after passing through the scratch in pieces, whole patches where it has patches.
+
+        Without a scratch they are as they were; only a tensor in patches needs one.
+        """
+        start, end = self.scratch.get(name, (0, 0))
+        patched, room = self.network.tensors[t].patches, end - start
+        if patched is not None:
+            patch = len(data) // patched.elements * patched.height * patched.width
+            room = room // patch * patch
+            if not room:
+                self.refuse("streaming-unproved", f"the scratch of {name} has no room for a patch")
+        if not room:
             return data
-        start, end = self.scratch[name]
         passed = np.empty_like(data)
-        for at in range(0, len(data), end - start):
-            piece = data[at : at + end - start]
+        for at in range(0, len(data), room):
+            piece = data[at : at + room]
             self.arena.write(start, piece, Claim(f"the scratch of {name}", self.index))
             passed[at : at + len(piece)] = self.arena.bytes[start : start + len(piece)]
         return passed
@@ -403,6 +423,18 @@ class Machine:
         if not self.written(t):
             self.refuse(f"{kind}not-produced", f"{self.name(t)}, {when}, was never written")
         self.expect_owner(*self.slot(t), self.owner(t), when)
+
+    def expect_reserved(self, op: Operator, streamed: Collection[int], at: str) -> None:
+        """Every output that does not stream has its range, and what it takes over is still there."""
+        for t in op.outputs:
+            root = self.network.root[t]
+            if root in streamed:
+                continue
+            if root not in self.address:
+                self.refuse("output-not-reserved", f"{self.name(t)}, written by {op.name}, has no range")
+            also = (self.over[root],) if root in self.over else self.parts.get(root, ())
+            owners = map(self.owner, also)
+            self.expect_owner(*self.slot(root), self.owner(root), f"reserved for {at}", *owners)
 
     def expect_owner(self, start: int, end: int, owner: str, when: str, *also: str) -> None:
         piece = self.arena.intruder(start, end, owner, *also)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onchip.run.tiled import GroupMoved
 from onchip.units import format_bytes
@@ -40,7 +40,9 @@ class RunReport:
     `optimised_difference` is the largest difference of a network output from `optimised`, relative
     to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
     divided by it again. Of concats' operands `in_place_bytes` lay in place on chip and were not moved;
-    `joined` concats ran in DRAM. `digests` holds a hash of every tensor compared, by name.
+    `joined` concats ran in DRAM. Operators `in_parts` streamed part by part in their scratch; those of
+    `streamed_whole` ran whole, for the reasons given. `digests` holds a hash of every tensor compared, by
+    name.
     """
 
     network: str
@@ -65,6 +67,8 @@ class RunReport:
     relative_difference: float = 0.0
     in_place_bytes: int = 0
     joined: int = 0
+    in_parts: tuple[str, ...] = ()
+    streamed_whole: Mapping[str, str] = field(default_factory=dict)
 
     def _tiled(self) -> str:
         counted, stated = (sum(getattr(g, f"{x}_bytes") for g in self.tiled) for x in ("counted", "stated"))
@@ -76,6 +80,10 @@ class RunReport:
             f" copies moved {format_bytes(counted)}, the plan states {format_bytes(stated)}"
         )
 
+    def _shown(self) -> list[tuple[str, str]]:
+        """The first few."""
+        return list(self.streamed_whole.items())[:5]
+
     def lines(self) -> list[str]:
         """The report for people, a fact a line."""
         verdict = (
@@ -84,7 +92,7 @@ class RunReport:
             else f"within {self.max_difference:.3g} ({self.relative_difference:.2g} relative) of"
             f" {self.engine}"
         )
-        name = "".join(c if c.isprintable() else "?" for c in self.network)
+        name = _printable(self.network)
         rows = [
             f"{name}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
             f"{self.optimised}: outputs within {self.optimised_difference:.2g} of it, relative",
@@ -100,4 +108,14 @@ class RunReport:
                 f"concats: {format_bytes(self.in_place_bytes)} of operands lay in place on chip and were not"
                 f" moved, {self.joined:,} in DRAM had theirs side by side"
             )
+        if self.in_parts or self.streamed_whole:
+            rows.append(
+                f"streamed in parts that fit their scratch: {len(self.in_parts):,} operators; whole, passing"
+                f" through it: {len(self.streamed_whole):,}"
+            )
+            rows += [f"{_printable(op)} streamed whole: {why}" for op, why in self._shown()]
         return [*rows, *self.notes, f"{self.seconds:.1f} s"]
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)

@@ -1,0 +1,187 @@
+"""Windows over a streamed map: strips of one row of output patches, behind a line buffer of input patches.
+
+The output channels of as many groups as fit run together (all for a convolution without groups; a depthwise
+one and a pool have a group for each channel): for every row of output patches the rows of input patches that
+its windows span lie in the scratch, each having come once, beside the weights of the groups, which every
+strip needs again, and a piece in which the output's patches leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onchip.plan import PinnedWeights
+from onchip.run.streamed.part import Part, patch_bytes, slab
+from onchip.run.tiled.maps import Region
+from onchip.run.tiled.parameters import Fetched, Parameters
+
+__all__ = ["run_strips"]
+
+Array = np.ndarray[Any, Any]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Of the part of the scratch that `together` groups need, in its bytes."""
+
+    together: int
+    line: int
+    tile: int
+    piece: int
+
+
+class _Line:
+    """The last rows of patches of some channels; row r lies in place r modulo their number."""
+
+    def __init__(self, part: Part, t: int, room: Bytes, rows: int) -> None:
+        self.part, self.t, self.rows = part, t, rows
+        self.room, self.source = room, part.source(t)
+        self.layout = part.machine.slots.layout[t]
+        self.begin((0, 0))
+
+    def begin(self, channels: Span) -> None:
+        self.channels, self.next = channels, 0
+        count, width = channels[1] - channels[0], self.source.shape[2]
+        self.places = self.room[: count * self.rows * width].reshape(count, self.rows, width)
+
+    def up_to(self, row: int) -> None:
+        """Fetch the rows of patches that have not come, up to that one."""
+        while self.next <= row:
+            taken = self.source[slice(*self.channels), self.next]
+            self.places[:, self.next % self.rows] = taken
+            self.part.crossed[self.t] += taken.size
+            self.next += 1
+
+    def get(self, rows: Span) -> Array:
+        """[1, channels, rows, columns] of some rows of elements."""
+        p = self.layout.patches
+        assert p is not None
+        first, last = rows[0] // p.height, -(-rows[1] // p.height)
+        self.up_to(last - 1)
+        taken = self.places[:, np.arange(first, last) % self.rows]
+        stored = min(last * p.height, p.rows) - first * p.height
+        value = slab(self.layout, len(taken), stored).unpack(np.ascontiguousarray(taken).reshape(-1))
+        return value[:, :, rows[0] - first * p.height : rows[1] - first * p.height]
+
+
+class _Out:
+    """Where a row of output patches goes: to its range, or in pieces of whole patches to DRAM."""
+
+    def __init__(self, part: Part, room: Bytes) -> None:
+        self.part, self.layout, self.room = part, part.layout, room
+
+    def put(self, channels: Span, rows: Span, value: Array) -> None:
+        p, sent = self.layout.patches, self.part.sent
+        if p is None:  # a vector: one strip has all of its rows
+            places = sent.reshape(-1, self.layout.pitch)[slice(*channels)]
+            width = value.dtype.itemsize
+            places[:, :width] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, width)
+            return
+        count = channels[1] - channels[0]
+        data = slab(self.layout, count, rows[1] - rows[0]).pack(value).reshape(count, -1)
+        there = sent.reshape(p.channels, p.grid[0], -1)[slice(*channels), rows[0] // p.height]
+        if self.part.out not in self.part.streamed:
+            there[...] = data
+            return
+        self.part.crossed[self.part.out] += data.size
+        patch = patch_bytes(self.layout)
+        whole = self.room[: len(self.room) // patch * patch].reshape(-1, patch)
+        patches, gone = data.reshape(-1, patch), np.empty_like(data).reshape(-1, patch)
+        for first in range(0, len(patches), len(whole)):
+            leaving = patches[first : first + len(whole)]
+            whole[: len(leaving)] = leaving
+            gone[first : first + len(leaving)] = whole[: len(leaving)]
+        there[...] = gone.reshape(data.shape)
+
+
+def run_strips(part: Part) -> None:
+    """Run the operator. Raises as the machine does, and for a scratch that does not hold the least strip."""
+    machine, chain, op = part.machine, part.chain, part.op
+    source, made = part.maps[chain.reads[0]], part.maps[part.out]
+    layout = machine.slots.layout[chain.reads[0]]
+    groups = chain.groups if chain.kind == "conv" else source.channels
+    outs, ins = made.channels // groups, source.channels // groups
+    stored = part.layout.patches
+    height = made.rows if stored is None else stored.height
+    strips = [(row, min(row + height, made.rows)) for row in range(0, made.rows, height)]
+    rows = max(_spanned(chain.rows[0].reads(*strip), layout.patches.height) for strip in strips)  # type: ignore[union-attr]
+    parameters = Parameters(chain, made.channels, machine.slots.scale)
+    pinned = any(isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in machine.plan.pins)
+    sizes = _fit(part, parameters, pinned, (outs, ins, groups), rows)
+    room = part.scratch
+    line = _Line(part, chain.reads[0], room[: sizes.line], rows)
+    tile = room[sizes.line : sizes.line + sizes.tile]
+    out = _Out(part, room[sizes.line + sizes.tile :])
+    weights = Fetched(parameters, (sizes.together * outs, parameters.inputs))
+    if pinned:
+        weights.resident, weights.kernels, weights.vectors = True, parameters.kernels, parameters.values
+    else:
+        weights.through(tile)
+    for first in range(0, groups, sizes.together):
+        last = min(first + sizes.together, groups)
+        written, read = (first * outs, last * outs), (first * ins, last * ins)
+        weights.fetch(written)
+        for image in range(made.images):
+            line.begin((image * source.channels + read[0], image * source.channels + read[1]))
+            for strip in strips:
+                value = _strip(part, weights, line, image, written, strip)
+                base = image * made.channels
+                out.put((base + written[0], base + written[1]), strip, value)
+            line.up_to(layout.patches.grid[0] - 1)  # type: ignore[union-attr]
+    part.weights = weights.moved
+
+
+def _strip(part: Part, weights: Fetched, line: _Line, image: int, outs: Span, rows: Span) -> Array:
+    """One row of output patches."""
+    chain, made = part.chain, part.maps[part.out]
+    top, bottom = chain.rows[0].missing(*rows)
+    left, right = chain.columns[0].missing(0, made.columns)
+    kernels = None if weights.kernels is None else weights.kernels[slice(*outs)]
+    value = part.kernels.head(
+        chain,
+        [line.get(chain.rows[0].reads(*rows))],
+        (top, left, bottom, right),
+        (rows[1] - rows[0], made.columns),
+        kernels,
+        weights.vector(chain.bias, outs),
+        whole=rows == (0, made.rows) and outs == (0, made.channels),
+    )
+    region = Region((image, image + 1), outs, rows, (0, made.columns))
+    return part.behind({chain.result: value}, region, weights.channelled(outs))
+
+
+def _fit(part: Part, parameters: Parameters, pinned: bool, shape: tuple[int, int, int], rows: int) -> _Sizes:
+    """As many groups together as the scratch holds."""
+    outs, ins, groups = shape
+    width = part.source(part.chain.reads[0]).shape[2]
+    piece = patch_bytes(part.layout) if part.out in part.streamed else 0
+
+    def sizes(together: int) -> _Sizes:
+        largest = parameters.largest((together * outs, parameters.inputs))
+        tile = 0 if pinned else largest * part.machine.slots.scale
+        return _Sizes(together, together * ins * rows * width, tile, piece)
+
+    def need(together: int) -> int:
+        found = sizes(together)
+        return found.line + found.tile + found.piece
+
+    low, high = 0, groups  # what `low` groups need fits
+    while low < high:
+        middle = (low + high + 1) // 2
+        if need(middle) <= len(part.scratch):
+            low = middle
+        else:
+            high = middle - 1
+    if not low:
+        part.refuse_room(need(1))
+    return sizes(low)
+
+
+def _spanned(rows: Span, height: int) -> int:
+    """Rows of patches in which those rows of elements lie."""
+    return max(1, -(-rows[1] // height) - rows[0] // height)
