@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
-from onchip.errors import IllegalPlan
+from onchip.errors import IllegalPlan, Mismatch
 from onchip.network import Network, Operator, bits
 from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
 from onchip.readers import ReadOptions
@@ -196,6 +196,39 @@ def test_pads_and_concats_with_a_norm_stream(granularity: str, sends: bool, tmp_
     source = onnx_source(tmp_path, PADS, {"w": (4, 3, 1, 1), "s": (7,)}, "int8", granularity)
     run_in_parts = executed(source, sends)
     assert len(run_in_parts) == len(source.network.operators)
+
+
+def test_a_streamed_operand_is_added_to_one_that_is_written_over(tmp_path: Path) -> None:
+    text = """over (float[1,3,9,9] x) => (float[1,3,9,9] y) {
+        a = Tanh(x)
+        b = Exp(a)
+        y = Add(a, b)
+    }"""
+    source = onnx_source(tmp_path, text, {}, "int8")
+    network = in_patches(source, {"y": 3 * 16})
+    program = """
+        load x @1000
+        alloc a @100
+        run a
+        free x
+        store a
+        alloc b @1000
+        run b
+        free a
+        scratch y @0
+        alloc y @{at} over b by {by}
+        run y streaming a:432
+        store y
+    """
+    for by in (0, 1, 16, 100):
+        plan = planned(network, steps(program, at=1000 - by, by=by), compulsory=864, reload=432, spill=432)
+        report = run(plan, source, checked=False)
+        assert report.in_parts == ("y",)
+        assert not report.streamed_whole
+    for by in (-1, -64):  # what is written runs ahead of what is read
+        plan = planned(network, steps(program, at=1000 - by, by=by), compulsory=864, reload=432, spill=432)
+        with pytest.raises(Mismatch, match="tensor y, rows"):
+            run(plan, source, checked=False)
 
 
 def test_an_output_leaves_in_patches_bit_for_bit(tmp_path: Path) -> None:

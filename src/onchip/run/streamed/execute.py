@@ -64,8 +64,8 @@ def _chain(
     if kernels is None:
         return "its model is none of ONNX"
     out = op.outputs[0]
-    if out in machine.over or out in machine.parts:
-        return "its output is written over what it reads"
+    if out in machine.parts:
+        return "its output is written around what it reads"
     maps: dict[int, Map] = {}
     for t in (*op.inputs, *op.outputs):
         found = map_of(slots.shape[t], images=True)
@@ -77,12 +77,17 @@ def _chain(
     except InputError as problem:
         return problem.reason
     if chain.kind in PIECEWISE:
-        grids = [replace(p, channels=1) for t in (*reads, out) if (p := network.tensors[t].patches)]
+        alike = [*reads, out, *(x for x in [machine.over.get(out)] if x is not None)]
+        grids = [replace(p, channels=1) for t in alike if (p := network.tensors[t].patches)]
         if network.tensors[out].patches is None or any(grid != grids[0] for grid in grids):
             return "its operands are not stored alike"
-        if chain.kind == "elementwise" and any(not maps[t].same_as(maps[out]) for t in reads):
+        if len(grids) < len(alike) or (chain.kind == "concat" and out in machine.over):
+            return "its output is written over what it reads"
+        if chain.kind == "elementwise" and any(not maps[t].same_as(maps[out]) for t in alike):
             return "a streamed operand is broadcast"
         return chain, kernels, maps
+    if out in machine.over:
+        return "its output is written over what it reads"
     if chain.kind not in WINDOWED or reads != [chain.reads[0]]:
         return "it reads more than the windows of one operand"
     others = [t for t in op.inputs if t not in reads]

@@ -62,6 +62,11 @@ class Part:
         return self.op.outputs[0]
 
     @property
+    def over(self) -> int | None:
+        """The operand that the output is written over: it is read from where it lies, part by part."""
+        return self.machine.over.get(self.out)
+
+    @property
     def layout(self) -> Layout:
         """Of the output."""
         return self.machine.slots.layout[self.out]
@@ -81,7 +86,8 @@ class Part:
         for t in self.op.inputs:
             if t not in self.streamed:
                 value = machine.operand(t, self.op, self.at, {})
-                self.resident[t] = self.maps[t].whole(value)
+                if t != self.over:
+                    self.resident[t] = self.maps[t].whole(value)
             else:
                 value = machine.value(t, machine.dram[t])
                 machine.comparison.same(t, value, f"read by {self.at}")
@@ -107,6 +113,10 @@ class Part:
                 machine.copy_out(t, self.sent)
             else:
                 machine.count("compulsory" if machine.first_fetch(t) else "reload", self.crossed[t])
+        if self.over is not None:
+            written, start = self.sent.copy(), machine.address[self.out]
+            machine.give_back(machine.over.pop(self.out))
+            machine.arena.write(start, written, machine.claim(self.out))
         machine.weights += self.weights
         machine.ran.add(self.op.id)
 

@@ -47,12 +47,7 @@ def run_pieces(part: Part) -> None:
             lies = image * job.channels
             box = ((lies + channels[0], lies + channels[1]), down, across)
             region = _region(stored, image, channels, down, across)
-            values = {
-                name: _taken(part, t, box, region, starts[t])
-                if t in layouts
-                else part.resident[t][region.slices]
-                for name, t in job.reads
-            }
+            values = {name: _read(part, t, box, region, starts.get(t)) for name, t in job.reads}
             made_of = (channels[0] + job.first, channels[1] + job.first)
             region = replace(region, channels=made_of)
             data = _slab(part, part.out, region).pack(part.behind(values, region, {}))
@@ -68,19 +63,24 @@ def run_pieces(part: Part) -> None:
 
 
 def _jobs(part: Part) -> list[_Job]:
-    """All streamed operands of an element-wise operator at once, those of a concat one after another."""
+    """All at once what an element-wise operator streams or writes over; a concat's operands one by one."""
     chain = part.chain
     if chain.kind == "concat":
         return [_Job(((chain.result, t),), first, part.maps[t].channels) for t, first in chain.pieces]
     reads = zip(chain.names, chain.reads, strict=True)
-    together = tuple((name, t) for name, t in reads if t in part.streamed)
+    together = tuple((name, t) for name, t in reads if t in part.streamed or t == part.over)
     return [_Job(together, 0, part.maps[part.out].channels)]
 
 
-def _taken(part: Part, t: int, box: tuple[Span, Span, Span], region: Region, start: int) -> Array:
-    """A box of patches of an operand, through its place in the scratch."""
+def _read(part: Part, t: int, box: tuple[Span, Span, Span], region: Region, start: int | None) -> Array:
+    """A box of patches of an operand: through its place in the scratch, or from where it lies on chip."""
     stored = part.machine.slots.layout[t].patches
-    assert stored is not None
+    if t in part.resident or stored is None:
+        return part.resident[t][region.slices]
+    if start is None:
+        low, high = part.machine.slot(t)
+        taken = _box(part.machine.arena.bytes[low:high], stored, *box)
+        return _slab(part, t, region).unpack(taken.reshape(-1))
     taken = _box(part.machine.dram[t], stored, *box)
     place = part.scratch[start : start + taken.size]
     place[...] = taken.reshape(-1)
