@@ -302,3 +302,8 @@ def test_of_modules_that_would_be_called_the_same_only_an_outermost_one_is() -> 
     assert [m.name for m in detect(network(text, "b.n")).modules] == ["b.m", "b.n"]
     text += "\n b.e = Conv x\n b.o = Concat b.n b.e"
     assert [m.name for m in every(detect(network(text, "b.o")).modules)] == ["b", "b.m", "b.n"]
+
+
+def test_no_two_modules_have_one_name() -> None:
+    text = "b.a = Conv x\n b.m = Add x b.a\n c = Conv b.m\n b = Add b.m c"
+    assert [m.name for m in detect(network(text, "b")).modules] == ["b", "b~2"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from operator import index
 
 from onchip.branches.dominators import immediate_dominators
 from onchip.branches.graph import Graph, graph_of
@@ -45,7 +44,7 @@ def detect(network: Network, *, long_skip: int = LONG_SKIP) -> Detection:
     and the inner operators fall apart into at least two branches. Raises `UsageError` when `long_skip` is
     negative or no whole number.
     """
-    if type(long_skip) is bool or index(long_skip) < 0:
+    if type(long_skip) is not int or long_skip < 0:
         raise UsageError(f"{long_skip!r} is no number of layers", item="long-skip")
     graph = graph_of(network)
     skips = long_skips(graph, long_skip)
