@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from broken_plans import Broken, Site, breaks
+from broken_plans import Broken, Site, breaks, under
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Load, PinnedTensor, PinnedWeights, Plan, Run, State
+from onchip.plan import Alloc, Free, Join, Load, PinnedTensor, PinnedWeights, Plan, Run, State
 
 
 @breaks("pin")
@@ -28,10 +28,13 @@ def _(s: Site) -> Iterator[Broken]:
 @breaks("pin-moved")
 def _(s: Site) -> Iterator[Broken]:
     streamed = {t for x in s.plan.program if isinstance(x, Run) for t, _ in x.streaming}
-    for t in set(s.tensors) - streamed:
+    joined = {s.pieces[x.operator].writes[0]: i for i, x in enumerate(s.plan.program) if isinstance(x, Join)}
+    for t, i in joined.items():
+        yield Broken(replace(s.plan, pins=(PinnedTensor(t),)), i)
+    for t in set(s.tensors) - streamed - set(joined):
         pinned = replace(s.plan, pins=(PinnedTensor(t),))
         for i, x in enumerate(s.plan.program):
-            if isinstance(x, Alloc) and x.over == t and t in s.outputs:
+            if t in under(x) and t in s.outputs:
                 yield Broken(pinned, i)
                 break
             if isinstance(x, Free) and x.tensor == t:
@@ -43,7 +46,7 @@ def _(s: Site) -> Iterator[Broken]:
                 elsewhere = x.address + s.align * s.rng.choice((1, 7))
                 yield Broken(replace(s.plan, pins=(PinnedTensor(t, elsewhere),)), i)
                 break
-    for t in streamed:
+    for t in streamed - set(joined):
         for i, x in enumerate(s.plan.program):
             if getattr(x, "tensor", None) == t:
                 break  # it may be moved before it is streamed
@@ -91,6 +94,7 @@ def with_state(s: Site, shift: int) -> Plan:
         [*specs, OperatorSpec("renew", "Op", [], ["new"])],
         [names[t] for t in network.outputs],
         views=[(names[v.tensor], names[v.of], v.offset) for v in network.views],
+        patches={t.name: t.patches for t in network.tensors if t.patches is not None},
     )
     at = -(-s.plan.budget // s.align) * s.align
     end = (Free("old"), Alloc("new", at + shift), Run("renew"))

@@ -17,7 +17,7 @@ from legal_plans import rebuilt, scratch_need
 
 from onchip.chip import RATES
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Result, Run, Scratch, Store, Timed
+from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, Plan, Result, Run, Scratch, Store, Timed
 
 
 class Broken(NamedTuple):
@@ -171,7 +171,7 @@ def movable(s: Site) -> Iterator[tuple[int, Load | Alloc | Scratch, Snapshot]]:
     for i, step, state in s.steps(Load, Alloc, Scratch):
         if (
             isinstance(step, Load)
-            or (isinstance(step, Alloc) and step.over is None)
+            or (isinstance(step, Alloc) and step.over is None and not step.parts)
             or (isinstance(step, Scratch) and s.workspace(step.operator))
         ):
             yield i, step, state
@@ -323,6 +323,13 @@ def _(s: Site) -> Iterator[Broken]:
             yield Broken(replace(s.plan, network=replace(network, outputs=outputs)), run)
 
 
+def under(step: Instruction) -> tuple[str, ...]:
+    """What a tensor is reserved over."""
+    if not isinstance(step, Alloc):
+        return ()
+    return step.parts if step.over is None else (step.over,)
+
+
 def runs(step: Instruction, s: Site, t: str) -> bool:
     return isinstance(step, Run) and step.operator == s.producer[t]
 
@@ -391,7 +398,9 @@ def _(s: Site) -> Iterator[Broken]:
                 break
             if isinstance(step, Run | Store | Free) and (isinstance(step, Run) or step.tensor in touched):
                 break
-            if isinstance(step, Alloc) and step.over is not None:
+            if isinstance(step, Join) and set(s.pieces[step.operator].reads) & set(made):
+                break
+            if isinstance(step, Alloc) and (step.over is not None or step.parts):
                 break
 
 
@@ -559,7 +568,7 @@ def _(s: Site) -> Iterator[Broken]:
 @breaks("operator-not-run")
 def _(s: Site) -> Iterator[Broken]:
     # An operator whose results nobody needs, forgotten with all that touches them.
-    overlapped = {step.over for _, step, _ in overlaps(s)}
+    overlapped = {x for _, step, _ in s.steps(Alloc) for x in under(step)}
     for _, run, state in s.steps(Run):
         assert isinstance(run, Run)
         made, read = s.pieces[run.operator].writes, set(s.pieces[run.operator].reads)
@@ -574,7 +583,7 @@ def _(s: Site) -> Iterator[Broken]:
             or (isinstance(step, Load | Alloc) and step.tensor in made)
             or (isinstance(step, Scratch) and step.operator == run.operator)
         ]  # fmt: skip
-        if not any(isinstance(s.plan.program[i], Alloc) and s.plan.program[i].over for i in gone):
+        if not any(under(s.plan.program[i]) for i in gone):
             yield Broken(s.without(*gone), None)
 
 
@@ -585,11 +594,16 @@ def _(s: Site) -> Iterator[Broken]:
         others = [
             step for step in s.plan.program
             if step == Free(t) or (isinstance(step, Run) and t in dict(step.streaming))
-            or (isinstance(step, Alloc) and step.over == t)
+            or t in under(step)
+            or (isinstance(step, Join) and t in joins(s, step))
         ]  # fmt: skip
         made = s.plan.network.producer[s.plan.network.tensor_id[t]] is not None  # DRAM holds a graph input
         if made and stores and not others:
             yield Broken(s.without(*stores), None)
+
+
+def joins(s: Site, step: Join) -> set[str]:
+    return {*s.pieces[step.operator].reads, *s.pieces[step.operator].writes}
 
 
 @breaks("bad-rate")

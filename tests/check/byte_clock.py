@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from byte_machine import pieces, up
 
-from onchip.plan import Alloc, Free, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Scratch, Store
 
 Owner = tuple[str, str, int]
 """What holds bytes: a kind, a name, and which stay of it."""
@@ -74,7 +74,7 @@ def times(plan: Plan) -> list[tuple[int, int, int, int | None]]:
     resident = {g.name: set(g.resident_weights) for g in plan.groups}
     at: dict[str, tuple[int, int]] = {}  # tensor -> address, stay
     scratch: dict[str, int] = {}
-    over: dict[str, str] = {}
+    parts: dict[str, tuple[str, ...]] = {}  # by concat: operands that lie in their places
     stays = 0
     actions: list[Action] = []
 
@@ -110,11 +110,10 @@ def times(plan: Plan) -> list[tuple[int, int, int, int | None]]:
                 action = copy(index, name)
                 action.needs, action.gives = {f"copy of {name}"}, {f"value {name} {stays}"}
                 actions.append(action)
-            case Alloc(name, address, other, _):
+            case Alloc(name, address, parts=joined):
                 stays += 1
                 at[name] = address, stays
-                if other is not None:
-                    over[name] = other
+                parts[name] = joined
             case Scratch(name, address):
                 scratch[name] = address
                 if kept(name):
@@ -142,9 +141,13 @@ def times(plan: Plan) -> list[tuple[int, int, int, int | None]]:
                 bytes_ = unit.weights - kept(name) + sum(streams.values())
                 action.dma = bytes_ > 0
                 action.crossing = picoseconds(seconds(bytes_, bandwidth))
-                action.length = max(computing(name), action.crossing)
+                busy = computing(name)
                 for t in unit.writes:
-                    over.pop(t, None)
+                    if t not in streams and parts[t]:  # only the other operands move
+                        moved = 2 * sum(size[x] for x in unit.reads if x not in parts[t])
+                        rate = chip.scratchpad_bytes_per_second
+                        busy = picoseconds(seconds(moved, rate)) if rate else 0
+                action.length = max(busy, action.crossing)
                 actions.append(action)
             case Store(name):
                 action = copy(index, name)
@@ -152,6 +155,14 @@ def times(plan: Plan) -> list[tuple[int, int, int, int | None]]:
                 actions.append(action)
             case Free(name):
                 del at[name]
+            case Join(name):  # no queue takes it, and it takes no time
+                unit = units[name]
+                needs = {f"copy of {t}" for t in unit.reads}
+                actions.append(Action(index, needs=needs, gives={f"copy of {unit.writes[0]}"}))
     for i, action in enumerate(actions):
         action.start = max((action.waits_for(before) for before in actions[:i]), default=0)
-    return [(a.index, a.start, a.end, a.start + a.crossing if a.compute and a.dma else None) for a in actions]
+    return [
+        (a.index, a.start, a.end, a.start + a.crossing if a.compute and a.dma else None)
+        for a in actions
+        if a.compute or a.dma
+    ]

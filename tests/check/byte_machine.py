@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from onchip.network import Network
-from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Join, Load, Plan, Run, Scratch, Store
 
 Byte = tuple[str, int]
 """The value of a byte: byte i of a tensor."""
@@ -100,6 +100,8 @@ class ByteMachine:
         self.address: dict[str, int] = {}
         self.produced = set(self.inputs)
         self.over: dict[str, str] = {}
+        self.parts: dict[str, tuple[str, ...]] = {}  # operands that lie in their places in a concat
+        self.joined: set[str] = set()
         self.scratch: dict[str, int] = {}
         self.ran: set[str] = set()
         self.whole_input: set[str] = set()
@@ -138,11 +140,12 @@ class ByteMachine:
                 self.address[t] = address
                 self.memory[address : address + self.size[t]] = self.dram[t]
                 self.inwards(t, self.size[t])
-            case Alloc(t, address, over, _):
-                self.reserve(t, address, self.size[t], beside=over)
+            case Alloc(t, address, over, _, parts):
+                under = parts if over is None else (over,)
+                self.reserve(t, address, self.size[t], beside=under)
                 self.address[t] = address
-                if over is not None:
-                    self.over[over] = t
+                self.over |= dict.fromkeys(under, t)
+                self.parts[t] = parts
             case Scratch(operator, address):
                 self.reserve(f"scratch {operator}", address, self.pieces[operator].workspace)
                 self.scratch[operator] = address
@@ -153,6 +156,25 @@ class ByteMachine:
             case Free(t):
                 del self.address[t]
                 self.release(t)
+            case Join(operator):
+                self.join(operator)
+
+    def join(self, operator: str) -> None:
+        """What is said to be a concat's output must be its operands, one after another."""
+        piece = self.pieces[operator]
+        (out,) = piece.writes
+        assert operator not in self.ran
+        assert out not in self.address
+        for t in piece.reads:
+            assert t not in self.inputs
+            assert t not in self.joined
+            assert self.dram[t] == self.value(t)
+        assert sum(self.size[t] for t in piece.reads) == self.size[out]
+        self.joined |= set(piece.reads)
+        self.scratch.pop(operator, None)
+        self.produced.add(out)
+        self.dram[out] = self.value(out)
+        self.ran.add(operator)
 
     def run(self, operator: str, streaming: dict[str, int]) -> None:
         piece = self.pieces[operator]
@@ -174,6 +196,11 @@ class ByteMachine:
                 self.outwards(t, streaming[t], self.value(t))
             else:
                 start = self.address[t]
+                place = start
+                for x in piece.reads if self.parts[t] else ():
+                    if x in self.parts[t]:
+                        assert self.memory[place : place + self.size[x]] == self.value(x)
+                    place += self.size[x]
                 self.memory[start : start + self.size[t]] = self.value(t)
         for x in [x for x, y in self.over.items() if y in piece.writes]:
             del self.over[x], self.address[x]
@@ -187,12 +214,12 @@ class ByteMachine:
         start = self.address[t]
         return self.memory[start : start + self.size[t]]
 
-    def reserve(self, owner: str, address: int, size: int, beside: str | None = None) -> None:
+    def reserve(self, owner: str, address: int, size: int, beside: tuple[str, ...] = ()) -> None:
         end = address + up(size, self.align)
         assert address >= 0
         assert end <= self.plan.budget
         for i in range(address, end):
-            assert self.owners[i] <= {beside}
+            assert self.owners[i] <= set(beside)
             self.owners[i].add(owner)
         self.counts["peak"] = max(self.counts["peak"], sum(1 for cell in self.owners if cell))
         if size:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from byte_machine import Piece, pieces, up
 
 from onchip.check import certify
 from onchip.chip import RATES, Chip
-from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.network import Geometry, Network, Operator, OperatorSpec, Patches
+from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, Plan, Run, Scratch, Section, Store
 from strategies import random_network
 
 
@@ -35,6 +37,7 @@ def legal_plan(rng: Random, max_operators: int = 7) -> Plan:
         lower_bound_bytes=0,
         seconds=rng.choice((0, 0.25, 1e-9, 12345.678)),
         groups=groups,
+        sections=_sections(rng, network, walk.program, member),
         options={
             "granularity": "op",
             "weights": "streamed" if streams else rng.choice(("streamed", "resident")),
@@ -59,27 +62,102 @@ def rebuilt(network: Network, specs: list[OperatorSpec]) -> Network:
         specs,
         [names[t] for t in network.outputs],
         views=[(names[v.tensor], names[v.of], v.offset) for v in network.views],
+        patches={t.name: t.patches for t in network.tensors if t.patches is not None},
     )
 
 
 def _enriched(rng: Random, network: Network) -> Network:
-    """Element-wise geometry where sizes allow it, and workspaces wide enough to stream through."""
+    """Patches, concats, element-wise geometry where sizes allow it, workspaces to stream through."""
+    patches = _patches(rng, network)
+    size = {t.id: patches[t.id].elements if t.id in patches else t.bytes for t in network.tensors}
+    viewed = {t for v in network.views for t in (v.tensor, v.of)}
+    concats = set()
+    for v in network.order:
+        op, rarely = network.operators[v], rng.random() < 0.5
+        alike = {patches[t].plane if t in patches else 0 for t in (*op.inputs, *op.outputs)}
+        free = not viewed & {*op.inputs, *op.outputs} and len(op.outputs) == 1 and len(op.inputs) > 0
+        if rarely and free and len(alike) == 1:
+            concats.add(v)
+            (t,) = op.outputs
+            size[t] = sum(size[i] for i in op.inputs)
+            if t in patches:
+                patches[t] = replace(patches[t], channels=size[t] // patches[t].plane)
     specs = []
     for op in network.operators:
-        ins, outs = [network.tensors[t] for t in op.inputs], [network.tensors[t] for t in op.outputs]
-        geometry, workspace = None, op.workspace
-        if len(outs) == 1 and ins and ins[0].bytes == outs[0].bytes == max(t.bytes for t in ins):
-            shape = (outs[0].bytes,)
-            geometry = Geometry("elementwise", shape, shape, traversal=rng.choice(("forward", "reverse")))
+        ins, outs = [size[t] for t in op.inputs], [size[t] for t in op.outputs]
+        geometry, workspace, weights, type_ = None, op.workspace, op.weight_bytes, op.type
+        macs = rng.choice((0, 1, 1000))
+        shapes = [_shape(patches.get(t), size[t]) for t in (*op.inputs, *op.outputs)]
+        if op.id in concats:
+            geometry, type_, weights, macs = Geometry("concat", shapes[0], shapes[-1]), "Concat", 0, 0
+            workspace = rng.choice((0, 0, workspace))
+        elif (
+            len(outs) == 1 and ins and ins[0] == outs[0] == max(ins) and shapes[0] == shapes[-1]
+            and all(
+                op.outputs[0] in patches and shapes[-1][1] % patches[t].channels == 0
+                for t in op.inputs if t in patches
+            )
+        ):  # fmt: skip
+            geometry = Geometry(
+                "elementwise", shapes[0], shapes[0], traversal=rng.choice(("forward", "reverse"))
+            )
         if rng.random() < 0.3:
-            workspace += sum(t.bytes for t in [*ins, *outs])
+            workspace += rng.choice((sum([*ins, *outs]), 4, 8))
+        names = [network.tensors[t].name for t in (*op.inputs, *op.outputs)]
         specs.append(
             OperatorSpec(
-                op.name, op.type, [t.name for t in ins], [t.name for t in outs],
-                op.weight_bytes, workspace, geometry, rng.choice((0, 1, 1000)),
+                op.name, type_, names[: len(ins)], names[len(ins) :], weights, workspace, geometry, macs
             )
-        )  # fmt: skip
-    return rebuilt(network, specs)
+        )
+    names = [t.name for t in network.tensors]
+    return Network.build(
+        network.name,
+        [(t.name, size[t.id], t.kind) for t in network.tensors],
+        specs,
+        [names[t] for t in network.outputs],
+        views=[(names[v.tensor], names[v.of], v.offset) for v in network.views],
+        patches={names[t]: stored for t, stored in patches.items()},
+    )
+
+
+def _patches(rng: Random, network: Network) -> dict[int, Patches]:
+    """In some networks, all but a few maps are of one plane, cut into the same patches."""
+    if rng.random() < 0.6:
+        return {}
+    viewed = {t for v in network.views for t in (v.tensor, v.of)}
+    plane = (rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 2), rng.randint(1, 2))
+    return {
+        t.id: Patches(rng.randint(1, 3), *plane)
+        for t in network.tensors
+        if t.id not in viewed and rng.random() < 0.9
+    }
+
+
+def _shape(stored: Patches | None, size: int) -> tuple[int, ...]:
+    return (1, size, 1, 1) if stored is None else (1, stored.channels, stored.rows, stored.columns)
+
+
+def _sections(
+    rng: Random, network: Network, program: list[Instruction], member: dict[str, str]
+) -> tuple[Section, ...]:
+    """Now and then stretches, some of them called a module: what runs there, in branches."""
+    if rng.random() < 0.6:
+        return ()
+    cuts = sorted(rng.randint(0, len(program)) for _ in range(rng.randint(0, 2)))
+    roots = [t.name for t in network.tensors if network.root[t.id] == t.id]
+    found = []
+    for i, (first, end) in enumerate(pairwise((0, *cuts, len(program)))):
+        units = [x.operator for x in program[first:end] if isinstance(x, Run | Join)]
+        ran = [op.name for op in network.operators if member.get(op.name, op.name) in units]
+        if not ran or rng.random() < 0.5:
+            found.append(Section(f"s{i}", first, end))
+            continue
+        rng.shuffle(ran)
+        at = rng.randint(1, len(ran))
+        branches = (tuple(ran[1:at]), (), tuple(ran[at:]))
+        kept = rng.choice((None, "I", "II"))
+        found.append(Section(f"s{i}", first, end, rng.choice(roots), ran[0], branches, kept))
+    return tuple(found)
 
 
 def _order(rng: Random, network: Network) -> list[str]:
@@ -160,17 +238,22 @@ class _Walk:
         }
         self.restless = rng.choice((0.0, 0.2, 0.6))
         self.top = 0
-        self.overlapped: str | None = None
+        self.overlapped: set[str] = set()
+        self.joined: set[str] = set()
         self.program: list[Instruction] = []
 
     # -- one unit --------------------------------------------------------------------------------------
 
     def execute(self, name: str) -> None:
         unit = self.units[name]
+        if self.may_join(name, unit) and self.rng.random() < 0.5:
+            self.join(name, unit)
+            return
         streaming = self.choose_streaming(name, unit)
         steps = [t for t in [*unit.reads, *unit.writes] if t not in streaming]
         self.rng.shuffle(steps)
         over = self.choose_overlap(name, unit, streaming)
+        parts = self.choose_parts(name, unit, streaming)
         if unit.workspace or self.rng.random() < 0.05:
             steps.insert(self.rng.randint(0, len(steps)), "")
         locked = set(unit.reads)
@@ -181,10 +264,12 @@ class _Walk:
                 self.program.append(Scratch(name, address))
             elif t in unit.reads and t not in self.ranges:
                 self.load(t)
-            elif t in unit.writes and over is None:
+            elif t in unit.writes and over is None and not parts:
                 self.program.append(Alloc(t, self.place(self.size[t], t)))
         if over is not None:
             self.overlap(unit.writes[0], over)
+        if parts:
+            self.put_together(unit.writes[0], unit.reads, parts)
         self.fidget(locked)
         self.program.append(Run(name, tuple(streaming.items())))
         for t in unit.reads:
@@ -194,20 +279,83 @@ class _Walk:
             self.produced.add(t)
             if t in streaming:
                 self.copies.add(t)
-        if over is not None:
-            del self.ranges[over]
-            self.overlapped = None
+        for t in self.overlapped:
+            del self.ranges[t]
+        self.overlapped = set()
         self.tidy()
 
     def choose_streaming(self, name: str, unit: Piece) -> dict[str, int]:
         room = self.spare[name] if name in self.grouped else unit.workspace
         streaming: dict[str, int] = {}
+        patch = self.patch(name) if self.rng.random() < 0.5 else {}
         for t in [*unit.reads, *unit.writes]:
             possible = t in self.copies if t in unit.reads else True
-            if possible and self.size[t] <= room and self.rng.random() < 0.5:
+            piece = patch.get(t, 10**9) if patch else self.size[t]
+            if possible and piece <= room and self.rng.random() < 0.5:
                 streaming[t] = self.size[t]
-                room -= self.size[t]
+                room -= piece
         return streaming
+
+    def patch(self, name: str) -> dict[str, int]:
+        """The bytes of a patch of every operand that an element-wise operator walks over patch by patch."""
+        op = self.operator(name)
+        if op is None or op.geometry is None or op.geometry.kind != "elementwise":
+            return {}
+        tensors = [self.network.tensors[t] for t in (*op.inputs, *op.outputs)]
+        stored = tensors[-1].patches
+        return {t.name: stored.height * stored.width for t in tensors if stored and t.patches == stored}
+
+    def operator(self, name: str) -> Operator | None:
+        return None if name in self.grouped else self.network.operators[self.network.operator_id[name]]
+
+    # -- concats ---------------------------------------------------------------------------------------
+
+    def is_concat(self, name: str) -> bool:
+        """As `_enriched` makes them: their operands' bytes, one after another."""
+        op = self.operator(name)
+        return op is not None and op.geometry is not None and op.geometry.kind == "concat"
+
+    def may_join(self, name: str, unit: Piece) -> bool:
+        inputs = {t.name for t in self.network.tensors if t.kind == "input"}
+        return self.is_concat(name) and not unit.workspace and not set(unit.reads) & (inputs | self.joined)
+
+    def join(self, name: str, unit: Piece) -> None:
+        for t in unit.reads:
+            if t not in self.copies:
+                self.store(t)
+        self.fidget(set())
+        self.program.append(Join(name))
+        self.joined |= set(unit.reads)
+        for t in unit.reads:
+            self.left[t] -= 1
+        self.produced |= set(unit.writes)
+        self.copies |= set(unit.writes)
+        self.tidy()
+
+    def choose_parts(self, name: str, unit: Piece, streaming: dict[str, int]) -> list[str]:
+        """Operands that end with a concat, and may lie where their parts of its output begin."""
+        parts: list[str] = []
+        at = 0
+        if self.is_concat(name) and unit.writes[0] not in streaming:
+            for t in unit.reads:
+                ends = self.left[t] == 1 and (t not in self.outputs or t in self.copies)
+                if ends and t not in streaming and at % self.alignment == 0 and self.rng.random() < 0.7:
+                    parts.append(t)
+                at += self.size[t]
+        self.rng.shuffle(parts)
+        return parts
+
+    def put_together(self, out: str, reads: list[str], parts: list[str]) -> None:
+        address = self.place(self.size[out], out)
+        at = address
+        for t in reads:
+            if t in parts:
+                self.evict(t)
+                self.program.append(Load(t, at))
+                self.ranges[t] = (at, at + up(self.size[t], self.alignment))
+            at += self.size[t]
+        self.program.append(Alloc(out, address, parts=tuple(parts)))
+        self.overlapped = set(parts)
 
     def choose_overlap(self, name: str, unit: Piece, streaming: dict[str, int]) -> str | None:
         """An input that the only output may be written over, element by element in place."""
@@ -217,7 +365,10 @@ class _Walk:
         roots = [self.network.tensors[t].name for t in op.inputs if self.network.root[t] == t]
         dying = [
             t for t in unit.reads
-            if op.geometry is not None and t not in streaming and self.left[t] == 1
+            if op.geometry is not None and op.geometry.kind == "elementwise"
+            and self.network.tensors[self.network.tensor_id[t]].patches
+            == self.network.tensors[op.outputs[0]].patches
+            and t not in streaming and self.left[t] == 1
             and roots.count(t) == 1 and self.size[t] == self.size[unit.writes[0]]
             and [self.network.root[i] for i in op.inputs].count(self.network.tensor_id[t]) == 1
             and (t not in self.outputs or t in self.copies)
@@ -228,7 +379,7 @@ class _Walk:
         start, end = self.ranges[x]
         self.program.append(Alloc(t, start, x, 0))
         self.ranges[t] = (start, end)
-        self.overlapped = x
+        self.overlapped = {x}
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -248,7 +399,7 @@ class _Walk:
                     self.store(self.rng.choice(here))
                 case 3 if here:  # relocate, even what is needed next
                     t = self.rng.choice(here)
-                    if t == self.overlapped:
+                    if t in self.overlapped:
                         continue
                     self.evict(t)
                     if t in self.copies:

@@ -14,8 +14,10 @@ from typing import Any
 
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
+from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.overlap import may_overwrite
 from onchip.check.rules import RULES, Broken, broken
+from onchip.check.streaming import streaming_scratch
 from onchip.check.timing import Clock, clock_of
 from onchip.chip import RATES, Chip
 from onchip.network import Network
@@ -27,9 +29,12 @@ __all__ = [
     "certify",
     "check",
     "clock_of",
+    "concat_offsets",
     "energy",
     "may_overwrite",
+    "plain_concat",
     "plan_chip_of",
+    "streaming_scratch",
     "times_of",
 ]
 
@@ -168,7 +173,7 @@ LONGEST = 10**18
 def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Result:
     traffic = figures.spill + figures.reload
     dram = figures.compulsory + traffic + figures.weights
-    spent = energy(plan.network, plan.chip, dram)
+    spent = energy(plan.network, plan.chip, dram, plan.program)
     return replace(
         plan.result,
         traffic_bytes=traffic,

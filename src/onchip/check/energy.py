@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from onchip.network import Network
-from onchip.plan import PlanChip
+from onchip.plan import Alloc, Instruction, Join, PlanChip
 
 __all__ = ["energy"]
 
 
-def energy(network: Network, chip: PlanChip, dram_bytes: int) -> int | None:
+def energy(
+    network: Network, chip: PlanChip, dram_bytes: int, program: Sequence[Instruction] = ()
+) -> int | None:
     """Picojoules of one inference that moves `dram_bytes`, rounded up; None where DRAM has no price.
 
     Every DRAM byte also enters or leaves the scratchpad once; every operator reads its operands and weights
-    there and writes its outputs. What the chip states no energy for counts nothing.
+    there and writes its outputs, but for what the `program` joins where it lies. What the chip states no
+    energy for counts nothing.
     """
     if chip.dram_picojoules_per_byte is None:
         return None
@@ -23,6 +27,13 @@ def energy(network: Network, chip: PlanChip, dram_bytes: int) -> int | None:
         op.weight_bytes + sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
         for op in network.operators
     )
+    for instruction in program:  # what is joined is neither read nor written
+        match instruction:
+            case Alloc(parts=parts):
+                local -= 2 * sum(network.tensors[network.tensor_id[name]].bytes for name in parts)
+            case Join(name):
+                op = network.operators[network.operator_id[name]]
+                local -= sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
     total = dram_bytes * Fraction(chip.dram_picojoules_per_byte)
     total += macs * Fraction(chip.mac_picojoules or 0)
     total += (local + dram_bytes) * Fraction(chip.scratchpad_picojoules_per_byte or 0)

@@ -5,18 +5,22 @@ It knows the instruction table and the definitions of bytes, and nothing about h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from onchip.check.held import held_of, inputs_from_dram, prove_weights_fit
+from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
 from onchip.check.overlap import prove_overlap
+from onchip.check.patches import prove_patches
 from onchip.check.ranges import Range, Ranges, without
 from onchip.check.rules import Broken, broken
+from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
 from onchip.check.units import Unit, units_of
 from onchip.chip import RATES
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 from onchip.units import MAX_BYTES
 
@@ -54,9 +58,11 @@ def interpret(plan: Plan) -> Figures:
         except Broken as refusal:
             raise refusal.illegal(index, instruction_text(instruction)) from None
     try:
-        return machine.end()
+        figures = machine.end()
+        prove_sections(plan, machine.member)
     except Broken as refusal:
         raise refusal.illegal() from None
+    return figures
 
 
 class _Machine:
@@ -70,8 +76,9 @@ class _Machine:
             rate = getattr(plan.chip, key)
             if rate is not None and not 0 < rate < MAX_RATE:
                 broken("bad-rate", f"{key} is {rate}, no positive number below 10^18")
+        prove_patches(self.network)
         self.held = held_of(plan)
-        separate = plan.chip.weight_scratchpad_bytes is not None
+        separate = self.weights_apart = plan.chip.weight_scratchpad_bytes is not None
         self.units = units_of(
             self.network,
             plan.groups,
@@ -98,6 +105,7 @@ class _Machine:
         self.parts: dict[int, list[Range]] = {}  # what such a tensor holds for itself alone
         self.scratch: dict[str, Range] = {}
         self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
+        self.joined: dict[int, str] = {}  # tensor -> the concat in DRAM that it is a part of
         self.run_already: set[str] = set()
         self.ranges = Ranges()
         self.peak = self.extent = 0
@@ -117,8 +125,10 @@ class _Machine:
         match instruction:
             case Load(name, address):
                 self.load(self.tensor(name), address)
-            case Alloc(name, address, None, _):
+            case Alloc(name, address, None, _, ()):
                 self.alloc(self.tensor(name), address)
+            case Alloc(name, address, None, _, parts):
+                self.alloc_of(self.tensor(name), address, [self.tensor(part) for part in parts])
             case Alloc(name, address, str(over), by):
                 self.alloc_over(self.tensor(name), address, self.tensor(over), by)
             case Scratch(name, address):
@@ -131,6 +141,8 @@ class _Machine:
                 self.ledger.send_out(t, self.size(t), self.size(t))
             case Free(name):
                 self.free(self.tensor(name))
+            case Join(name):
+                self.join(self.unit(name))
 
     def load(self, t: int, address: int) -> None:
         if t not in self.ledger.copies:
@@ -147,35 +159,65 @@ class _Machine:
     def alloc_over(self, t: int, address: int, x: int, by: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
-        self.holds_value(x)
         unit = self.producer[t]
-        if x not in unit.reads:
-            broken(
-                "overlap-not-input", f"{unit.name}, which writes {self.name(t)}, does not read {self.name(x)}"
-            )
-        if x in self.held.tensors and x in self.outputs:
-            broken("pin-moved", f"{self.name(x)} is pinned, an output, and written over")
+        self.ends_with(x, unit, t)
         if by != self.address[x] - address:
             distance = f"{self.address[x]} - {address} = {self.address[x] - address}"
             broken("overlap-distance", f"{self.name(x)} is {distance} bytes above, not {by}")
-        if x in self.over:
-            other = self.name(self.over[x])
-            broken(
-                "overlap-still-needed", f"{self.name(x)} ends with the operator that writes {other} over it"
-            )
-        # Free apart from x: x steps aside for the question, and keeps what the new range leaves of it.
-        aside = self.parts[x]
-        for part in aside:
-            self.ranges.release(*part)
-        wanted = self.range(address, self.size(t))
+        self.not_ended(x)
+        wanted = self.beside(address, t, [x])
         if unit.group:
             broken("overlap-unproved", f"{unit.name} is a group")
         prove_overlap(self.network, unit.operators[0], t, x, by)
-        self.parts[x] = [rest for part in aside for rest in without(part, wanted)]
-        for part in self.parts[x]:
-            self.ranges.take(*part, self.name(x))
-        self.reserve(t, wanted)
-        self.over[x] = t
+        self.reserve_over(t, wanted, [x])
+
+    def alloc_of(self, t: int, address: int, operands: list[int]) -> None:
+        self.not_produced(t)
+        self.not_resident(t)
+        unit = self.producer[t]
+        for x in operands:
+            self.ends_with(x, unit, t)
+        offsets = self.plain(unit)
+        for x in operands:
+            if self.address[x] != address + offsets[x]:
+                place = f"{address} + {offsets[x]} = {address + offsets[x]}"
+                broken("join-place", f"{self.name(x)} lies at {self.address[x]}, its part at {place}")
+            self.not_ended(x)
+        self.reserve_over(t, self.beside(address, t, operands), operands)
+
+    def join(self, unit: Unit) -> None:
+        if unit.name in self.run_already:
+            broken("already-run", f"{unit.name} has run")
+        self.plain(unit)
+        if unit.workspace:
+            broken("join-not-concat", f"{unit.name} has a workspace of {unit.workspace:,} bytes")
+        (t,) = unit.writes
+        if t in self.held.tensors:
+            broken("pin-moved", f"{self.name(t)} is pinned, and joined in DRAM")
+        if t in self.address:
+            broken("join-reserved", f"{self.name(t)} is joined in DRAM and has a range")
+        for x in unit.reads:
+            if self.network.input_roots >> x & 1:
+                broken("join-graph-input", f"{self.name(x)} is a graph input")
+        for x in unit.reads:
+            if x not in self.ledger.copies:
+                broken("join-no-dram-copy", f"{self.name(x)} has no DRAM copy")
+            if x in self.joined:
+                broken("join-twice", f"{self.name(x)} is a part of what {self.joined[x]} joined")
+        self.run_already.add(unit.name)
+        for x in unit.reads:
+            self.to_read[x] -= 1
+            self.joined[x] = unit.name
+        self.produced.add(t)
+        self.ledger.copies.add(t)
+        self.scratch.pop(unit.name, None)  # without a workspace it has no bytes
+
+    def plain(self, unit: Unit) -> Mapping[int, int]:
+        """Where the operands of a plain concat begin in its output."""
+        offsets = "it is a group" if unit.group else concat_offsets(self.network, unit.operators[0])
+        if isinstance(offsets, str):
+            broken("join-not-concat", f"{unit.name} cannot be joined: {offsets}")
+        return offsets
 
     def reserve_scratch(self, unit: Unit, address: int) -> None:
         if unit.name in self.run_already:
@@ -208,7 +250,10 @@ class _Machine:
                 broken("output-not-reserved", f"{self.name(t)}, written by {unit.name}, has no range")
         if unit.workspace and unit.name not in self.scratch:
             broken("no-scratch", f"{unit.name} has a workspace of {unit.workspace:,} bytes and no scratch")
-        crossing = crossing_bytes(self.network, unit, tuple(streaming)) if streaming else {}
+        apart = self.weights_apart
+        crossing = (
+            crossing_bytes(self.network, unit, tuple(streaming), weights_apart=apart) if streaming else {}
+        )
         for t, n in streaming.items():
             if n != crossing[t]:
                 broken("streaming-bytes", f"{crossing[t]:,} bytes of {self.name(t)} cross, not {n:,}")
@@ -300,6 +345,23 @@ class _Machine:
         if t not in self.produced:
             broken("not-produced", f"{self.name(t)} is reserved, but nothing has written it")
 
+    def ends_with(self, x: int, unit: Unit, t: int) -> None:
+        """`x` is there, and may give its bytes to `t`, which `unit` writes."""
+        self.holds_value(x)
+        if x not in unit.reads:
+            broken(
+                "overlap-not-input", f"{unit.name}, which writes {self.name(t)}, does not read {self.name(x)}"
+            )
+        if x in self.held.tensors and x in self.outputs:
+            broken("pin-moved", f"{self.name(x)} is pinned, an output, and written over")
+
+    def not_ended(self, x: int) -> None:
+        if x in self.over:
+            other = self.name(self.over[x])
+            broken(
+                "overlap-still-needed", f"{self.name(x)} ends with the operator that writes {other} over it"
+            )
+
     def ready(self, t: int, unit: Unit, *, streamed: bool) -> None:
         if streamed:
             if t not in self.ledger.copies:
@@ -336,6 +398,22 @@ class _Machine:
             owner, (first, last) = taken
             broken("range-not-free", f"bytes [{address}, {end}) meet {owner} at [{first}, {last})")
         return address, end
+
+    def beside(self, address: int, t: int, under: list[int]) -> Range:
+        """The range of `t` if it may be taken: it may meet the tensors `under`, which step aside."""
+        for x in under:
+            for part in self.parts[x]:
+                self.ranges.release(*part)
+        return self.range(address, self.size(t))
+
+    def reserve_over(self, t: int, wanted: Range, under: list[int]) -> None:
+        """`t` takes its range; those `under` it keep what it leaves of theirs."""
+        for x in under:
+            self.parts[x] = [rest for part in self.parts[x] for rest in without(part, wanted)]
+            for part in self.parts[x]:
+                self.ranges.take(*part, self.name(x))
+            self.over[x] = t
+        self.reserve(t, wanted)
 
     def reserve(self, t: int, wanted: Range) -> None:
         stated = self.held.tensors.get(t)

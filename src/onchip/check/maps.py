@@ -228,6 +228,8 @@ class Maps:
             shown = network.tensors[t].name
             if network.root[t] != t:
                 refuse(f"{op.name} reads {shown}, a view")
+            if network.tensors[t].patches is not None:
+                refuse(f"{shown}, an operand of {op.name}, lies in patches")
             found = self.of(t)
             if found is None:
                 refuse(f"nothing says the shape of {shown}, an operand of {op.name}")

@@ -60,6 +60,9 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
             # Operands may be broadcast, the largest is not: a smaller one may have fewer, wider elements.
             if width is None or size < max(network.tensors[i].bytes for i in op.inputs):
                 broken("overlap-unproved", f"{name} is not read element by element")
+            if network.tensors[operand].patches != walk.patches:
+                written = network.tensors[t].name
+                broken("overlap-unproved", f"{name} and {written} do not lie in the same patches")
             safe = _elementwise_is_safe(walk, width, network.tensors[t].bytes // walk.steps, distance)
         elif operand != op.inputs[0]:
             broken("overlap-unproved", f"{name} is not the input that the windows read")

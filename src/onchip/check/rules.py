@@ -13,6 +13,7 @@ RULES: dict[str, str] = {
     "bad-budget": "the budget is a whole number of bytes from 0 to 1 TiB",
     "bad-alignment": "the alignment is a whole number of bytes from 1 to 1 MiB",
     "bad-rate": "every rate of the chip is a positive number below 10^18",
+    "patches": "a tensor in patches has the channels, rows and columns that the geometry says",
     # names
     "unknown-tensor": "an instruction names only tensors of the network",
     "unknown-operator": "an instruction or group names only operators (and groups) that exist",
@@ -37,6 +38,13 @@ RULES: dict[str, str] = {
     "overlap-unsafe": "no byte of the overlapped tensor is overwritten before it was read",
     "overlap-still-needed": "nothing reads the overlapped tensor later; an output has a DRAM copy",
     "overlap-freed": "the overlapped tensor stays where it is until the operator ran",
+    # alloc ... of, join
+    "join-not-concat": "what is joined are the operands of a concat whose output is their bytes in turn",
+    "join-place": "an operand that is joined on chip lies where its part of the output begins",
+    "join-graph-input": "no operand that is joined in DRAM is a graph input",
+    "join-no-dram-copy": "every operand of a concat joined in DRAM has a copy there",
+    "join-twice": "a tensor is part of one concat joined in DRAM at most",
+    "join-reserved": "the output of a concat joined in DRAM has no range in the scratchpad",
     # scratch and run
     "scratch-twice": "scratch is reserved once",
     "already-run": "an operator runs once, and takes no scratch after that",
@@ -76,6 +84,7 @@ RULES: dict[str, str] = {
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",
     "timing": "the stated times are those that the program and the chip's rates give",
+    "section": "sections follow each other through the program; a module's operators run inside its own",
     "result": "every figure of the result is what the program gives, and its claims agree with each other",
 }
 """Rule name -> what holds in every legal plan."""

@@ -10,60 +10,89 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onchip.check.patches import patch_pieces
 from onchip.check.rules import broken
 from onchip.check.units import Unit
 from onchip.check.walk import Elementwise, Windows, element_bytes, walk_of
 from onchip.network import Network
 
-__all__ = ["crossing_bytes"]
+__all__ = ["crossing_bytes", "streaming_scratch"]
 
 
-def crossing_bytes(network: Network, unit: Unit, streamed: Sequence[int]) -> dict[int, int]:
-    """For each streamed root tensor of a unit, the bytes that cross; `streaming-unproved` when unknown."""
+def crossing_bytes(
+    network: Network, unit: Unit, streamed: Sequence[int], *, weights_apart: bool = False
+) -> dict[int, int]:
+    """For each streamed root tensor of a unit, the bytes that cross; `streaming-unproved` when unknown.
+
+    With `weights_apart` weights have a scratchpad of their own.
+    """
     if unit.crossing is not None:
         return dict(unit.crossing)
     sizes = {t: network.tensors[t].bytes for t in streamed}
     room = unit.workspace - unit.held
-    if sum(sizes.values()) > room:
-        _pieces_fit(network, unit, streamed, room)
-    return sizes
-
-
-def _pieces_fit(network: Network, unit: Unit, streamed: Sequence[int], room: int) -> None:
-    """Refuse unless one piece of each streamed operand fits at once, and no byte has to come twice."""
+    if sum(sizes.values()) <= room:
+        return sizes
     if unit.group:
         broken(
             "streaming-unproved",
             f"the scratch of group {unit.name} has {room:,} bytes to spare, too few at once",
         )
-    op = network.operators[unit.operators[0]]
+    # Resident weights are in the scratch already, and the room is what they leave.
+    need = _pieces(network, unit.operators[0], streamed, 0 if weights_apart or unit.held else unit.weights)
+    if isinstance(need, str):
+        broken("streaming-unproved", f"the operands do not fit the {room:,} bytes at once, and {need}")
+    if need > room:
+        broken("streaming-unproved", f"the pieces need {need:,} bytes of scratch, and {room:,} are there")
+    return sizes
+
+
+def streaming_scratch(
+    network: Network, operator: int, streamed: Sequence[int], *, weights: int | None = None
+) -> int:
+    """The least bytes of scratch with which an operator may stream some root tensors, each crossing once.
+
+    `weights` are the bytes of weights that pass through the same scratch: the operator's, unless stated.
+    """
+    if weights is None:
+        weights = network.operators[operator].weight_bytes
+    whole = sum(network.tensors[t].bytes for t in streamed)
+    pieces = _pieces(network, operator, streamed, weights)
+    return whole if isinstance(pieces, str) else min(whole, pieces)
+
+
+def _pieces(network: Network, operator: int, streamed: Sequence[int], weights: int) -> int | str:
+    """Bytes of one piece of each streamed operand, with which no byte has to come twice; or why none do."""
+    op = network.operators[operator]
+    patched = [network.tensors[t].patches is not None for t in streamed]
+    if all(patched):
+        return patch_pieces(network, operator, streamed, weights)
+    if any(patched):
+        return "some of them lie in patches, and others do not"
     walk = walk_of(network, op.id)
     if isinstance(walk, str):
-        broken("streaming-unproved", f"the operands do not fit the {room:,} bytes at once, and {walk}")
+        return walk
     need = 0
     for t in streamed:
         name = network.tensors[t].name
         readings = [i for i in op.inputs if network.root[i] == t]
         if t not in op.outputs and readings != [t]:
-            broken("streaming-unproved", f"{name} is read through a view")
+            return f"{name} is read through a view"
         if isinstance(walk, Elementwise):
             width = element_bytes(network.tensors[t].bytes, walk.steps)
-            if width is None:
-                broken("streaming-unproved", f"{name} is not read element by element")
+            if width is None or walk.patches is not None:
+                return f"{name} is not read element by element"
             need += width
         elif t in op.outputs:
             need += walk.write_bytes
-        elif t == op.inputs[0]:
-            need += _line_buffer(walk, op.name)
+        elif t != op.inputs[0]:
+            return f"{name} is not the input that the windows read"
+        elif walk.fan_out > 1:
+            return f"{op.name} walks over its whole input for every output channel"
         else:
-            broken("streaming-unproved", f"{name} is not the input that the windows read")
-    if need > room:
-        broken("streaming-unproved", f"the pieces need {need:,} bytes of scratch, and {room:,} are there")
+            need += _line_buffer(walk)
+    return need
 
 
-def _line_buffer(walk: Windows, name: str) -> int:
+def _line_buffer(walk: Windows) -> int:
     """Bytes of the input rows that a window spans: with them in the scratch no row comes twice."""
-    if walk.fan_out > 1:
-        broken("streaming-unproved", f"{name} walks over its whole input for every output channel")
-    planes = walk.fan_in
-    return planes * min(walk.rows.span, walk.rows.size) * walk.columns.size * walk.read_bytes
+    return walk.fan_in * min(walk.rows.span, walk.rows.size) * walk.columns.size * walk.read_bytes

@@ -18,6 +18,7 @@ from onchip.plan import (
     Free,
     Group,
     Instruction,
+    Join,
     Load,
     PinnedWeights,
     Plan,
@@ -122,6 +123,12 @@ class Clock:
         most = max(op.work * self._per_mac, local * self._per_local_byte)
         return -(-most.numerator // most.denominator)
 
+    def joining(self, name: str, parts: Collection[str]) -> int:
+        """Picoseconds of a concat with the operands `parts` in their places: the others are copied."""
+        moved = 2 * sum(self.bytes[t] for t in self.reads[name] if t not in parts)
+        most = moved * self._per_local_byte
+        return -(-most.numerator // most.denominator)
+
     def times(self, program: Sequence[Instruction]) -> tuple[Timed, ...]:
         """When every load, store and run, and every scratch that fetches weights, starts and ends."""
         walk = _Walk(self)
@@ -144,7 +151,8 @@ class _Walk:
         self.used: dict[str, int] = {}  # when the last run or copy that touches the range ends
         self.copied: dict[str, int] = {}  # when the copy in DRAM is whole
         self.scratch: dict[str, tuple[int, int, int]] = {}  # range, and when it is ready
-        self.over: dict[str, str] = {}
+        self.over: dict[str, tuple[str, ...]] = {}
+        self.parts: dict[str, tuple[str, ...]] = {}  # concat -> operands that are in their places
         for name, address in clock.state:
             self.occupy(name, address)
 
@@ -155,10 +163,11 @@ class _Walk:
                 start = max(self.dma, self.there[name], self.copied.get(name, 0))
                 self.dma = self.there[name] = self.used[name] = start + self.clock.crossing[name]
                 self.found.append(Timed(index, start, self.dma))
-            case Alloc(name, address, over, _):
+            case Alloc(name, address, over, _, parts):
                 self.occupy(name, address)
-                if over is not None:
-                    self.over[name] = over
+                self.over[name] = parts if over is None else (over,)
+                if parts:
+                    self.parts[name] = parts
             case Scratch(name, address):
                 size = self.clock.chip.round_up(self.clock.units[name].workspace)
                 ready = self.given_back.latest(address, address + size)
@@ -176,6 +185,9 @@ class _Walk:
                 self.found.append(Timed(index, start, self.dma))
             case Free(name):
                 self.given_back.set(*self.range.pop(name), self.used[name])
+            case Join(name):
+                (joined,) = self.clock.writes[name]
+                self.copied[joined] = max(self.copied[t] for t in self.clock.reads[name])
 
     def occupy(self, name: str, address: int) -> None:
         end = address + self.clock.chip.round_up(self.clock.bytes[name])
@@ -190,10 +202,13 @@ class _Walk:
         start = max(start, *(self.copied.get(t, 0) for t in streaming), 0)
         if name in self.scratch:
             start = max(start, self.scratch[name][2])
-        overwritten = [self.over.pop(t) for t in outputs if t in self.over]
+        overwritten = [x for t in outputs for x in self.over.pop(t, ())]
         # A copy of a tensor must be whole before its bytes are written on.
         start = max(start, *(self.used[t] for t in overwritten), 0)
         length, fetched = clock.compute[name], None
+        for t in outputs:
+            if t in self.parts:
+                length = clock.joining(name, self.parts[t])
         crossing = clock.streamed[name] + sum(streaming.values())
         if crossing:
             start = max(start, self.dma)

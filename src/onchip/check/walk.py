@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from onchip.network import Geometry, Network
+from onchip.network import Geometry, Network, Patches
 
-__all__ = ["ELEMENT_BYTES", "Elementwise", "Windows", "walk_of"]
+__all__ = ["ELEMENT_BYTES", "WINDOWED", "Axis", "Elementwise", "Windows", "walk_of", "window_shape"]
 
 ELEMENT_BYTES = (1, 2, 4, 8)
 WINDOWED = ("conv", "depthwise", "pool")
@@ -21,10 +21,15 @@ WINDOWED = ("conv", "depthwise", "pool")
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Step i reads element i of every input and writes element i of the output."""
+    """Step i reads element i of every input and writes element i of the output.
+
+    With `patches`, those of the output, elements are counted as they lie there, padding included; so are
+    those of an input in the same patches, and of no other.
+    """
 
     steps: int
     reverse: bool
+    patches: Patches | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +82,18 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
         return f"{op.name} has not one output and an input"
     if any(type(n) is not int or n < 1 for n in (*g.input, *g.output, g.groups)):
         return f"the geometry of {op.name} has a size below 1"
-    wide = element_bytes(network.tensors[op.outputs[0]].bytes, prod(g.output))
+    out, first = network.tensors[op.outputs[0]], network.tensors[op.inputs[0]]
+    steps = prod(g.output) if out.patches is None else out.patches.elements
+    wide = element_bytes(out.bytes, steps)
     reverse = g.traversal == "reverse"
     if g.kind == "elementwise" and wide is not None:
         # Any input but the largest may be one that is broadcast: who asks about an input looks at its size.
         if g.input != g.output:
             return f"{op.name} is element-wise between different shapes"
-        return Elementwise(prod(g.output), reverse)
-    read = element_bytes(network.tensors[op.inputs[0]].bytes, prod(g.input))
+        return Elementwise(steps, reverse, out.patches)
+    if out.patches is not None or first.patches is not None:
+        return f"{op.name} has operands in patches"
+    read = element_bytes(first.bytes, prod(g.input))
     if wide is None or read is None:
         return f"the geometry of {op.name} does not have the size of its tensors"
     if g.kind == "fully_connected":
@@ -104,7 +113,25 @@ def element_bytes(size: int, elements: int) -> int | None:
     return width if not rest and width in ELEMENT_BYTES else None
 
 
-def _windows(name: str, g: Geometry, read: int, wide: int, reverse: bool) -> Windows | str:
+@dataclass(frozen=True, slots=True)
+class WindowShape:
+    """Windows over maps, whatever their layout: each of `groups` parts of the channels is on its own."""
+
+    images: int
+    channels: int
+    out_channels: int
+    groups: int
+    rows: Axis
+    columns: Axis
+
+    @property
+    def fan_in(self) -> int:
+        """Input channels that an output channel reads."""
+        return self.channels // self.groups
+
+
+def window_shape(name: str, g: Geometry) -> WindowShape | str:
+    """The windows of a geometry of a kind in `WINDOWED`, or in words why it gives none."""
     stride, dilation, padding = g.stride or (1, 1), g.dilation or (1, 1), g.padding or (0, 0, 0, 0)
     if len(g.input) != 4 or len(g.output) != 4 or (len(g.kernel), len(stride), len(dilation)) != (2, 2, 2):
         return f"{name} is not two-dimensional"
@@ -127,7 +154,14 @@ def _windows(name: str, g: Geometry, read: int, wide: int, reverse: bool) -> Win
         return f"{name} pools {channels} channels into {out_channels}"
     rows = Axis(height, out_height, g.kernel[0], stride[0], dilation[0], padding[0])
     columns = Axis(width, out_width, g.kernel[1], stride[1], dilation[1], padding[1])
+    return WindowShape(images, channels, out_channels, groups, rows, columns)
+
+
+def _windows(name: str, g: Geometry, read: int, wide: int, reverse: bool) -> Windows | str:
+    s = window_shape(name, g)
+    if isinstance(s, str):
+        return s
     if g.layout == "NHWC":
-        return Windows(images, 1, 1, rows, columns, channels * read, out_channels * wide, reverse)
-    fan = channels // groups, out_channels // groups
-    return Windows(images * channels, *fan, rows, columns, read, wide, reverse)
+        return Windows(s.images, 1, 1, s.rows, s.columns, s.channels * read, s.out_channels * wide, reverse)
+    fan = s.fan_in, s.out_channels // s.groups
+    return Windows(s.images * s.channels, *fan, s.rows, s.columns, read, wide, reverse)

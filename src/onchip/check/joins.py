@@ -1,0 +1,86 @@
+"""The plain concat: the proof that its operands' bytes, one after another, are its output.
+
+Then nothing has to move: operands that lie side by side are the output, on chip (`alloc ... of`) and in DRAM
+(`join`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from onchip.check.walk import ELEMENT_BYTES, element_bytes
+from onchip.network import Network, Operator
+
+__all__ = ["concat_offsets", "plain_concat"]
+
+
+def plain_concat(network: Network, operator: int) -> bool:
+    """Whether the bytes of an operator's operands, one after another in their order, are its output's."""
+    return not isinstance(concat_offsets(network, operator), str)
+
+
+def concat_offsets(network: Network, operator: int) -> Mapping[int, int] | str:
+    """Where each operand of a plain concat begins in its output, in bytes; in words why it is none.
+
+    Channels come outermost in a map in patches, in NCHW, and in a vector whatever its layout: those of one
+    image are then one stretch for each operand. With several images the operands take turns.
+    """
+    op = network.operators[operator]
+    g = op.geometry
+    if g is None or g.kind != "concat" or len(op.outputs) != 1 or not op.inputs:
+        return f"{op.name} is no concat over channels"
+    if "+" in op.type or op.weight_bytes or op.macs:
+        return f"{op.name} does more than to join its operands"
+    if any(network.root[t] != t for t in op.inputs):
+        return f"{op.name} reads a view"
+    if any(type(n) is not int or n < 1 for n in (*g.input, *g.output)) or len(g.output) not in (2, 4):
+        return f"{op.name} does not join the channels of maps or vectors"
+    if g.output[0] != 1:
+        return f"{op.name} joins several images, whose channels take turns"
+    sizes = {t: network.tensors[t].bytes for t in op.inputs}
+    if sum(sizes.values()) != network.tensors[op.outputs[0]].bytes:
+        return f"the operands of {op.name} do not have the bytes of its output"
+    reason = _in_patches(network, op) or _as_it_lies(network, op)
+    if reason:
+        return reason
+    offsets, at = {}, 0
+    for t, size in sizes.items():
+        offsets[t] = at
+        at += size
+    return offsets
+
+
+def _in_patches(network: Network, op: Operator) -> str:
+    """Why some operands lie in other patches than the output."""
+    out = network.tensors[op.outputs[0]]
+    for operand in map(network.tensors.__getitem__, op.inputs):
+        mine, whole = operand.patches, out.patches
+        if mine is None or whole is None:
+            alike = mine is whole
+        else:
+            # Elements as wide: then the bytes, which add up, are those of channels that add up.
+            same_width = operand.bytes * whole.elements == out.bytes * mine.elements
+            alike = same_width and mine == replace(whole, channels=mine.channels)
+        if not alike:
+            return f"{operand.name} and {out.name} do not lie in the same patches"
+    return ""
+
+
+def _as_it_lies(network: Network, op: Operator) -> str:
+    """Why, without patches, the channels are not outermost or an operand is not whole channels."""
+    g, out = op.geometry, network.tensors[op.outputs[0]]
+    assert g is not None
+    channels_first = g.layout == "NCHW" or len(g.output) == 2
+    pixels = g.output[2:] if channels_first else g.output[1:3]
+    if out.patches is not None:
+        return ""
+    if not channels_first and prod(pixels) > 1:
+        return f"{op.name} joins the channels of each pixel"
+    width = element_bytes(out.bytes, prod(g.output))
+    if width not in ELEMENT_BYTES or any(
+        network.tensors[t].bytes % (width * prod(pixels)) for t in op.inputs
+    ):
+        return f"the geometry of {op.name} does not have the size of its tensors"
+    return ""
