@@ -202,8 +202,8 @@ class Section:
     """Instructions [first, end) that a planner treats as one: a module of branches, or a stretch outside any.
 
     A module has its `merge` operator and its `branches`, operators each, in the order in which they run; a
-    branch without operators hands on the module's input `start`. `processing` is how its output is kept: "I",
-    whole on chip, or "II", in DRAM (the simple method, Algorithm 6).
+    branch without operators hands on the module's input `start`. `processing` is "I" where all of it stays on
+    chip, and "II" where a part goes through DRAM: the paper's II is the output (simple method, Algorithm 6).
     """
 
     name: str

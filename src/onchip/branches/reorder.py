@@ -1,0 +1,66 @@
+"""Algorithm 3: the branches of a module in descending order of the memory that their layers require."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onchip.branches.modules import Branch, Module
+from onchip.branches.sizes import Sizes
+from onchip.network import bits
+
+__all__ = ["Orders", "layers", "order_of"]
+
+Orders = dict[int, tuple[int, ...]]
+"""The order of the branches, numbers from 0, by the merge operator of their module."""
+
+
+def layers(branch: Branch) -> Iterator[int]:
+    """The operators of a branch, those of modules inside it included."""
+    for step in branch.steps:
+        if isinstance(step, Module):
+            for inner in step.branches:
+                yield from layers(inner)
+            yield step.merge
+        else:
+            yield step
+
+
+def order_of(module: Module, sizes: Sizes, *, staged_input: bool = False) -> Orders:
+    """The order of the branches of a module and of every module inside it.
+
+    A layer requires its input, output, working memory and partial weights, but for the input and the output
+    of a module. What it copies of a module's input counts as that input, unless `staged_input`: only with the
+    paper's exception does reduction-a of Inception v3 need processing II.
+    """
+    found: Orders = {}
+    _order(module, sizes, staged_input, frozenset({module.start}), frozenset(), found)
+    return found
+
+
+def _order(
+    module: Module, sizes: Sizes, staged: bool, starts: frozenset[int], ends: frozenset[int], found: Orders
+) -> int:
+    ends = ends | {t for branch in module.branches for t in branch.outputs}
+    needs = []
+    for branch in module.branches:
+        most = 0
+        for step in branch.steps:
+            if isinstance(step, Module):
+                outer = ends | {step.output} if step.output in ends else ends
+                most = max(most, _order(step, sizes, staged, starts | {step.start}, outer, found))
+            else:
+                most = max(most, _required(step, sizes, staged, starts, ends))
+        needs.append(most)
+    found[module.merge] = tuple(sorted(range(len(needs)), key=lambda b: -needs[b]))
+    return max(needs, default=0)
+
+
+def _required(v: int, sizes: Sizes, staged: bool, starts: frozenset[int], ends: frozenset[int]) -> int:
+    """size_req(b, k) without the input and the output of any module (CalcSizeReqMem)."""
+    network = sizes.network
+    total = sizes.weights(v)
+    for t in bits(network.reads[v]):
+        total += 0 if t in starts else sizes.tensor(t)
+    if staged or not starts & set(bits(network.reads[v])):
+        total += sizes.working(v)
+    return total + sum(0 if t in ends else sizes.tensor(t) for t in network.operators[v].outputs)
