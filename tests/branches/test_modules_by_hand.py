@@ -12,7 +12,7 @@ from onchip.network import Geometry, Network, OperatorSpec
 
 GEOMETRIES = {
     "Add": ONE, "Add+Relu": ONE, "Relu": ONE, "Mul": ONE, "Concat": CONCAT, "Concat+Relu": CONCAT, "Max": ONE,
-    "Joined": Geometry("gathered concat"), "Conv+Add": Geometry("conv"),
+    "Mul+Add": ONE, "Relu+Add": ONE, "Joined": Geometry("gathered concat"), "Conv+Add": Geometry("conv"),
 }  # fmt: skip
 
 
@@ -117,12 +117,14 @@ def test_consecutive_modules_follow_each_other_whatever_else_could_run() -> None
     assert items.index("m(|b)n") == items.index("x(|a)m") + 1
 
 
-@pytest.mark.parametrize("type_", ["Conv+Add", "ADD", "add_", "Sum", "CONCATENATION", "cat", "Joined"])
+@pytest.mark.parametrize(
+    "type_", ["Conv+Add", "Relu+Add", "ADD", "add_", "Sum", "CONCATENATION", "cat", "Joined"]
+)
 def test_merges_go_by_several_names(type_: str) -> None:
     assert found(f"a = Conv x\n m = {type_} a x", "m") == ["x(a|)m"]
 
 
-@pytest.mark.parametrize("type_", ["Mul", "Max", "MatMul+Add", "Attention", "Conv"])
+@pytest.mark.parametrize("type_", ["Mul", "Max", "Mul+Add", "MatMul+Add", "Attention", "Conv"])
 def test_other_operators_of_two_tensors_are_no_merges(type_: str) -> None:
     net = network(f"a = Conv x\n m = {type_} a x", "m")
     assert detect(net) == Detection((Stretch((0, 1)),), (), ())

@@ -13,7 +13,13 @@ __all__ = ["is_concat", "is_layer", "is_plain_concat", "is_sum"]
 
 _CONCATS = frozenset({"cat", "concat", "concatenate", "concatenation", "concatv2", "qlinearconcat"})
 _SUMS = frozenset({"add", "add_n", "addn", "addv2", "qlinearadd", "sum"})
-_SUMS_WITHIN = frozenset({"elementwise", "conv", "depthwise", "fully_connected"})
+_OTHERS = frozenset({
+    "and", "div", "equal", "greater", "less", "max", "maximum", "mean", "min", "minimum", "mod", "mul", "or",
+    "pow", "prelu", "sub", "where", "xor",
+})  # fmt: skip
+"""What else may read two tensors element by element."""
+
+_WINDOWED = frozenset({"conv", "depthwise", "fully_connected"})
 
 
 def is_concat(operator: Operator) -> bool:
@@ -26,13 +32,15 @@ def is_concat(operator: Operator) -> bool:
 def is_sum(operator: Operator) -> bool:
     """Whether it adds its operands element by element.
 
-    A layer that has absorbed the sum behind it (`Conv+Add` with two operands) counts; `MatMul+Add`, which
-    adds parameters to the product of its operands, does not.
+    A layer that has absorbed the sum behind it (`Conv+Add` with two operands) counts; `MatMul+Add` and
+    `Mul+Add`, which add parameters to the product of their operands, do not.
     """
     words = _words(operator)
     if operator.geometry is None:
         return words[0] in _SUMS
-    return operator.geometry.looks_like in _SUMS_WITHIN and not _SUMS.isdisjoint(words)
+    if operator.geometry.looks_like == "elementwise":
+        return next((word for word in words if word in _SUMS | _OTHERS), "") in _SUMS
+    return operator.geometry.looks_like in _WINDOWED and not _SUMS.isdisjoint(words)
 
 
 def is_plain_concat(operator: Operator) -> bool:

@@ -37,6 +37,11 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
         print(f"  traffic {result.traffic_bytes:,} B")
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
     print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
+    if made.sections:
+        from onchip.module_table import module_table, sections_in_words
+
+        for line in sections_in_words(module_table(made)):
+            print(f"  {line}")
     print(f"  peak {result.peak_bytes:,} B, extent {result.extent_bytes:,} B, budget {made.budget:,} B")
     latency, least = result.latency_picoseconds, result.latency_lower_bound_picoseconds
     if latency is not None:
