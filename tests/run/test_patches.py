@@ -18,7 +18,7 @@ from onchip.run import run
 from onchip.run.arena import POISON
 from onchip.run.layout import layout_of
 from readers.tflite_build import Op, T, model
-from run.patched import in_patches, module, onnx_source, planned, steps
+from run.patched import certified, in_patches, module, onnx_source, planned, steps
 
 ON_CHIP = """
     load x @2000
@@ -77,7 +77,7 @@ def on_chip(folder: Path, dtype: str = "int8") -> tuple[Plan, Source]:
 @pytest.mark.parametrize("dtype", ["int8", "file"])
 def test_concats_lie_in_place_and_nothing_of_them_moves(dtype: str, tmp_path: Path) -> None:
     plan, source = on_chip(tmp_path, dtype)
-    report = run(plan, source, checked=False)
+    report = run(certified(plan), source)
     assert report.bit_exact
     assert report.tensors == 16
     assert report.scale == (4 if dtype == "int8" else 1)
@@ -160,7 +160,7 @@ DRAM = """
 
 def through_dram(folder: Path) -> tuple[Plan, Source]:
     source = module(folder)
-    network = in_patches(source, {"s": 700, "b": 100, "d": 12 * 32 + 144 + 16, "y": 2})
+    network = in_patches(source, {"s": 700, "b": 100, "d": 12 * 32 + 144 + 16, "y": 5})
     reload = 256 + 768 + 768 + 768 + 448
     spill = 256 + 192 + 256 + 320 + 768 + 128 + 192 + 128
     return planned(network, steps(DRAM), compulsory=432 + 5, reload=reload, spill=spill), source
@@ -168,7 +168,7 @@ def through_dram(folder: Path) -> tuple[Plan, Source]:
 
 def test_joined_concats_move_nothing_and_are_read_from_dram(tmp_path: Path) -> None:
     plan, source = through_dram(tmp_path)
-    report = run(plan, source, checked=False)
+    report = run(certified(plan), source)
     assert report.max_difference < 1e-4
     assert report.tensors == 16
     assert report.moved.spill == plan.result.spill_bytes
@@ -192,7 +192,7 @@ class TestWrongPlans:
         plan, source = on_chip(tmp_path)
         name, at = part.split(" @")
         wrong = self.without(plan, f"alloc {part}", f"alloc {name} @{int(at) + 1}")
-        with pytest.raises((IllegalPlan, Mismatch), match=rf"parts-place|tensor [{name}b-p], "):
+        with pytest.raises((IllegalPlan, Mismatch), match=rf"join-place|tensor [{name}b-p], "):
             run(wrong, source, checked=False)
 
     @pytest.mark.parametrize("of", ["c @0", "c @2", "k @1", "i @130"])
@@ -202,19 +202,19 @@ class TestWrongPlans:
         [old] = [i for i in plan.program if isinstance(i, Alloc) and i.tensor == name]
         moved = replace(old, address=old.address + 1)
         wrong = replace(plan, program=tuple(moved if i == old else i for i in plan.program))
-        with pytest.raises(IllegalPlan, match="parts-place"):
+        with pytest.raises(IllegalPlan, match="join-place"):
             run(wrong, source, checked=False)
 
     def test_a_part_that_is_no_operand(self, tmp_path: Path) -> None:
         plan, source = on_chip(tmp_path)
         wrong = self.without(plan, "alloc i @128 of g", "alloc i @128 of f")
-        with pytest.raises(IllegalPlan, match="parts-operand"):
+        with pytest.raises(IllegalPlan, match="overlap-not-input"):
             run(wrong, source, checked=False)
 
     def test_parts_of_what_is_no_concat(self, tmp_path: Path) -> None:
         plan, source = on_chip(tmp_path)
         wrong = self.without(plan, "alloc e @768 over d by 0", "alloc e @0 of c")
-        with pytest.raises(IllegalPlan, match="parts-not-plain"):
+        with pytest.raises(IllegalPlan, match="join-not-concat"):
             run(wrong, source, checked=False)
 
     def test_a_part_that_is_not_written_yet(self, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ class TestWrongPlans:
     def test_a_join_of_what_is_no_concat(self, tmp_path: Path) -> None:
         plan, source = through_dram(tmp_path)
         wrong = self.without(plan, "run e", "store d", "join e")
-        with pytest.raises(IllegalPlan, match="join-not-plain"):
+        with pytest.raises(IllegalPlan, match="join-not-concat"):
             run(wrong, source, checked=False)
 
     def test_a_join_of_a_tensor_that_has_a_range(self, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_one_tensor_in_two_joins_is_refused(tmp_path: Path) -> None:
         join d
     """
     plan = planned(in_patches(source), steps(program), compulsory=0)
-    with pytest.raises(IllegalPlan, match="join-not-plain") as refusal:
+    with pytest.raises(IllegalPlan, match="join-twice") as refusal:
         run(plan, source, checked=False)
     assert refusal.value.index == 8
 
@@ -360,7 +360,7 @@ def test_elements_narrower_than_their_slots_keep_their_places(tmp_path: Path) ->
     """
     planned_j = network.tensors[network.tensor_id["j"]].bytes
     figures = 192 + planned_j + 256 + network.tensors[network.tensor_id["k"]].bytes
-    report = run(planned(network, steps(program), compulsory=figures), source, checked=False)
+    report = run(certified(planned(network, steps(program), compulsory=figures)), source)
     assert report.bit_exact
     assert report.scale == 8
     assert report.in_place_bytes == 256
@@ -393,7 +393,7 @@ def test_views_of_whole_channels(tmp_path: Path) -> None:
         run y
         store y
     """
-    assert run(planned(network, steps(program), compulsory=256), source, checked=False).bit_exact
+    assert run(certified(planned(network, steps(program), compulsory=256)), source).bit_exact
     broken = replace(network, views=tuple(replace(v, offset=v.offset // 2) for v in network.views))
     with pytest.raises((InputError, Mismatch)):
         run(planned(broken, steps(program), compulsory=256), source, checked=False)
@@ -447,7 +447,7 @@ def test_channels_come_first_in_patches_of_a_model_that_has_them_last(joined: bo
         reload=2 * size if joined else 0,
         spill=2 * size if joined else 0,
     )
-    assert run(plan, source, checked=False).bit_exact
+    assert run(certified(plan), source).bit_exact
 
 
 @pytest.mark.parametrize("last", [False, True])

@@ -49,11 +49,16 @@ class Copies:
         self._places: dict[int, Bytes] = {}
         self.whole: set[int] = set()
         """Outputs of joins all of whose operands lie in place."""
+        self.twice: dict[int, int] = {}
+        """By output of a join that has no place: an operand that is a part of another one."""
         part_of: dict[int, tuple[int, int]] = {}
         names = dict.fromkeys(i.operator for i in plan.program if isinstance(i, Join))
         for op in (network.operators[network.operator_id[n]] for n in names if n in network.operator_id):
             offsets = _offsets(network, slots, op)
-            if offsets and not offsets.keys() & part_of.keys():
+            shared = next((t for t in offsets if t in part_of), None)
+            if shared is not None:
+                self.twice[op.outputs[0]] = shared
+            elif offsets:
                 part_of |= {t: (op.outputs[0], at) for t, at in offsets.items()}
                 self.whole.add(op.outputs[0])
         for t in {*part_of, *self.whole}:
@@ -89,13 +94,16 @@ class Copies:
 def join(machine: Machine, name: str) -> None:
     """Run a concat in DRAM. Raises as the machine does."""
     if name in machine.groups:
-        machine.refuse("join-group", f"{name} is a group")
+        machine.refuse("join-not-concat", f"{name} is a group")
     [op] = machine.operators(name)
     if op.id in machine.ran:
         machine.refuse("already-run", f"{op.name} ran before")
     out = op.outputs[0]
+    if out in machine.dram.twice:
+        shared = machine.name(machine.dram.twice[out])
+        machine.refuse("join-twice", f"{shared}, joined by {op.name}, is a part of another join")
     if out not in machine.dram.whole or len(op.outputs) != 1:
-        machine.refuse("join-not-plain", f"the operands of {op.name} cannot lie side by side as its output")
+        machine.refuse("join-not-concat", f"the operands of {op.name} cannot lie side by side as its output")
     if out in machine.address:
         machine.refuse("join-reserved", f"{machine.name(out)}, joined in DRAM, has a range")
     for t in op.inputs:
@@ -126,16 +134,16 @@ def reserve_around(machine: Machine, t: int, address: int, parts: Sequence[int])
     op = machine.network.operators[producer]
     offsets = _offsets(machine.network, machine.slots, op)
     if not offsets:
-        machine.refuse("parts-not-plain", f"the operands of {op.name} cannot lie in {machine.name(t)}")
+        machine.refuse("join-not-concat", f"the operands of {op.name} cannot lie in {machine.name(t)}")
     named, scale = {}, machine.slots.scale
     for x in parts:
         if x not in offsets:
-            machine.refuse("parts-operand", f"{machine.name(x)} is no operand of {op.name}")
+            machine.refuse("overlap-not-input", f"{machine.name(x)} is no operand of {op.name}")
         machine.expect_whole(x, f"a part of {machine.name(t)}")
         named[x] = address * scale + offsets[x]
         if machine.address[x] != named[x]:
             lies, belongs = machine.address[x] // scale, named[x] // scale
-            machine.refuse("parts-place", f"{machine.name(x)} lies at {lies:,}, and belongs at {belongs:,}")
+            machine.refuse("join-place", f"{machine.name(x)} lies at {lies:,}, and belongs at {belongs:,}")
     machine.reserve(t, address, parts)
     machine.parts[t] = named
 

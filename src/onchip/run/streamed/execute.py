@@ -62,7 +62,7 @@ def _chain(
     kernels = None if machine.tiles is None else machine.tiles.kernels
     slots, network = machine.slots, machine.network
     if kernels is None:
-        return "its model is none of ONNX"
+        return "models of TensorFlow Lite are not cut"
     out = op.outputs[0]
     if out in machine.parts:
         return "its output is written around what it reads"

@@ -9,12 +9,15 @@ strip needs again, and a piece in which the output's patches leave.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from onchip.plan import PinnedWeights
+from onchip.run.arena import POISON
 from onchip.run.streamed.part import Part, patch_bytes, slab
+from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.parameters import Fetched, Parameters
 
@@ -57,15 +60,23 @@ class _Line:
             self.part.crossed[self.t] += taken.size
             self.next += 1
 
-    def get(self, rows: Span) -> Array:
-        """[1, channels, rows, columns] of some rows of elements."""
+    def get(self, rows: Span, touched: Span) -> Array:
+        """[1, channels, rows, columns] of some rows of elements; what lies in no row `touched` is poison.
+
+        `touched` are rows of patches. Between two taps of a dilated window there may be others.
+        """
         p = self.layout.patches
         assert p is not None
         first, last = rows[0] // p.height, -(-rows[1] // p.height)
-        self.up_to(last - 1)
-        taken = self.places[:, np.arange(first, last) % self.rows]
+        taken = np.full((len(self.places), last - first, self.places.shape[2]), POISON, np.uint8)
+        if touched[0] < touched[1]:
+            self.up_to(touched[1] - 1)
+            places = np.arange(*touched) % self.rows
+            taken[:, touched[0] - first : touched[1] - first] = self.places[:, places]
         stored = min(last * p.height, p.rows) - first * p.height
-        value = slab(self.layout, len(taken), stored).unpack(np.ascontiguousarray(taken).reshape(-1))
+        if stored <= 0:
+            return np.empty((1, len(taken), 0, p.columns), self.layout.dtype)
+        value = slab(self.layout, len(taken), stored).unpack(taken.reshape(-1))
         return value[:, :, rows[0] - first * p.height : rows[1] - first * p.height]
 
 
@@ -109,16 +120,20 @@ def run_strips(part: Part) -> None:
     stored = part.layout.patches
     height = made.rows if stored is None else stored.height
     strips = [(row, min(row + height, made.rows)) for row in range(0, made.rows, height)]
-    rows = max(_spanned(chain.rows[0].reads(*strip), layout.patches.height) for strip in strips)  # type: ignore[union-attr]
+    touched = [_touched(chain, strip, layout.patches.height) for strip in strips]  # type: ignore[union-attr]
+    come = accumulate((last for _, last in touched), max)
+    rows = max(1, *(most - first for most, (first, last) in zip(come, touched, strict=True) if first < last))
     parameters = Parameters(chain, made.channels, machine.slots.scale)
-    pinned = any(isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in machine.plan.pins)
-    sizes = _fit(part, parameters, pinned, (outs, ins, groups), rows)
+    apart = machine.plan.chip.weight_scratchpad_bytes is not None or any(
+        isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in machine.plan.pins
+    )
+    sizes = _fit(part, parameters, apart, (outs, ins, groups), rows)
     room = part.scratch
     line = _Line(part, chain.reads[0], room[: sizes.line], rows)
     tile = room[sizes.line : sizes.line + sizes.tile]
     out = _Out(part, room[sizes.line + sizes.tile :])
     weights = Fetched(parameters, (sizes.together * outs, parameters.inputs))
-    if pinned:
+    if apart:
         weights.resident, weights.kernels, weights.vectors = True, parameters.kernels, parameters.values
     else:
         weights.through(tile)
@@ -128,15 +143,17 @@ def run_strips(part: Part) -> None:
         weights.fetch(written)
         for image in range(made.images):
             line.begin((image * source.channels + read[0], image * source.channels + read[1]))
-            for strip in strips:
-                value = _strip(part, weights, line, image, written, strip)
+            for strip, span in zip(strips, touched, strict=True):
+                value = _strip(part, weights, line, image, written, strip, span)
                 base = image * made.channels
                 out.put((base + written[0], base + written[1]), strip, value)
             line.up_to(layout.patches.grid[0] - 1)  # type: ignore[union-attr]
-    part.weights = weights.moved
+    part.weights = machine.fetched_weights(op.name, [op]) if apart else weights.moved
 
 
-def _strip(part: Part, weights: Fetched, line: _Line, image: int, outs: Span, rows: Span) -> Array:
+def _strip(
+    part: Part, weights: Fetched, line: _Line, image: int, outs: Span, rows: Span, touched: Span
+) -> Array:
     """One row of output patches."""
     chain, made = part.chain, part.maps[part.out]
     top, bottom = chain.rows[0].missing(*rows)
@@ -144,7 +161,7 @@ def _strip(part: Part, weights: Fetched, line: _Line, image: int, outs: Span, ro
     kernels = None if weights.kernels is None else weights.kernels[slice(*outs)]
     value = part.kernels.head(
         chain,
-        [line.get(chain.rows[0].reads(*rows))],
+        [line.get(chain.rows[0].reads(*rows), touched)],
         (top, left, bottom, right),
         (rows[1] - rows[0], made.columns),
         kernels,
@@ -155,7 +172,7 @@ def _strip(part: Part, weights: Fetched, line: _Line, image: int, outs: Span, ro
     return part.behind({chain.result: value}, region, weights.channelled(outs))
 
 
-def _fit(part: Part, parameters: Parameters, pinned: bool, shape: tuple[int, int, int], rows: int) -> _Sizes:
+def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int, int], rows: int) -> _Sizes:
     """As many groups together as the scratch holds."""
     outs, ins, groups = shape
     width = part.source(part.chain.reads[0]).shape[2]
@@ -163,7 +180,7 @@ def _fit(part: Part, parameters: Parameters, pinned: bool, shape: tuple[int, int
 
     def sizes(together: int) -> _Sizes:
         largest = parameters.largest((together * outs, parameters.inputs))
-        tile = 0 if pinned else largest * part.machine.slots.scale
+        tile = 0 if apart else largest * part.machine.slots.scale
         return _Sizes(together, together * ins * rows * width, tile, piece)
 
     def need(together: int) -> int:
@@ -182,6 +199,12 @@ def _fit(part: Part, parameters: Parameters, pinned: bool, shape: tuple[int, int
     return sizes(low)
 
 
-def _spanned(rows: Span, height: int) -> int:
-    """Rows of patches in which those rows of elements lie."""
-    return max(1, -(-rows[1] // height) - rows[0] // height)
+def _touched(chain: Chain, rows: Span, height: int) -> Span:
+    """Rows of patches from the first to the last that the windows of some output rows touch; or none."""
+    window, geometry = chain.rows[0], chain.op.geometry
+    if window.everything:
+        return 0, -(-window.size // height)
+    taps = range(0, window.span, geometry.dilation[0] if geometry is not None and geometry.dilation else 1)
+    read = {row * window.stride - window.before + tap for row in range(*rows) for tap in taps}
+    inside = [row for row in read if 0 <= row < window.size]
+    return (min(inside) // height, max(inside) // height + 1) if inside else (0, 0)
