@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onchip.network import bits
-from onchip.plan import Plan
+from onchip.plan import Alloc, Plan
 from onchip.report.timeline import Step, Timeline
 from onchip.report.wording import exact, short_size, visible
 
@@ -66,6 +66,7 @@ def absences(timeline: Timeline) -> tuple[Absence, ...]:
     plan = timeline.plan
     occupancy = [s.occupancy_bytes for s in timeline.steps]
     streamed = _streamed_reads(timeline)
+    joined = _joined(timeline)
     found = []
     for tensor, stays in timeline.stays.items():
         size = plan.network.tensors[tensor].bytes
@@ -77,7 +78,7 @@ def absences(timeline: Timeline) -> tuple[Absence, ...]:
                 back, reloaded = stays[i + 1].start, size
             else:
                 later = [(s, n) for s, n in streamed.get(tensor, ()) if s >= stay.end]
-                back = max((s for s, _ in later), default=len(occupancy) - 1)
+                back = max((s for s, _ in later), default=joined.get(tensor, len(occupancy) - 1))
                 reloaded = sum(n for _, n in later)
             room = stay.size
             crowd = next((s for s in range(stay.end, back) if occupancy[s] + room > plan.budget), None)
@@ -97,6 +98,11 @@ def _streamed_reads(timeline: Timeline) -> dict[int, list[tuple[int, int]]]:
             if tensor in step.inputs:
                 found.setdefault(tensor, []).append((step.index, n))
     return found
+
+
+def _joined(timeline: Timeline) -> dict[int, int]:
+    """Tensors that a concat joins in DRAM, and the step at which it does."""
+    return {t: s.index for s in timeline.steps if s.joined for t in s.inputs}
 
 
 def title(plan: Plan) -> str:
@@ -238,7 +244,8 @@ def budgets(plan: Plan) -> Budgets:
     # Where outputs are written over inputs, MR is a matter of the order: then it is the planner's claim too.
     in_place = plan.options.get("in_place") is True
     mr = recorded("mr_bytes") if in_place else None
-    plain = not plan.groups and not any(getattr(i, "over", None) for i in plan.program)
+    shared = any(isinstance(i, Alloc) and (i.over is not None or i.parts) for i in plan.program)
+    plain = not plan.groups and not plan.sections and not shared
     if plain and not in_place:
         net, up = plan.network, plan.chip.round_up
         mr = max(
@@ -276,7 +283,7 @@ def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
     if clean:
         parts.append(f"at most {exact(timeline.extent_bytes)}, which this plan uses")
     if not parts:
-        return f"{what}: not known."
+        return "" if plan.sections else f"{what}: not known."
     return f"{what}: {'; '.join(parts)}."
 
 

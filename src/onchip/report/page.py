@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
-from onchip.report import findings, grouped, times
+from onchip.report import findings, grouped, modules, times
 from onchip.report.graph import picture
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import short_size, visible
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["html"]
 
-_SCRIPTS = ("model.js", "draw.js", "detail.js", "input.js")
-_GRAPH_SCRIPTS = ("model.js", "draw.js", "detail.js", "graph.js", "graph_input.js", "input.js")
+_SCRIPTS = ("model.js", "draw.js", "detail.js")
+_LAST_SCRIPT = "input.js"
+_GRAPH_SCRIPTS = ("graph.js", "graph_input.js")
+_MODULE_SCRIPTS = ("modules.js",)
 _MOST_ROWS = 200
 
 
@@ -39,11 +41,19 @@ def html(plan: Plan) -> str:
 
     line = timeline(plan)
     graph = picture(plan, line)
-    style = _asset("page.css") + ("" if graph is None else _asset("graph.css"))
-    scripts = _SCRIPTS if graph is None else _GRAPH_SCRIPTS
+    found = modules.page_words(plan, line)
+    style, scripts = _asset("page.css"), list(_SCRIPTS)
+    if graph is not None:
+        style += _asset("graph.css")
+        scripts += _GRAPH_SCRIPTS
+    scripts.append(_LAST_SCRIPT)
+    if found is not None:
+        style += _asset("modules.css")
+        scripts += _MODULE_SCRIPTS
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in scripts) + "})();\n"
     return _template().render(
         **_words(plan, line),
+        modules=found,
         groups=None if graph is None else grouped.page_words(plan, line),
         data=Markup(_embedded({**_data(plan, line), "graph": graph})),
         style=Markup(style),
@@ -58,9 +68,10 @@ def html(plan: Plan) -> str:
 def _template() -> jinja2.Template:
     import jinja2
 
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    pages = jinja2.FunctionLoader(_asset)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, loader=pages)
     environment.globals["link"] = _link
-    return environment.from_string(_asset("page.html.j2"))
+    return environment.get_template("page.html.j2")
 
 
 @cache

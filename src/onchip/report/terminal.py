@@ -10,9 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from onchip.chip import ELEMENTS
+from onchip.module_table import module_table
 from onchip.plan import Plan
 from onchip.report import findings, times
 from onchip.report.grouped import group_rows, group_table
+from onchip.report.modules import terminal_table
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import exact, short_size, shorten, visible
 
@@ -45,6 +47,7 @@ class Summary:
             ("DRAM traffic", self.dram()),
             *((("Time", self.times()),) if self.plan.timing else ()),
             *((("Groups", self.groups(width)),) if self.grouped else ()),
+            *((("Modules", self.modules(width)),) if any(s.merge for s in self.plan.sections) else ()),
             (self.peak_heading(width), self.peak(width)),
             *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),
         ):
@@ -99,6 +102,9 @@ class Summary:
     def groups(self, width: int) -> RenderableType:
         element = ELEMENTS.get(self.plan.network.element, 1)
         return group_table(group_rows(self.plan, self.timeline), element, width - 2)
+
+    def modules(self, width: int) -> RenderableType:
+        return terminal_table(module_table(self.plan), width - 2)
 
     def times(self) -> RenderableType:
         found = times.times(self.plan)

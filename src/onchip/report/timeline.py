@@ -1,8 +1,8 @@
 """What a plan's program does over time: who lies where, how full the scratchpad is, what crosses to DRAM.
 
-A *step* is one `run` and everything since the run before it, so that making room for an operator belongs to
-that operator's step. What follows the last run is one more step, without an operator. The figures are found
-by this pass alone: neither a planner's nor the checker's arithmetic is used.
+A *step* is one `run` (or `join`) and everything since the one before it, so that making room for an operator
+belongs to that operator's step. What follows the last run is one more step, without an operator. The figures
+are found by this pass alone: neither a planner's nor the checker's arithmetic is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 from onchip.errors import IllegalPlan
 from onchip.network import Network, Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 
 __all__ = ["Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
@@ -50,7 +50,8 @@ class Step:
     """One run with what made room for it.
 
     `occupancy_bytes` is the most that was live at any instruction of the step; `streamed` the operands that
-    passed through scratch, as (tensor, bytes). `operators` is empty for what follows the last run.
+    passed through scratch, as (tensor, bytes). `operators` is empty for what follows the last run; a `joined`
+    step is a concat in DRAM, which moves nothing.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Step:
     occupancy_bytes: int
     traffic: Traffic
     streamed: tuple[tuple[int, int], ...] = ()
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +211,8 @@ class _Walk:
                 tensor = self.net.tensor_id[name]
                 first = self.bring_in(tensor, self.net.tensors[tensor].bytes)
                 self.reserve(name, address, "load" if first else "reload")
-            case Alloc(name, address, over, _):
-                self.reserve(name, address, "alloc", over)
+            case Alloc(name, address, over, _, parts):
+                self.reserve(name, address, "alloc", over, parts)
             case Scratch(name, address):
                 self.reserve_scratch(name, address)
             case Run(name, streaming):
@@ -219,6 +221,8 @@ class _Walk:
                 self.send_out(self.net.tensor_id[name], self.net.tensors[self.net.tensor_id[name]].bytes)
             case Free(name):
                 self.free(name)
+            case Join(name):
+                self.join(name)
 
     # -- bytes that cross ----------------------------------------------------------------------------------
 
@@ -243,7 +247,9 @@ class _Walk:
 
     # -- ranges -----------------------------------------------------------------------------------------
 
-    def reserve(self, name: str, address: int, arrival: Arrival, over: str | None = None) -> None:
+    def reserve(
+        self, name: str, address: int, arrival: Arrival, over: str | None = None, parts: tuple[str, ...] = ()
+    ) -> None:
         tensor = self.net.tensor_id[name]
         size = self.plan.chip.round_up(self.net.tensors[tensor].bytes)
         here, role = len(self.steps), role_of(self.net, tensor)
@@ -253,6 +259,11 @@ class _Walk:
             low, high = max(address, other.address), min(address + size, other.address + other.size)
             shared = max(0, high - low)
             self.over[name] = over, shared
+        for part in parts:
+            # What was several stretches is one from here on: the operands' stays end where this one begins.
+            stay = self.open.pop(part)
+            shared += stay.size
+            self.closed.append(replace(stay, end=here, departure="dead"))
         self.open[name] = Residency(tensor, name, role, address, size, here, 0, arrival, "kept")
         self.rise(size - shared)
 
@@ -346,6 +357,29 @@ class _Walk:
             scratch = self.scratch.pop(name)
             self.live -= scratch.size
             self.closed.append(replace(scratch, end=len(self.steps)))
+
+    def join(self, name: str) -> None:
+        """A concat in DRAM: nothing moves, and its output has a copy there."""
+        operator = self.net.operators[self.net.operator_id[name]]
+        written, read = self.net.writes[operator.id], self.net.reads[operator.id]
+        self.copied |= written
+        self.ran |= 1 << operator.id
+        self.mark()
+        inputs, outputs = tuple(bits(read)), tuple(bits(written))
+        self.end_step(
+            Step(
+                len(self.steps),
+                name,
+                operator.type,
+                (operator.id,),
+                inputs,
+                outputs,
+                0,
+                self.occupancy,
+                Traffic(),
+                joined=True,
+            )
+        )
 
     def weights_pinned(self, name: str) -> bool:
         """Are the weights of an operator there already?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onchip.network import Geometry, Network, Operator
-from onchip.plan import Blocks, Group, Load, Plan, Run, Store, Tiling
+from onchip.plan import Blocks, Group, Join, Load, Plan, Run, Store, Tiling
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -64,7 +64,7 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
                 loads[ids[name]] = loads.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
             case Store(name) if (by := made.get(ids[name])) is not None:
                 by.out[ids[name]] = by.out.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
-            case Run(name):
+            case Run(name) | Join(name):
                 s = next(steps)
                 unit = Unit(
                     s.index,

@@ -1,0 +1,124 @@
+"""The words and figures of a plan of modules, for the page's template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onchip.check.joins import plain
+from onchip.module_table import ModuleTable, Row, module_table
+from onchip.plan import Plan
+from onchip.report.graph.units import KINDS, kind_of
+from onchip.report.modules.anatomy import Part, parts
+from onchip.report.modules.drawing import drawing
+from onchip.report.modules.moved import moved
+from onchip.report.modules.overview import addresses, sizes
+from onchip.report.modules.regions import regions
+from onchip.report.modules.required import required
+from onchip.report.modules.roles import ROLES, Layer, layers
+from onchip.report.modules.table import kilobytes
+from onchip.report.timeline import Timeline
+from onchip.report.wording import visible
+
+__all__ = ["page_words"]
+
+
+def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
+    """Everything that the page says and shows of the plan's modules; None for a plan without any."""
+    found = parts(plan, line)
+    modules = [part for part in found if part.is_module]
+    if not modules:
+        return None
+    free = frozenset(op.id for op in plan.network.operators if plain(plan.network, op.id) is not None)
+    rows: Mapping[int, tuple[Layer, ...]] = {p.index: layers(p, line, free) for p in modules}
+    table = module_table(plan)
+    return {
+        "sentence": _sentence(modules, table),
+        "drawing": drawing(found, line),
+        "kinds": _kinds(plan),
+        "sizes": sizes(found, line, free),
+        "addresses": addresses(found, line),
+        "regions": [
+            {
+                "index": p.index,
+                "name": p.name,
+                "words": _words(p, table.rows[p.index]),
+                "picture": regions(p, line),
+                "second": p.section.processing == "II",
+            }
+            for p in modules
+        ],
+        "moved": moved([(p.index, table.rows[p.index]) for p in modules]),
+        "required": required(modules, line, rows),
+        "second": any(p.section.processing == "II" for p in modules),
+        "roles": list(ROLES.items()),
+        "rows": [_cells(row, i) for i, row in enumerate(table.rows) if row.is_module],
+        "total": _cells(table.total, None),
+        "outside": [_cells(row, i) for i, row in enumerate(table.rows) if not row.is_module],
+    }
+
+
+def _sentence(modules: list[Part], table: ModuleTable) -> str:
+    total, count = table.total, len(modules)
+    second = sum(p.section.processing == "II" for p in modules)
+    text = f"{count:,} {'module' if count == 1 else 'modules'}"
+    text += (
+        f", {second:,} of them by processing II"
+        if second
+        else ", all by processing I"
+        if _told(modules)
+        else ""
+    )
+    if total.naive_fm_bytes:
+        text += (
+            f": {kilobytes(total.fm_bytes)} KB of feature maps cross to DRAM inside them, in"
+            f" {total.reads + total.writes:,} accesses, instead of {kilobytes(total.naive_fm_bytes)} KB"
+            f" in {total.naive_reads + total.naive_writes:,}"
+        )
+    return text
+
+
+def _kinds(plan: Plan) -> list[tuple[int, str]]:
+    """The kinds of layers that there are, for the key to their colours."""
+    there = {kind_of(op) for op in plan.network.operators}
+    return [(k, kind.replace("_", " ")) for k, kind in enumerate(KINDS) if k in there]
+
+
+def _told(modules: list[Part]) -> bool:
+    return all(p.section.processing for p in modules)
+
+
+def _words(part: Part, row: Row) -> str:
+    """What one module is, in a line."""
+    net = part.network
+    assert part.start is not None
+    assert part.output is not None
+    begin, end = net.tensors[part.start], net.tensors[part.output]
+    how = f", processing {part.section.processing}" if part.section.processing else ""
+    inside = len(part.nested)
+    more = f", {inside} {'module' if inside == 1 else 'modules'} inside" if inside else ""
+    return (
+        f"{len(part.branches)} branches{more}{how}; MIFM {visible(begin.name)} {kilobytes(begin.bytes)} KB,"
+        f" MOFM {visible(end.name)} {kilobytes(end.bytes)} KB;"
+        f" {kilobytes(row.fm_bytes)} KB of feature maps cross"
+    )
+
+
+def _cells(row: Row, index: int | None) -> dict[str, Any]:
+    """One row of the table, as it is shown."""
+    return {
+        "index": index,
+        "name": visible(row.name),
+        "processing": row.processing or "",
+        "layers": f"{row.operators:,}",
+        "weights": kilobytes(row.weight_bytes),
+        "parameters": kilobytes(row.parameter_bytes),
+        "naive_maps": kilobytes(row.naive_fm_bytes),
+        "naive": kilobytes(row.weight_bytes + row.naive_fm_bytes),
+        "maps": kilobytes(row.fm_bytes),
+        "overall": kilobytes(row.weight_bytes + row.fm_bytes),
+        "ratio": "" if row.ratio is None else f"{100 * row.ratio:.2f}",
+        "map_ratio": "" if row.fm_ratio is None else f"{100 * row.fm_ratio:.2f}",
+        "naive_accesses": f"{row.naive_reads:,} + {row.naive_writes:,}",
+        "accesses": f"{row.reads:,} + {row.writes:,}",
+    }

@@ -1,0 +1,64 @@
+"""The modules of a plan on a terminal: what they move, and what every layer through DRAM would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from onchip.module_table import ModuleTable, Row
+from onchip.report.wording import shorten, visible
+
+__all__ = ["MOST_ROWS", "kilobytes", "terminal_table"]
+
+MOST_ROWS = 40
+"""Modules that are listed; of more, those that move most."""
+
+
+def kilobytes(n: int) -> str:
+    """KB of 1,024 bytes, to the last digit."""
+    return f"{n / 1024:,.3f}".rstrip("0").rstrip(".")
+
+
+def terminal_table(table: ModuleTable, width: int) -> Table:
+    """A row a module and their sum, then the stretches outside in one; from 80 columns up."""
+    rows = table.modules
+    shown = set(range(len(rows)))
+    if len(rows) > MOST_ROWS:
+        shown = set(sorted(shown, key=lambda i: (-rows[i].fm_bytes, -rows[i].naive_fm_bytes, i))[:MOST_ROWS])
+    headings = ["", "weights", "naive maps", "maps", "reads+writes", "maps %"]
+    body = [(row.name, _cells(row)) for i, row in enumerate(rows) if i in shown]
+    ends = [("all modules", _cells(table.total))]
+    if table.outside:
+        ends.append(("outside", _cells(table.total_outside)))
+    taken = sum(
+        max(map(len, column)) + 2
+        for column in zip(headings, *(cells for _, cells in [*body, *ends]), strict=True)
+    )
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("module (KB)", *headings):
+        found.add_column(heading, justify="left" if heading == "module (KB)" else "right", no_wrap=True)
+    for name, cells in body:
+        found.add_row(Text(shorten(visible(name), max(12, width - taken - 2))), *cells)
+    if rest := [row for i, row in enumerate(rows) if i not in shown]:
+        found.add_row(Text(f"{len(rest):,} more"), *_summed(rest))
+    found.add_section()
+    for name, cells in ends:
+        found.add_row(Text(name), *cells)
+    return found
+
+
+def _summed(rows: Sequence[Row]) -> list[str]:
+    return _cells(ModuleTable(tuple(rows)).total)
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.processing or "",
+        kilobytes(row.weight_bytes),
+        kilobytes(row.naive_fm_bytes),
+        kilobytes(row.fm_bytes),
+        f"{row.reads:,}+{row.writes:,}",
+        "" if row.fm_ratio is None else f"{100 * row.fm_ratio:.2f}",
+    ]
