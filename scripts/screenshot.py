@@ -11,6 +11,15 @@ and the one of fused groups, where a plan has them, by
     onchip fuse zoo:squeezenet1_0 --chip optimus -o plan.json
     python scripts/screenshot.py plan.json docs/images/fusion.png --readme
     python scripts/screenshot.py plan.json docs/images/fusion-dark.png --readme --dark
+
+Those of modules, where a plan has them, are made by
+
+    onchip branches zoo:inception_v3 --chip exynos-npu -o plan.json
+    python scripts/screenshot.py plan.json docs/images/modules.png --readme
+    python scripts/screenshot.py plan.json docs/images/modules-dark.png --readme --dark
+    python scripts/screenshot.py plan.json docs/images/module-overview.png --figure overview
+    python scripts/screenshot.py plan.json docs/images/module-regions.png --figure regions --module Mixed_5d
+    python scripts/screenshot.py plan.json docs/images/module-required.png --figure required
 """
 
 from __future__ import annotations
@@ -38,7 +47,13 @@ def main() -> None:
     parser.add_argument("--graph", action="store_true", help="the graph of groups and its legend only")
     parser.add_argument("--group", type=int, metavar="N", help="with the N-th group opened")
     parser.add_argument(
-        "--readme", action="store_true", help="the README's: map or graph, its size and steps"
+        "--figure",
+        choices=["drawing", "overview", "regions", "required", "moved"],
+        help="this figure of the modules and its legend only",
+    )
+    parser.add_argument("--module", metavar="NAME", help="with the regions of this module")
+    parser.add_argument(
+        "--readme", action="store_true", help="the README's: map, graph or modules, its size and steps"
     )
     given = parser.parse_args()
     plan = read_plan(given.plan)
@@ -46,6 +61,8 @@ def main() -> None:
         given.width, given.height, given.scale = 1060, 860, 1.5
         if plan.groups:
             given.graph, given.width = True, 1160
+        elif any(section.merge for section in plan.sections):
+            given.figure, given.width, given.scale = "drawing", 1400, 1.2
         else:
             given.map, given.steps = True, "1-72"
 
@@ -69,6 +86,17 @@ def main() -> None:
                 )
                 bottom = legend[1] + legend[3]
                 clip = (frame[0] - 8, frame[1] - 6, frame[2] + 16, bottom - frame[1] + 14)
+            if given.module is not None:
+                names = [section.name for section in plan.sections]
+                button = f"#choose [data-module='{names.index(given.module)}']"
+                browser.evaluate(f'document.querySelector("{button}").click()')
+                browser.settle()
+            if given.figure is not None:
+                x, y, width, height = browser.evaluate(
+                    f"(({{x, y, width, height}}) => [x + scrollX, y + scrollY, width, height])("
+                    f"document.getElementById('module-{given.figure}').getBoundingClientRect())"
+                )
+                clip = (x - 8, y - 6, width + 16, height + 14)
             browser.screenshot(given.picture, clip=clip)
 
 

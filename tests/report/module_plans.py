@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from onchip.network import Geometry, Network, OperatorSpec, TensorKind
+from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
 from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, PlanChip, Result, Run, Scratch, Section
 
 KIB = 1024
@@ -24,11 +24,13 @@ class Draft:
     tensors: list[tuple[str, int, TensorKind]] = field(default_factory=list)
     operators: list[OperatorSpec] = field(default_factory=list)
     shape: dict[str, tuple[int, int]] = field(default_factory=dict)
+    patches: dict[str, Patches] = field(default_factory=dict)
 
     def _tensor(self, name: str, channels: int, side: int, kind: TensorKind = "activation") -> str:
         name = self.prefix + name
         self.tensors.append((name, channels * (-(-side // 4) * 4) ** 2, kind))
         self.shape[name] = channels, side
+        self.patches[name] = Patches(channels, side, side, 4, 4)
         return name
 
     def input(self, name: str, channels: int, side: int) -> str:
@@ -118,7 +120,7 @@ def network(prefix: str = "net.") -> tuple[Network, tuple[Item, ...]]:
         Item(prefix + "e", (e1, e2, third), second, ((e1, e2), ()), "I"),
         Item("head", (end,)),
     )
-    return Network.build(prefix + "modules", d.tensors, d.operators, [end]), items
+    return Network.build(prefix + "modules", d.tensors, d.operators, [end], patches=d.patches), items
 
 
 def planned(net: Network, items: Sequence[Item], budget: int = 256 * KIB) -> Plan:
@@ -268,4 +270,20 @@ def wide_plan(count: int) -> Plan:
         items.append(Item(f"row.{name}", layers, start, branches, "II" if i % 5 == 4 else "I"))
     end = d.layer("head", tensor, 10, (1, 1))
     items.append(Item("head", (end,)))
-    return planned(Network.build("row", d.tensors, d.operators, [end]), items, 64 * KIB)
+    return planned(Network.build("row", d.tensors, d.operators, [end], patches=d.patches), items, 64 * KIB)
+
+
+def skip_plan() -> Plan:
+    """A module that a tensor goes around, to a sum after it."""
+    d = Draft()
+    begin = d.layer("stem", d.input("x", 3, 32), 16, (3, 3), 2)
+    one, two = d.layer("m.one", begin, 8, (1, 1)), d.layer("m.two", begin, 8, (3, 3))
+    both = d.merge("m.cat", [one, two], "Concat")
+    last = d.layer("tail", both, 16, (3, 3))
+    end = d.merge("sum", [last, begin], "Add")
+    items = [
+        Item("stem", (begin,)),
+        Item("net.m", (two, one, both), begin, ((two,), (one,)), "I"),
+        Item("tail", (last, end)),
+    ]
+    return planned(Network.build("skip", d.tensors, d.operators, [end], patches=d.patches), items)

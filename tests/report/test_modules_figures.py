@@ -10,7 +10,7 @@ from itertools import combinations
 
 import pytest
 from greedy import greedy
-from module_plans import KIB, module_plan, wide_plan
+from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
 from onchip.network import bits
@@ -168,9 +168,9 @@ def test_a_picture_of_regions_has_every_layer_branch_and_move() -> None:
         for b in range(len([b for b in part.branches if b])):
             assert f"branch {b + 1}" in words
     words = " ".join(Drawn(regions(modules(plan)["net.r"], line)).words)
-    assert words.count("\N{UPWARDS ARROW} 16.0 KiB") == 2
+    assert words.count("\N{UPWARDS ARROW} 16 KiB") == 2
     words = " ".join(Drawn(regions(modules(plan)["net.e"], line)).words)
-    assert "\N{DOWNWARDS ARROW} 32.0 KiB" in words
+    assert "\N{DOWNWARDS ARROW} 32 KiB" in words
 
 
 def test_sizes_are_those_of_the_stored_network_and_concats_store_nothing() -> None:
@@ -240,6 +240,10 @@ def test_ways_through_dram_and_around_modules_are_told_apart() -> None:
     assert "dram" in outer["net.r.cat"]
     assert "dram" not in outer["net.a.cat"]
     assert not any("long" in kind for kind, _ in ways)
+    plan = skip_plan()
+    picture = drawing(parts(plan, timeline(plan)), timeline(plan))
+    assert picture is not None
+    assert re.findall(r'class="way[^"]*long"><title>(.*?):', picture) == ["net.stem"]
 
 
 def test_a_plan_without_modules_has_no_parts_that_are() -> None:

@@ -29,7 +29,7 @@ def test_the_tables_figures_stand_on_the_page() -> None:
             assert kilobytes(n) in text
         assert f"{row.naive_reads} + {row.naive_writes}" in text
         assert row.name in text
-    assert f"{kilobytes(table.total.fm_bytes)} KB of feature maps cross to DRAM" in text
+    assert f"{kilobytes(table.total.fm_bytes)} KiB of feature maps cross to DRAM" in text
 
 
 def test_every_module_has_a_picture_and_a_button() -> None:

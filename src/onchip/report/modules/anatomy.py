@@ -6,6 +6,7 @@ section: a merge layer whose operands all come from one tensor by ways of their 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,10 +93,24 @@ class Part:
             t for n in self.nested for t in _made_of(self.network, n.operators, n.merge, n.start)
         )
 
+    @cached_property
+    def endings(self) -> frozenset[str]:
+        """What so many of its layers' names end in that it tells nothing: `.conv`."""
+        names = [self.network.operators[v].name for v in bits(self.operators)]
+        last = Counter(name[name.rfind(".") :] for name in names if name.rfind(".") > 0)
+        outputs = [
+            self.network.tensors[t].name for v in bits(self.operators) for t in bits(self.network.writes[v])
+        ]
+        last += Counter(name[name.rfind(".") :] for name in outputs if name.rfind(".") > 0)
+        return frozenset(ending for ending, count in last.items() if count > 2 and 3 * count >= len(names))
+
     def short(self, name: str) -> str:
-        """An operator's or tensor's name without the module's own in front."""
+        """An operator's or tensor's name without the module's own in front and what all of them end in."""
         own = self.section.name
         rest = name.removeprefix(own).lstrip("./") if own and name.startswith(own) else name
+        dot = rest.rfind(".")
+        if dot > 0 and rest[dot:] in self.endings:
+            rest = rest[:dot]
         return visible(rest or name)
 
 

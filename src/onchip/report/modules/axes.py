@@ -60,12 +60,15 @@ def bands(parts: Sequence[Part], steps: Steps, top: float, height: float) -> Ite
             continue
         x, wide = steps.x(part.first), steps.wide * (part.end - part.first)
         how = f" · {part.section.processing}" if part.section.processing else ""
-        name = fitted(part.name, wide - 2 - len(how) * 6.2, 11)
+        words = part.name + how
+        for text in (part.name, part.section.processing or ""):
+            if len(words) * 5.9 > wide - 2:
+                words = text
         yield element(
             "g",
             title(f"{part.name}{how}"),
             element("rect", x=x, y=top - 17, width=max(wide - 1, 0.5), height=height + 17),
-            element("text", (name + how if name else how[3:]), x=x + wide / 2, y=top - 5, class_="middle"),
+            element("text", fitted(words, wide, 10.5), x=x + wide / 2, y=top - 5, class_="middle"),
             class_="band second" if part.section.processing == "II" else "band",
             data_module=part.index,
         )

@@ -289,7 +289,9 @@ class _Drawing:
             d += "C" + " ".join(number(n) for n in numbers[i : i + 6])
         words = ["way"]
         target = self._part(route.target)
-        if route.frame is None and target is not None:
+        if route.frame is None and target is None:
+            words += ["outer", "dram"]  # a network output
+        elif route.frame is None and target is not None:
             words.append("outer")
             at = (
                 range(target.first, target.end)

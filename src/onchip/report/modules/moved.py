@@ -54,7 +54,7 @@ def moved(rows: Sequence[tuple[int, Row]]) -> Markup:
                 column(x + bar + each * 0.04, weights, row.fm_bytes, "planned", f"{name}, as planned"),
                 element(
                     "text",
-                    fitted(name, each - 3, 11),
+                    fitted(name, each - 3, 11) if each > 44 else "",
                     x=x + each * 0.4,
                     y=HEAD + PLOT + 16,
                     class_="middle",

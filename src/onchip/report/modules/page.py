@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onchip.check.joins import plain
+from onchip.check.joins import plain_concat
 from onchip.module_table import ModuleTable, Row, module_table
 from onchip.plan import Plan
 from onchip.report.graph.units import KINDS, kind_of
@@ -14,9 +14,9 @@ from onchip.report.modules.drawing import drawing
 from onchip.report.modules.moved import moved
 from onchip.report.modules.overview import addresses, sizes
 from onchip.report.modules.regions import regions
-from onchip.report.modules.required import required
+from onchip.report.modules.required import required, wishes
 from onchip.report.modules.roles import ROLES, Layer, layers
-from onchip.report.modules.table import kilobytes
+from onchip.report.modules.table import kilobytes, shortly
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -29,20 +29,22 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
     modules = [part for part in found if part.is_module]
     if not modules:
         return None
-    free = frozenset(op.id for op in plan.network.operators if plain(plan.network, op.id) is not None)
+    free = frozenset(op.id for op in plan.network.operators if plain_concat(plan.network, op.id))
     rows: Mapping[int, tuple[Layer, ...]] = {p.index: layers(p, line, free) for p in modules}
     table = module_table(plan)
+    drawn, lie = drawing(found, line), addresses(found, line)
     return {
         "sentence": _sentence(modules, table),
-        "drawing": drawing(found, line),
+        "drawing": drawn,
+        "skips": drawn is not None and 'long"' in drawn,
         "kinds": _kinds(plan),
         "sizes": sizes(found, line, free),
-        "addresses": addresses(found, line),
+        "addresses": lie,
         "regions": [
             {
                 "index": p.index,
                 "name": p.name,
-                "words": _words(p, table.rows[p.index]),
+                "words": _words(p, line, table.rows[p.index], rows[p.index]),
                 "picture": regions(p, line),
                 "second": p.section.processing == "II",
             }
@@ -51,7 +53,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
         "moved": moved([(p.index, table.rows[p.index]) for p in modules]),
         "required": required(modules, line, rows),
         "second": any(p.section.processing == "II" for p in modules),
-        "roles": list(ROLES.items()),
+        "roles": [(r, what) for r, what in ROLES.items() if f"r-{r}" in lie],
         "rows": [_cells(row, i) for i, row in enumerate(table.rows) if row.is_module],
         "total": _cells(table.total, None),
         "outside": [_cells(row, i) for i, row in enumerate(table.rows) if not row.is_module],
@@ -71,8 +73,8 @@ def _sentence(modules: list[Part], table: ModuleTable) -> str:
     )
     if total.naive_fm_bytes:
         text += (
-            f": {kilobytes(total.fm_bytes)} KB of feature maps cross to DRAM inside them, in"
-            f" {total.reads + total.writes:,} accesses, instead of {kilobytes(total.naive_fm_bytes)} KB"
+            f": {shortly(total.fm_bytes)} of feature maps cross to DRAM inside them, in"
+            f" {total.reads + total.writes:,} accesses, instead of {shortly(total.naive_fm_bytes)}"
             f" in {total.naive_reads + total.naive_writes:,}"
         )
     return text
@@ -88,8 +90,8 @@ def _told(modules: list[Part]) -> bool:
     return all(p.section.processing for p in modules)
 
 
-def _words(part: Part, row: Row) -> str:
-    """What one module is, in a line."""
+def _words(part: Part, line: Timeline, row: Row, rows: Sequence[Layer]) -> str:
+    """What one module is, in a line, and why its output goes to DRAM."""
     net = part.network
     assert part.start is not None
     assert part.output is not None
@@ -97,10 +99,15 @@ def _words(part: Part, row: Row) -> str:
     how = f", processing {part.section.processing}" if part.section.processing else ""
     inside = len(part.nested)
     more = f", {inside} {'module' if inside == 1 else 'modules'} inside" if inside else ""
+    why = ""
+    if short := [w for w in wishes(part, line, rows) if w.required > w.available]:
+        name = part.short(net.operators[short[0].operator].name)
+        why = f". With all of it on chip, {name} would need {shortly(short[0].required)}"
+        why += f" and have {shortly(short[0].available)}"
     return (
-        f"{len(part.branches)} branches{more}{how}; MIFM {visible(begin.name)} {kilobytes(begin.bytes)} KB,"
-        f" MOFM {visible(end.name)} {kilobytes(end.bytes)} KB;"
-        f" {kilobytes(row.fm_bytes)} KB of feature maps cross"
+        f"{len(part.branches)} branches{more}{how}; MIFM {visible(begin.name)} {shortly(begin.bytes)},"
+        f" MOFM {visible(end.name)} {shortly(end.bytes)};"
+        f" {shortly(row.fm_bytes)} of feature maps cross{why}"
     )
 
 

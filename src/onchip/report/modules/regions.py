@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from markupsafe import Markup
@@ -17,12 +18,13 @@ from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, Steps, horizontal
 from onchip.report.modules.roles import ROLES, Present, drawable
 from onchip.report.modules.svg import element, fitted, picture, title
+from onchip.report.modules.table import shortly
 from onchip.report.timeline import Timeline
-from onchip.report.wording import short_size, visible
+from onchip.report.wording import visible
 
 __all__ = ["regions"]
 
-PLOT, HEAD, MOVES, FOOT = 330.0, 40.0, 20.0, 46.0
+PLOT, HEAD, MOVES, FOOT = 330.0, 40.0, 16.0, 46.0
 """Heights: the addresses, the branches above them, what crosses to DRAM, the layers below."""
 
 WIDEST = 118.0
@@ -51,9 +53,19 @@ class _Regions:
     def most(self) -> int:
         return max(self.line.plan.budget, self.line.extent_bytes, 1)
 
-    @property
+    @cached_property
+    def moves(self) -> dict[int, tuple[int, int]]:
+        """Feature map bytes from and to DRAM, by step."""
+        found = {}
+        for step in self.line.steps[self.part.first : self.part.end]:
+            t = step.traffic
+            found[step.index] = (t.compulsory_in + t.reload, t.compulsory_out + t.spill)
+        return found
+
+    @cached_property
     def top(self) -> float:
-        return HEAD + MOVES
+        both = any(into and out for into, out in self.moves.values())
+        return HEAD + MOVES * (2 if both else 1) + 4
 
     def y(self, n: float) -> float:
         return self.top + PLOT - n / self.most * PLOT
@@ -126,7 +138,7 @@ class _Regions:
         kind = {"mifm": "MIFM", "mofm": "MOFM", "mifm-in": "nested MIFM", "mofm-in": "nested MOFM"}.get(
             p.role
         )
-        size = short_size(p.stay.size)
+        size = shortly(p.stay.size)
         if p.role == "scratch":
             lines = ["WM + W", size]
         else:
@@ -146,21 +158,18 @@ class _Regions:
     def _moves(self) -> Iterator[Markup]:
         """Feature maps that cross to DRAM at a step, above its column."""
         s = self.steps
-        for i in range(self.part.first, self.part.end):
-            t = self.line.steps[i].traffic
-            into, out = t.compulsory_in + t.reload, t.compulsory_out + t.spill
-            for n, arrow, colour, side in ((into, "↓", "in", -1), (out, "↑", "out", 1)):
+        for i, (into, out) in self.moves.items():
+            y = self.top - 8
+            for n, arrow, kind in ((out, "\N{UPWARDS ARROW}", "out"), (into, "\N{DOWNWARDS ARROW}", "in")):
                 if n:
-                    shift = side * s.wide / 4 if into and out else 0
-                    words = fitted(f"{arrow} {short_size(n)}", s.wide / (2 if into and out else 1), 11)
                     yield element(
                         "text",
-                        title(f"{short_size(n)} {'from' if colour == 'in' else 'to'} DRAM"),
-                        words or arrow,
-                        x=s.x(i + 0.5) + shift,
-                        y=HEAD + MOVES - 6,
-                        class_=f"middle move {colour}",
+                        fitted(f"{arrow} {shortly(n)}", s.wide + 12, 11) or arrow,
+                        x=s.x(i + 0.5),
+                        y=y,
+                        class_=f"middle move {kind}",
                     )
+                    y -= MOVES
 
     def _layers(self) -> Iterator[Markup]:
         """What runs, under its column."""

@@ -30,15 +30,16 @@ COLUMN, APART, SPACE = 13.0, 4.0, 12.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the layer at `step` would need, and have, if its module kept its output on chip (processing I)."""
+    """What a layer would need, and have, if its module kept its output on chip (processing I)."""
 
     step: int
+    operator: int
     required: int
     available: int
 
 
 def wishes(part: Part, line: Timeline, rows: Sequence[Layer]) -> tuple[Wish, ...]:
-    """For the layers whose output goes to DRAM as they run; none unless the module's processing is II."""
+    """For the branches' last layers, whose output goes to DRAM as they run; none by processing I."""
     if part.section.processing != "II":
         return ()
     net, found, there = part.network, [], 0
@@ -48,9 +49,9 @@ def wishes(part: Part, line: Timeline, rows: Sequence[Layer]) -> tuple[Wish, ...
             for t, _ in line.steps[layer.step].streamed
             if net.writes[layer.operator] >> t & 1 and t in part.written_to
         )
-        if sent:
+        if sent and layer.operator != part.merge:
             available = layer.available(line.plan.budget) - there
-            found.append(Wish(layer.step, layer.required + sent, available))
+            found.append(Wish(layer.step, layer.operator, layer.required + sent, available))
             there += sent
     return tuple(found)
 
@@ -58,17 +59,7 @@ def wishes(part: Part, line: Timeline, rows: Sequence[Layer]) -> tuple[Wish, ...
 def required(parts: Sequence[Part], line: Timeline, layers: Mapping[int, tuple[Layer, ...]]) -> Markup:
     """The figure: modules side by side, in as many rows as they need; `layers` by the part's index."""
     room = WIDTH - LEFT - RIGHT
-    rows: list[list[Part]] = [[]]
-    used = 0.0
-    for part in parts:
-        if part.index not in layers:
-            continue
-        wide = _wide(layers[part.index])
-        if rows[-1] and used + wide > room:
-            rows.append([])
-            used = 0.0
-        rows[-1].append(part)
-        used += wide
+    rows = _rows(parts, layers, room)
     widest = max(sum(_wide(layers[p.index]) for p in row) for row in rows)
     scale = min(room / max(widest, 1.0), 2.6)
     height = HEAD + PLOT + FOOT
@@ -77,6 +68,22 @@ def required(parts: Sequence[Part], line: Timeline, layers: Mapping[int, tuple[L
         inside += _Chart(line, layers, i * height, scale).row(row)
     label = "Bytes that each layer needs against those that the modules' inputs and outputs leave"
     return picture(WIDTH, len(rows) * height, label, inside)
+
+
+def _rows(parts: Sequence[Part], layers: Mapping[int, tuple[Layer, ...]], room: float) -> list[list[Part]]:
+    """The modules in as few rows as `room` allows, about as wide each."""
+    whole = sum(_wide(layers[p.index]) for p in parts)
+    each = whole / max(1, -(-whole // room))
+    rows: list[list[Part]] = [[]]
+    used = 0.0
+    for part in parts:
+        wide = _wide(layers[part.index])
+        if rows[-1] and (used + wide > room or used + wide / 2 > each):
+            rows.append([])
+            used = 0.0
+        rows[-1].append(part)
+        used += wide
+    return rows
 
 
 def _wide(rows: Sequence[Layer]) -> float:

@@ -60,12 +60,13 @@ def drawable(part: Part, line: Timeline, around: int = 0) -> tuple[Present, ...]
 
     def over(p: Present) -> bool:
         mine = p.stay
-        return p.end - p.first > 1 and any(
+        return mine.start < p.end - 1 and any(
             mine is not s and s.address <= mine.address and mine.address + mine.size <= s.address + s.size
             for s in begins.get(p.end - 1, ())
         )
 
-    return tuple(replace(p, end=p.end - 1) if over(p) else p for p in found)
+    cut = (replace(p, end=p.end - 1) if over(p) else p for p in found)
+    return tuple(p for p in cut if p.first < p.end)
 
 
 def role(part: Part, stay: Residency) -> Role:

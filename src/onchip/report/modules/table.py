@@ -10,7 +10,7 @@ from rich.text import Text
 from onchip.module_table import ModuleTable, Row
 from onchip.report.wording import shorten, visible
 
-__all__ = ["MOST_ROWS", "kilobytes", "terminal_table"]
+__all__ = ["MOST_ROWS", "kilobytes", "shortly", "terminal_table"]
 
 MOST_ROWS = 40
 """Modules that are listed; of more, those that move most."""
@@ -19,6 +19,11 @@ MOST_ROWS = 40
 def kilobytes(n: int) -> str:
     """KB of 1,024 bytes, to the last digit."""
     return f"{n / 1024:,.3f}".rstrip("0").rstrip(".")
+
+
+def shortly(n: int) -> str:
+    """KiB with one digit after the point where there is any: `364.5 KiB`."""
+    return f"{n / 1024:,.1f}".removesuffix(".0") + " KiB"
 
 
 def terminal_table(table: ModuleTable, width: int) -> Table:
