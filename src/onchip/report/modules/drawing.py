@@ -228,7 +228,7 @@ class _Drawing:
                 sign = "cat" if kind_of(o) == CONCAT else "+"
                 lines.append(element("text", sign, x=middle, y=y + 17, class_="middle on"))
             else:
-                words = fitted(label_of(o), box.width - 6, 11)
+                words = fitted(label_of(o).replace("depthwise", "dw"), box.width - 6, 11)
                 lines.append(element("text", words, x=middle, y=y + 13, class_="middle on"))
                 if shape := self._shape(op):
                     lines.append(element("text", shape, x=middle, y=y + 25, class_="middle on small"))
