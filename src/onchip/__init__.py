@@ -8,7 +8,8 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, chip, compare, fuse, load, plan, read
+from onchip.api import Plan, branches, chip, compare, fuse, load, plan, read
+from onchip.branched import Branched
 from onchip.chip import Chip
 from onchip.comparison import Comparison
 from onchip.errors import (
@@ -33,11 +34,13 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "chip",
     "plan",
     "fuse",
+    "branches",
     "compare",
     "read",
     # what they give
     "Plan",
     "Fused",
+    "Branched",
     "Comparison",
     "Chip",
     "Network",

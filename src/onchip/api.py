@@ -1,4 +1,4 @@
-"""The commands in Python: load, chip, plan, fuse, compare. A plan checks, runs and shows itself."""
+"""The commands in Python: load, chip, plan, fuse, branches, compare. A plan checks, runs and shows itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onchip.branches.options import BranchOptions  # here: `onchip.branches` is a verb beside its package
 from onchip.chip import Chip, load_chip
 from onchip.errors import UsageError
 from onchip.files import write_atomically
@@ -18,12 +19,13 @@ from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
     from onchip import placement
+    from onchip.branched import Branched
     from onchip.comparison import Comparison
     from onchip.fused import Fused
     from onchip.readers import Source
     from onchip.run import RunReport
 
-__all__ = ["Plan", "chip", "compare", "fuse", "load", "plan", "read"]
+__all__ = ["Plan", "branches", "chip", "compare", "fuse", "load", "plan", "read"]
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -200,10 +202,7 @@ def fuse(
     from onchip.fusion.options import FusionOptions
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    zoo = isinstance(model, str) and model.startswith("zoo:")
-    if zoo and options.get("dtype") is None and on.element in ("int8", "int16"):
-        options["dtype"] = on.element
-    model, options = _read_if_needed(model, options)
+    model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     fusing = _options(FusionOptions, options)
     network = model if isinstance(model, Network) else model.network
     how = {} if isinstance(model, Network) else how_read(model.options)
@@ -213,6 +212,52 @@ def fuse(
     made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress))
     plan = None if made.plan is None else Plan.of(replace(made.plan, options={**how, **made.plan.options}))
     return fused_of(made, on.name, plan, _cannot_run(model, plan))
+
+
+def branches(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "exynos-npu",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Branched:
+    """Find a network's modules of branches and keep their feature maps on chip, by the simple method.
+
+    `budget` is bytes or a size like "512KiB"; without it, the chip's own scratchpad. `options` are the fields
+    of `ReadOptions` (when `model` is to be read; the elements of a zoo network are the chip's unless `dtype`
+    says otherwise) and `BranchOptions`. Layers outside modules are streamed. A network without any module has
+    a plan, too, and a table without rows. Source: Kim et al., A Simple Method, Algorithms 1 to 6.
+
+    >>> import onchip
+    >>> made = onchip.branches("zoo:inception_v3")
+    >>> len(made.rows), made.total.naive_reads, made.total.reads, made.total.writes
+    (11, 100, 1, 3)
+
+    Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip.branched import branched_of
+    from onchip.branches.plan import plan_branches
+
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    model, options = _read_if_needed(model, _as_the_chip(model, on, options))
+    branching = _options(BranchOptions, options)
+    network = model if isinstance(model, Network) else model.network
+    how = {} if isinstance(model, Network) else how_read(model.options)
+    if budget is None:
+        budget = int(on.require("scratchpad_bytes", "branches without --budget"))
+    bytes_ = _sized(budget)
+    made = plan_branches(network, on, bytes_, branching, progress=progress)
+    plan = Plan.of(replace(made.plan, options={**how, **made.plan.options}))
+    return branched_of(made, on.name, plan)
+
+
+def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the chip's elements for a zoo network unless they say which."""
+    zoo = isinstance(model, str) and model.startswith("zoo:")
+    if zoo and options.get("dtype") is None and on.element in ("int8", "int16"):
+        return {**options, "dtype": on.element}
+    return options
 
 
 def _cannot_run(model: Source | Network, plan: Plan | None) -> str:

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 __all__ = ["app"]
 
-ORDER = ("plan", "fuse", "compare", "check", "run", "report", "export", "pack", "zoo", "chips")
+ORDER = ("plan", "fuse", "branches", "compare", "check", "run", "report", "export", "pack", "zoo", "chips")
 """How --help lists the commands; what is not named here comes last."""
 
 

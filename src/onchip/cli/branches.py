@@ -1,0 +1,72 @@
+"""`onchip branches`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onchip import api
+from onchip.branches.options import BranchOptions
+from onchip.cli.app import app
+from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.flags import expand_options
+from onchip.readers.source import ReadOptions
+
+
+@app.command()
+@expand_options
+def branches(
+    model: Model,
+    read: ReadOptions,
+    options: BranchOptions,
+    chip: ChipName = "exynos-npu",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", help="scratchpad bytes: a size (512KiB) [default: what the chip states]"),
+    ] = None,
+    show_map: Annotated[
+        bool,
+        typer.Option(
+            "--map", help="list every module's regions, and the bytes that its layers require and have"
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="write the plan: JSON for FILE.json, else the text form"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="write the report as one self-contained HTML page")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Keep modules of branches on chip, by the simple method; a table of what every module moves."""
+    writable(output, Path(model))
+    writable(report, Path(model), output)
+    with progress(as_json) as say:
+        made = api.branches(
+            model,
+            chip,
+            budget,
+            progress=say,
+            **{name: getattr(read, name) for name in read.__dataclass_fields__},
+            **{name: getattr(options, name) for name in options.__dataclass_fields__},
+        )
+    if output is not None:
+        made.plan.save(output)
+    if report is not None:
+        made.plan.report(report)
+    if as_json:
+        print(json.dumps(made.data()))
+        return
+    from onchip.branched_table import resource_map, table
+
+    console = stdout()
+    console.print(table(made, console.width))
+    if show_map and made.modules:
+        console.print(resource_map(made, console.width))
+    for target, what in ((output, "plan"), (report, "report")):
+        if target is not None:
+            console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
