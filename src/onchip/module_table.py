@@ -15,7 +15,7 @@ from math import prod
 
 from onchip.check.joins import plain_concat
 from onchip.chip import ELEMENTS
-from onchip.network import Geometry, Network, Operator
+from onchip.network import Geometry, Network, Operator, mask
 from onchip.plan import Join, Load, Plan, Run, Section, Store
 
 __all__ = [
@@ -39,8 +39,9 @@ class Row:
 
     `weight_bytes` are the kernels of its convolutions and matrix products (all weights of an operator without
     geometry), `parameter_bytes` the rest of the weights: biases, folded norms. The naive figures are of a
-    machine where every layer reads each distinct operand and writes each output in DRAM, plain concats for
-    nothing; the others are what the plan moves.
+    machine where every layer reads each distinct operand and writes each output in DRAM; the others are what
+    the plan moves. A plain concat costs the naive machine nothing, unless an operand cannot lie in its
+    output: a network input, or what lies in another concat's already.
     """
 
     name: str
@@ -269,12 +270,13 @@ class _Counter:
         self.plan, self.network = plan, plan.network
         self.members = {g.name: g.operators for g in plan.groups}
         self.firsts = [section.first for section in plan.sections]
+        self.free = self._free_concats()
 
     def row(self, section: Section) -> Row:
         steps = range(section.first, min(section.end, len(self.plan.program)))
         layers = [op for i in steps for op in self.layers(i)]
         kernels = sum(kernel_bytes(self.network, op) for op in layers)
-        costly = [op for op in layers if not plain_concat(self.network, op.id)]
+        costly = [op for op in layers if op.id not in self.free]
         read = [t for op in costly for t in op.inputs]
         written = [t for op in costly for t in op.outputs]
         moved = [move for i in steps for move in self.moves(i)]
@@ -295,6 +297,17 @@ class _Counter:
             len(out),
             section.merge,
         )
+
+    def _free_concats(self) -> set[int]:
+        """The concats that cost the naive machine nothing, in the plan's order."""
+        free, placed = set[int](), self.network.input_roots
+        for i in range(len(self.plan.program)):
+            for op in self.layers(i):
+                parts = mask(op.inputs)
+                if not parts & placed and plain_concat(self.network, op.id):
+                    free.add(op.id)
+                    placed |= parts
+        return free
 
     def layers(self, index: int) -> list[Operator]:
         """The operators that instruction `index` runs, those of a group one by one."""
