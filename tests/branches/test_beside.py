@@ -1,0 +1,51 @@
+"""Both methods beside each other: what fits, what is moved, the smallest buffers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from two_modules import CHIP, ON_CHIP, plan, runs
+
+from onchip.beside import beside, exact_zero, simple_zero
+from onchip.module_region import regions
+from onchip.placement import Limits
+from onchip.plan import Plan, Run
+
+
+def test_the_smallest_buffer_of_exact_placement_is_proved() -> None:
+    found = exact_zero(regions(ON_CHIP, lambda v: 0), CHIP, Limits())
+    assert (found.bytes, found.at_least) == (192, 192)
+    assert exact_zero([], CHIP, Limits()).bytes is None
+
+
+def test_less_room_may_happen_to_do() -> None:
+    """A method that also manages, by luck, with 20 to 60 bytes: the scan behind the bisection finds it."""
+    there = plan(*runs("c1", "c2", "c3", "cat", "c4"), Run("add", (("y", 96),)), split=4)
+
+    def again(budget: int) -> Plan | None:
+        if budget < 20:
+            return None
+        return ON_CHIP if budget >= 300 or budget <= 60 else there
+
+    assert simple_zero(again, CHIP, ON_CHIP).bytes == 20
+
+
+def test_no_buffer_may_do() -> None:
+    there = plan(*runs("c1", "c2", "c3", "cat", "c4"), Run("add", (("y", 96),)), split=4)
+    assert simple_zero(lambda budget: there, CHIP, there).bytes is None
+
+
+def test_an_operator_that_does_not_fit_is_said() -> None:
+    """c4 takes 192 bytes and its 36 of weights, and the first module at most 124."""
+    small = replace(ON_CHIP, budget=150)
+    found = beside(small, CHIP, lambda budget: ON_CHIP)
+    first, second = found.rows
+    assert (first.status, first.exact_bytes, first.needs_bytes) == ("optimal", 0, None)
+    assert (second.status, second.exact_bytes, second.needs_bytes) == ("does not fit", None, 228)
+    assert found.simple_seconds == 0.25
+    assert found.exact_zero.bytes == 228
+    assert found.complete
+    text = str(found)
+    assert "an operator needs 228 B" in text
+    assert "exact 228 B (0.2 KiB), and from no fewer" in text
+    assert [row["modules"] for row in found.data()["rows"]] == [["first"], ["second"]]
