@@ -62,7 +62,7 @@ def main() -> None:
         if plan.groups:
             given.graph, given.width = True, 1160
         elif any(section.merge for section in plan.sections):
-            given.figure, given.width, given.scale = "drawing", 1400, 1.2
+            given.figure, given.width, given.scale = "drawing", 1400, 1
         else:
             given.map, given.steps = True, "1-72"
 
