@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onchip.check import check
+from onchip.check import check, plain_concat, streaming_scratch
 from onchip.errors import IllegalPlan
 from onchip.plan import from_json, from_text, to_json, to_text
 
@@ -16,15 +16,26 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan-program.md"
 
 
 def test_the_example_is_legal_and_the_same_in_both_forms() -> None:
-    text, json, _ = examples()
+    text, json, *_ = examples()
     plan = from_text(text)
     assert from_json(json) == plan
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
 
 
-def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
+def test_the_example_of_joined_concats_is_legal_and_has_not_a_byte_to_spare() -> None:
     plan = from_text(examples()[2])
+    assert check(plan) == plan.result
+    assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+    assert [plain_concat(plan.network, op.id) for op in plan.network.operators].count(True) == 2
+    with pytest.raises(IllegalPlan, match="outside-budget"):
+        check(replace(plan, budget=plan.budget - 1))
+    pool = plan.network.operators[-1]
+    assert streaming_scratch(plan.network, pool.id, [pool.inputs[0]]) == pool.workspace
+
+
+def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
+    plan = from_text(examples()[3])
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
     (group,) = plan.groups

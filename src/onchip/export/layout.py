@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.errors import UsageError
-from onchip.plan import Alloc, Free, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
 
 __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 
@@ -61,7 +61,7 @@ def layout_of(plan: Plan, what: str) -> Layout:
     """The tables of a legal plan, for the format `what`.
 
     A residency that no step runs in (a tensor that is only copied through) is left out. Raises `UsageError`
-    for a plan that streams operands, which these tables cannot say.
+    for a plan that streams operands or joins them to a concat, which these tables cannot say.
     """
     network = plan.network
     size = {t.name: t.bytes for t in network.tensors}
@@ -87,6 +87,8 @@ def layout_of(plan: Plan, what: str) -> Layout:
                 reason: Literal["compulsory", "reload"] = "compulsory" if first else "reload"
                 copies.append(Copy(now, "load", name, address, size[name], reason))
                 open_[name] = Residency(name, "tensor", address, size[name], now, now)
+            case Alloc(name, parts=(_, *_)):
+                raise UsageError(f"{what} cannot say that a tensor lies over its parts", item=f"tensor {name}")
             case Alloc(name, address, over, by):
                 open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by)
             case Scratch(name, address):
@@ -111,6 +113,10 @@ def layout_of(plan: Plan, what: str) -> Layout:
                         size[name],
                         "compulsory" if required else "spill",
                     )
+                )
+            case Join(name):
+                raise UsageError(
+                    f"{what} cannot say that operands are joined in DRAM", item=f"operator {name}"
                 )
             case Free(name):
                 closed.append(replace(open_.pop(name), end=now))

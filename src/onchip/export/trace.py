@@ -16,7 +16,7 @@ from typing import Any
 from onchip.check import Clock, clock_of, times_of
 from onchip.check.ledger import Ledger
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Load, Plan, Run, Scratch, Store, Timed
+from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Scratch, Store, Timed
 
 __all__ = ["write"]
 
@@ -102,6 +102,7 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
     here: dict[str, _Held] = {}
     scratch: dict[str, _Held] = {}
     held: list[_Held] = []
+    parts: dict[str, Sequence[str]] = {}  # concat -> operands in whose bytes it comes to lie
 
     def hold(where: dict[str, _Held], name: str, size: int) -> _Held:
         where[name] = _Held(plan.chip.round_up(size))
@@ -131,8 +132,9 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
                 kind = "spill" if ledger.spill > before else "store"
                 here[name].touch(now.start, now.end)
                 yield _event(DMA, f"{kind} {name}", kind, now.start, now.end, bytes=size, instruction=index)
-            case Alloc(name, _, over, by):
+            case Alloc(name, _, over, by, joined):
                 new = hold(here, name, clock.bytes[name])
+                parts[name] = joined
                 if over is not None:  # bytes of both are counted with the older one
                     old = here[over].bytes
                     new.bytes -= max(0, min(by + old, new.bytes) - max(by, 0))
@@ -147,9 +149,12 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
             case Run(name, streaming):
                 assert now is not None
                 unit, operands = clock.units[name], (*clock.reads[name], *clock.writes[name])
+                ends = {x for t in clock.writes[name] for x in parts.pop(t, ())}
                 for t in operands:
-                    if t in here:
-                        here[t].touch(now.start, now.end)
+                    if t in here:  # the bytes of parts are the concat's from now on
+                        here[t].touch(now.start, now.start if t in ends else now.end)
+                for t in ends:
+                    del here[t]
                 if name in scratch:
                     scratch.pop(name).touch(now.start, now.end)
                 macs = sum(net.operators[op].work for op in unit.operators)
@@ -161,6 +166,8 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
                         DMA, f"{what} {name}", what, now.start, now.fetched,
                         bytes=crossing, instruction=index,
                     )  # fmt: skip
+            case Join(name):
+                ledger.copies.add(net.tensor_id[clock.writes[name][0]])
             case Free(name):
                 del here[name]
     yield from _occupancy(held)
