@@ -88,7 +88,9 @@ def layout_of(plan: Plan, what: str) -> Layout:
                 copies.append(Copy(now, "load", name, address, size[name], reason))
                 open_[name] = Residency(name, "tensor", address, size[name], now, now)
             case Alloc(name, parts=(_, *_)):
-                raise UsageError(f"{what} cannot say that a tensor lies over its parts", item=f"tensor {name}")
+                raise UsageError(
+                    f"{what} cannot say that a tensor lies over its parts", item=f"tensor {name}"
+                )
             case Alloc(name, address, over, by):
                 open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by)
             case Scratch(name, address):

@@ -1,0 +1,57 @@
+"""Joined concats leave onchip as a trace, and are refused by name where a table cannot say them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from onchip.check import certify
+from onchip.chip import Chip
+from onchip.errors import UsageError
+from onchip.export import export
+from onchip.network import Geometry, Network, OperatorSpec
+from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Store
+
+NETWORK = Network.build(
+    "n",
+    [("x", 2, "input"), ("a", 4, "activation"), ("b", 2, "activation"), ("y", 6, "activation")],
+    [
+        OperatorSpec("f", "F", ["x"], ["a"]),
+        OperatorSpec("g", "G", ["x"], ["b"]),
+        OperatorSpec("j", "Concat", ["a", "b"], ["y"],
+                     geometry=Geometry("concat", (1, 4, 1, 1), (1, 6, 1, 1))),
+    ],
+    ["y"],
+)  # fmt: skip
+MADE: list[Instruction] = [Load("x", 0), Alloc("a", 2), Run("f"), Alloc("b", 6), Run("g"), Free("x")]
+ON_CHIP = [*MADE, Alloc("y", 2, parts=("a", "b")), Run("j"), Store("y")]
+IN_DRAM = [*MADE, Store("a"), Store("b"), Join("j"), Free("a"), Free("b"), Load("y", 0), Store("y")]
+
+
+def plan_of(program: list[Instruction], **rates: float) -> Plan:
+    chip = replace(Chip("c", 1), **rates)  # type: ignore[arg-type]
+    return certify(NETWORK, chip, 8, program, status="feasible", lower_bound_bytes=0, seconds=0)
+
+
+@pytest.mark.parametrize("to", ["c", "json", "minimalloc"])
+@pytest.mark.parametrize(
+    ("program", "named"), [(ON_CHIP, "tensor y: .* over its parts"), (IN_DRAM, "operator j: .* joined in DRAM")]
+)
+def test_tables_say_that_they_cannot_say_it(program: list[Instruction], named: str, to: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        export(plan_of(program), to)
+
+
+@pytest.mark.parametrize("rates", [{}, {"dram_bytes_per_second": 1e12, "macs_per_second": 1e12}])
+@pytest.mark.parametrize("program", [ON_CHIP, IN_DRAM])
+def test_a_trace_counts_joined_bytes_once(program: list[Instruction], rates: dict[str, float]) -> None:
+    plan = plan_of(program, **rates)
+    events = json.loads(export(plan, "trace"))["traceEvents"]
+    levels = [e["args"]["bytes"] for e in events if e["ph"] == "C"]
+    assert max(levels) <= plan.result.peak_bytes
+    moved = {kind: sum(e["args"]["bytes"] for e in events if e.get("cat") == kind)
+             for kind in ("load", "store", "reload", "spill")}  # fmt: skip
+    assert (moved["reload"], moved["spill"]) == (plan.result.reload_bytes, plan.result.spill_bytes)
+    assert moved["load"] + moved["store"] == plan.result.compulsory_bytes
