@@ -287,6 +287,21 @@ def test_the_map_lists_the_regions_of_every_module(
         assert part in out
 
 
+def test_exact_placement_is_shown_beside(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["branches", str(model), "--budget", TIGHT, "--beside", "--time-limit", "5"]
+    assert onchip(monkeypatch, *args, "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    (row,) = made["beside"]["rows"]
+    assert row["modules"] == [made["modules"][0]["name"]]
+    assert row["status"] == "optimal"
+    assert row["exact_bytes"] <= row["simple_bytes"] <= made["total"]["fm_kb"] * 1024
+    assert made["beside"]["exact_zero"]["bytes"] <= made["beside"]["simple_zero"]["bytes"]
+    assert onchip(monkeypatch, *args) == 0
+    assert "Beside exact placement" in capsys.readouterr().out
+
+
 def test_too_little_room_is_a_no_that_names_the_operator(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +322,8 @@ def test_too_little_room_is_a_no_that_names_the_operator(
         (["MODEL", "--rules", "mine"], ["rules", "mine"]),
         (["MODEL", "--long-skip", "-1"], ["long-skip"]),
         (["MODEL", "--long-skip", "many"], ["--long-skip"]),
+        (["MODEL", "--time-limit", "1"], ["--time-limit", "--beside"]),
+        (["MODEL", "--beside", "--time-limit", "-1"], ["--time-limit", "-1"]),
         (["MODEL", "-o", "MODEL"], ["net.json"]),
         (["MODEL", "-o", "/nowhere/plan.json"], ["/nowhere/plan.json"]),
         (["MODEL", "-o", "PLAN", "--report", "PLAN"], ["plan.json"]),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.branches.options import BranchOptions  # here: `onchip.branches` is a verb beside its package
 from onchip.chip import Chip, load_chip
-from onchip.errors import UsageError
+from onchip.errors import Infeasible, UsageError
 from onchip.files import write_atomically
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
@@ -249,7 +249,14 @@ def branches(
     bytes_ = _sized(budget)
     made = plan_branches(network, on, bytes_, branching, progress=progress)
     plan = Plan.of(replace(made.plan, options={**how, **made.plan.options}))
-    return branched_of(made, on.name, plan)
+
+    def again(within: int) -> PlanProgram | None:
+        try:
+            return plan_branches(network, on, within, branching).plan
+        except Infeasible:
+            return None
+
+    return branched_of(made, on, plan, again)
 
 
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from onchip.chip import Chip
 from onchip.module_regions import Region, regions_of
 from onchip.module_table import ModuleTable, Row, SkipRow, kilobytes, module_table, skip_rows
 from onchip.network import Network
+from onchip.plan import Plan as Program
 from onchip.plan import Section
 
 if TYPE_CHECKING:
-    from onchip.api import Plan
+    from onchip.api import Plan, Progress
+    from onchip.beside import Beside
     from onchip.branches.modules import Detection
     from onchip.branches.plan import BranchPlan
 
@@ -84,6 +87,18 @@ class Branched:
     unmerged: tuple[Unmerged, ...]
     seconds: float
     options: Mapping[str, Any]
+    again: Callable[[int], Program | None] = field(repr=False, compare=False)
+    """The same network's plan within other budgets, None where some layer does not fit."""
+    machine: Chip = field(repr=False)
+
+    def beside(self, *, time_limit: float | None = 60.0, progress: Progress | None = None) -> Beside:
+        """The modules placed exactly, with the same chip and sizes, and the smallest buffers of both methods.
+
+        `time_limit` is for each exact search, in seconds; Ctrl-C gives what is finished.
+        """
+        from onchip.beside import beside
+
+        return beside(self.plan, self.machine, self.again, time_limit=time_limit, progress=progress)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -182,7 +197,7 @@ def _module_data(module: BranchedModule) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def branched_of(made: BranchPlan, chip: str, plan: Plan) -> Branched:
+def branched_of(made: BranchPlan, chip: Chip, plan: Plan, again: Callable[[int], Program | None]) -> Branched:
     """What the planner found, as its user meets it; `plan` is its plan with the verbs."""
     network, rows, layers = plan.network, module_table(plan), _layers(made)
     modules = tuple(
@@ -192,7 +207,7 @@ def branched_of(made: BranchPlan, chip: str, plan: Plan) -> Branched:
     )
     return Branched(
         network,
-        chip,
+        chip.name,
         plan.budget,
         plan,
         rows,
@@ -201,6 +216,8 @@ def branched_of(made: BranchPlan, chip: str, plan: Plan) -> Branched:
         tuple(Unmerged(network.operators[r.merge].name, r.reason) for r in made.detection.rejected),
         made.seconds,
         {f.name: getattr(made.options, f.name) for f in fields(made.options)},
+        again,
+        chip,
     )
 
 

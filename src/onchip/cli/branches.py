@@ -12,6 +12,7 @@ from onchip import api
 from onchip.branches.options import BranchOptions
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.errors import UsageError
 from onchip.flags import expand_options
 from onchip.readers.source import ReadOptions
 
@@ -33,6 +34,12 @@ def branches(
             "--map", help="list every module's regions, and the bytes that its layers require and have"
         ),
     ] = False,
+    beside: Annotated[
+        bool, typer.Option("--beside", help="place the modules exactly, too, and show both side by side")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="seconds for each search of --beside [default: 60]")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="write the plan: JSON for FILE.json, else the text form"),
@@ -43,6 +50,10 @@ def branches(
     as_json: Json = False,
 ) -> None:
     """Keep modules of branches on chip, by the simple method; a table of what every module moves."""
+    if time_limit is not None and not beside:
+        raise UsageError("means nothing without --beside", item="--time-limit")
+    if time_limit is not None and not time_limit >= 0:
+        raise UsageError(f"{time_limit} is no number of seconds", item="--time-limit")
     writable(output, Path(model))
     writable(report, Path(model), output)
     with progress(as_json) as say:
@@ -54,12 +65,15 @@ def branches(
             **{name: getattr(read, name) for name in read.__dataclass_fields__},
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
+        exact = (
+            made.beside(time_limit=60 if time_limit is None else time_limit, progress=say) if beside else None
+        )
     if output is not None:
         made.plan.save(output)
     if report is not None:
         made.plan.report(report)
     if as_json:
-        print(json.dumps(made.data()))
+        print(json.dumps(made.data() | ({} if exact is None else {"beside": exact.data()})))
         return
     from onchip.branched_table import resource_map, table
 
@@ -67,6 +81,11 @@ def branches(
     console.print(table(made, console.width))
     if show_map and made.modules:
         console.print(resource_map(made, console.width))
+    if exact is not None:
+        from onchip.beside_table import table as exact_table
+
+        console.print()
+        console.print(exact_table(exact))
     for target, what in ((output, "plan"), (report, "report")):
         if target is not None:
             console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
