@@ -37,7 +37,8 @@ def plan_of(program: list[Instruction], **rates: float) -> Plan:
 
 @pytest.mark.parametrize("to", ["c", "json", "minimalloc"])
 @pytest.mark.parametrize(
-    ("program", "named"), [(ON_CHIP, "tensor y: .* over its parts"), (IN_DRAM, "operator j: .* joined in DRAM")]
+    ("program", "named"),
+    [(ON_CHIP, "tensor y: .* over its parts"), (IN_DRAM, "operator j: .* joined in DRAM")],
 )
 def test_tables_say_that_they_cannot_say_it(program: list[Instruction], named: str, to: str) -> None:
     with pytest.raises(UsageError, match=named):
