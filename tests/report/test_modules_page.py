@@ -67,7 +67,7 @@ def test_nothing_points_outside_the_file_and_no_style_is_inline() -> None:
 
 
 @given(hostile_names)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_hostile_names_stay_text(name: str) -> None:
     source = html(module_plan(name))
     assert "<script>alert" not in source
@@ -89,6 +89,13 @@ def test_a_thousand_operators_stay_under_three_megabytes() -> None:
     plan = wide_plan(112)
     assert len(plan.network.operators) > 1000
     assert len(html(plan).encode()) < 3_000_000
+
+
+def test_the_status_says_what_crosses_inside_the_modules_and_outside() -> None:
+    plan = module_plan()
+    table, text = module_table(plan), " ".join(printed(plan, 140).split())
+    assert f"{table.total.fm_bytes:,} B" in text
+    assert f"inside its 3 modules, {table.total_outside.fm_bytes:,} B" in text
 
 
 def printed(plan: Plan, width: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from onchip.module_table import module_table
 from onchip.network import bits
 from onchip.plan import Alloc, Plan
 from onchip.report.timeline import Step, Timeline
@@ -181,6 +182,8 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     room = f"{plan.budget:,} bytes of scratchpad"
     if is_grouped(plan):
         return _grouped_sentence(plan, room)
+    if any(section.merge for section in plan.sections) and plan.result.status != "optimal":
+        return _sectioned_sentence(plan, room)
     among = _among(plan)
     proven = plan.result.status == "optimal"
     if objective(plan) == "peak":
@@ -218,6 +221,22 @@ def _grouped_sentence(plan: Plan, room: str) -> str:
         f"no partition can do with fewer than {exact(bound)}" if bound else "how few would do is not known"
     )
     return f"Best partition found within {room}: {total} cross to DRAM, weights included; {least}."
+
+
+def _sectioned_sentence(plan: Plan, room: str) -> str:
+    """Where the feature maps of a plan of modules cross, and what is known of the least."""
+    table, bound = module_table(plan), plan.result.lower_bound_bytes
+    count = len(table.modules)
+    inside = f"inside its {count:,} modules" if count > 1 else "inside its module"
+    least = (
+        f"no plan can do with fewer than {exact(bound)} beyond what is compulsory"
+        if bound
+        else "how few would do is not known"
+    )
+    return (
+        f"Branches share memory within {room}: {exact(table.total.fm_bytes)} of feature maps cross to DRAM"
+        f" {inside}, {exact(table.total_outside.fm_bytes)} outside; {least}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
