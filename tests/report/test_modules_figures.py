@@ -13,15 +13,16 @@ from greedy import greedy
 from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
+from onchip.module_table import module_table
 from onchip.network import bits
-from onchip.plan import Plan
+from onchip.plan import Alloc, Plan
 from onchip.report import timeline
 from onchip.report.modules.anatomy import Part, parts
 from onchip.report.modules.drawing import drawing
 from onchip.report.modules.overview import addresses, layer_sizes, sizes
 from onchip.report.modules.regions import regions
 from onchip.report.modules.required import wishes
-from onchip.report.modules.roles import Layer, layers, present
+from onchip.report.modules.roles import Layer, free_concats, layers, moves, present
 
 
 class Drawn(HTMLParser):
@@ -171,6 +172,25 @@ def test_a_picture_of_regions_has_every_layer_branch_and_move() -> None:
     assert words.count("\N{UPWARDS ARROW} 16 KiB") == 2
     words = " ".join(Drawn(regions(modules(plan)["net.e"], line)).words)
     assert "\N{DOWNWARDS ARROW} 32 KiB" in words
+
+
+def test_what_moves_by_step_adds_up_to_the_table() -> None:
+    for plan in (module_plan(), wide_plan(8), skip_plan()):
+        rows = module_table(plan).rows
+        for part, row in zip(parts(plan, timeline(plan)), rows, strict=True):
+            found = moves(part, plan)
+            assert set(found) == set(range(part.first, part.end))
+            assert sum(into for into, _ in found.values()) == row.read_bytes
+            assert sum(out for _, out in found.values()) == row.written_bytes
+
+
+def test_concats_laid_over_their_operands_or_joined_are_free() -> None:
+    plan = module_plan()
+    concats = {op.id for op in plan.network.operators if op.type == "Concat"}
+    assert free_concats(plan) == concats
+    part = [replace(i, parts=i.parts[1:]) if isinstance(i, Alloc) and i.parts else i for i in plan.program]
+    joined = {plan.network.operator_id["net.r.cat"]}
+    assert free_concats(replace(plan, program=tuple(part))) == joined
 
 
 def test_sizes_are_those_of_the_stored_network_and_concats_store_nothing() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onchip.check.joins import plain_concat
 from onchip.module_table import ModuleTable, Row, module_table
 from onchip.plan import Plan
 from onchip.report.graph.units import KINDS, kind_of
@@ -15,7 +14,7 @@ from onchip.report.modules.moved import moved
 from onchip.report.modules.overview import addresses, sizes
 from onchip.report.modules.regions import regions
 from onchip.report.modules.required import required, wishes
-from onchip.report.modules.roles import ROLES, Layer, layers
+from onchip.report.modules.roles import ROLES, Layer, free_concats, layers
 from onchip.report.modules.table import kilobytes, shortly
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
@@ -29,7 +28,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
     modules = [part for part in found if part.is_module]
     if not modules:
         return None
-    free = frozenset(op.id for op in plan.network.operators if plain_concat(plan.network, op.id))
+    free = free_concats(plan)
     rows: Mapping[int, tuple[Layer, ...]] = {p.index: layers(p, line, free) for p in modules}
     table = module_table(plan)
     drawn, lie = drawing(found, line), addresses(found, line)
@@ -71,10 +70,11 @@ def _sentence(modules: list[Part], table: ModuleTable) -> str:
         if _told(modules)
         else ""
     )
+    accesses = total.reads + total.writes
     if total.naive_fm_bytes:
         text += (
             f": {shortly(total.fm_bytes)} of feature maps cross to DRAM inside them, in"
-            f" {total.reads + total.writes:,} accesses, instead of {shortly(total.naive_fm_bytes)}"
+            f" {accesses:,} {'access' if accesses == 1 else 'accesses'}, instead of {shortly(total.naive_fm_bytes)}"
             f" in {total.naive_reads + total.naive_writes:,}"
         )
     return text

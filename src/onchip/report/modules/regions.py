@@ -16,7 +16,7 @@ from markupsafe import Markup
 from onchip.report.graph.units import label_of
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, Steps, horizontal
-from onchip.report.modules.roles import ROLES, Present, drawable
+from onchip.report.modules.roles import ROLES, Present, drawable, moves
 from onchip.report.modules.svg import element, fitted, picture, title
 from onchip.report.modules.table import shortly
 from onchip.report.timeline import Timeline
@@ -56,11 +56,7 @@ class _Regions:
     @cached_property
     def moves(self) -> dict[int, tuple[int, int]]:
         """Feature map bytes from and to DRAM, by step."""
-        found = {}
-        for step in self.line.steps[self.part.first : self.part.end]:
-            t = step.traffic
-            found[step.index] = (t.compulsory_in + t.reload, t.compulsory_out + t.spill)
-        return found
+        return moves(self.part, self.line.plan)
 
     @cached_property
     def top(self) -> float:

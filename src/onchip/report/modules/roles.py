@@ -13,7 +13,18 @@ from onchip.network import Network
 from onchip.report.modules.anatomy import Part
 from onchip.report.timeline import Residency, Timeline
 
-__all__ = ["ROLES", "Layer", "Present", "Role", "drawable", "layers", "present", "role"]
+__all__ = [
+    "ROLES",
+    "Layer",
+    "Present",
+    "Role",
+    "drawable",
+    "free_concats",
+    "layers",
+    "moves",
+    "present",
+    "role",
+]
 
 Role = Literal["mifm", "mifm-in", "mofm", "mofm-in", "map", "scratch", "other"]
 
