@@ -5,13 +5,15 @@
     │   ├── UsageError      an option or an argument                                      (exit 2)
     │   ├── ModelError      a network file: unreadable, cyclic, unknown operator, shapes  (exit 2)
     │   ├── ChipError       a chip file or a figure the chip does not state               (exit 2)
-    │   └── PlanFormatError a plan file that cannot be read                               (exit 2)
+    │   ├── PlanFormatError a plan or schedule file that cannot be read                   (exit 2)
+    │   └── ProfileError    a profile of layer groups, or what is to run together         (exit 2)
     ├── MissingExtra        an optional dependency; the message is the install line       (exit 2)
     └── NegativeAnswer      the question was understood and the answer is no              (exit 1)
         ├── Infeasible      no plan exists within the budget: needs, has, because of      (exit 1)
         ├── NeedsTraffic    no plan without spills and reloads within the budget          (exit 1)
         ├── NoAddresses     none were found for what is to stay on chip; not proved       (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
+        ├── IllegalSchedule a schedule breaks a rule, or its figures are not its own      (exit 1)
         └── Mismatch        an executed plan differed from the reference                  (exit 1)
 
 Every message is one line that makes sense alone; the command line prints it as it is.
@@ -22,6 +24,7 @@ from __future__ import annotations
 __all__ = [
     "ChipError",
     "IllegalPlan",
+    "IllegalSchedule",
     "Infeasible",
     "InputError",
     "Mismatch",
@@ -32,6 +35,7 @@ __all__ = [
     "NoAddresses",
     "OnchipError",
     "PlanFormatError",
+    "ProfileError",
     "UsageError",
 ]
 
@@ -71,6 +75,10 @@ class ChipError(InputError):
 
 class PlanFormatError(InputError):
     """A plan file cannot be read."""
+
+
+class ProfileError(InputError):
+    """A profile, or what is to run together, makes no sense."""
 
 
 class MissingExtra(OnchipError):
@@ -145,6 +153,14 @@ class IllegalPlan(NegativeAnswer):
         self.rule, self.reason, self.index, self.instruction = rule, reason, index, instruction
         at = "" if index is None else f"instruction {index} ({instruction}): "
         super().__init__(f"illegal plan: {at}{rule}: {reason}")
+
+
+class IllegalSchedule(NegativeAnswer):
+    """A schedule of several networks breaks a rule; `rule` is its name."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        self.rule, self.reason = rule, reason
+        super().__init__(f"illegal schedule: {rule}: {reason}")
 
 
 class Mismatch(NegativeAnswer):

@@ -1,0 +1,90 @@
+"""How much a group slows down while others use the same memory: the three-region model of PCCS.
+
+HaX-CoNN (3.3) takes the model from PCCS: a unit's slowdown follows from the bandwidth its group asks for when
+it runs alone (x) and from what all other units ask for together (y), both in GB/s. Public code fits the
+model's constants but does not evaluate it; the formula here is a reconstruction, so it stays replaceable:
+whatever has a `slowdown` method is a `ContentionModel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["LEAST_SPEED", "NO_CONTENTION", "Contention", "ContentionModel", "NoContention", "ThreeRegions"]
+
+LEAST_SPEED = 1.0
+"""Percent of its own speed that a unit keeps whatever the others ask for: the model's lines would cross zero."""
+
+
+class ContentionModel(Protocol):
+    """What says how much slower a group runs on `unit` (its index in the SoC) beside other traffic.
+
+    `requested` is the bandwidth of the group when alone, `external` the sum of what runs on other units, in
+    GB/s. The answer is at least 1, is 1 without external traffic, and depends on nothing else.
+    """
+
+    def slowdown(self, unit: int, requested: float, external: float) -> float:
+        """Time beside the others over time alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """The three-region model's constants of one unit. Bandwidths in GB/s.
+
+    A group that asks for less than `normal_bw` suffers minor contention, from `normal_bw` on normal, from
+    `intensive_bw` on intensive. `mrmc` is the most that minor contention costs, in percent of speed, reached
+    when the external traffic is the memory's peak. From `tbwdc` of total traffic on, normal contention costs
+    `rate` percent for every GB/s; external traffic beyond `cbp` costs no more.
+    """
+
+    normal_bw: float
+    intensive_bw: float
+    mrmc: float
+    tbwdc: float
+    cbp: float
+    rate: float
+
+    def speed(self, requested: float, external: float, peak: float) -> float:
+        """Percent of its own speed that a group keeps (PCCS' relative speed, RS); `peak` is the memory's."""
+        loss = self.mrmc * external / peak
+        if requested >= self.intensive_bw:
+            loss += self.rate * min(external, self.cbp)
+        elif requested >= self.normal_bw:
+            loss += self.rate * max(0.0, requested + min(external, self.cbp) - self.tbwdc)
+        return max(100.0 - loss, LEAST_SPEED)
+
+    def scaled(self, factor: float) -> Contention:
+        """The same shape for a memory whose bandwidths are `factor` times as large."""
+        return Contention(
+            self.normal_bw * factor,
+            self.intensive_bw * factor,
+            self.mrmc,
+            self.tbwdc * factor,
+            self.cbp * factor,
+            self.rate / factor,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeRegions:
+    """PCCS' model for every unit of a SoC, in the SoC's order; `peak` is the memory's bandwidth in GB/s."""
+
+    units: tuple[Contention, ...]
+    peak: float
+
+    def slowdown(self, unit: int, requested: float, external: float) -> float:
+        """100 / RS."""
+        return 100.0 / self.units[unit].speed(requested, external, self.peak)
+
+
+@dataclass(frozen=True, slots=True)
+class NoContention:
+    """A memory that is never the bottleneck: what schedulers blind to contention believe in."""
+
+    def slowdown(self, unit: int, requested: float, external: float) -> float:
+        """Always 1."""
+        return 1.0
+
+
+NO_CONTENTION = NoContention()
