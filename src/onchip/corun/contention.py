@@ -14,7 +14,7 @@ from typing import Protocol
 __all__ = ["LEAST_SPEED", "NO_CONTENTION", "Contention", "ContentionModel", "NoContention", "ThreeRegions"]
 
 LEAST_SPEED = 1.0
-"""Percent of its own speed that a unit keeps whatever the others ask for: the model's lines would cross zero."""
+"""Percent of its own speed that a unit always keeps: the model's lines would cross zero."""
 
 
 class ContentionModel(Protocol):

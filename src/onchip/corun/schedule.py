@@ -34,7 +34,7 @@ class Schedule:
 
 
 def check_schedule(workload: Workload, schedule: Schedule) -> None:
-    """Raises `IllegalSchedule` unless every step of the workload is placed once, on a unit that supports it."""
+    """Raises `IllegalSchedule` unless every step is placed once, on a unit that supports it."""
     jobs = workload.jobs
 
     def label(step: Sequence[int]) -> str:

@@ -37,9 +37,9 @@ class Unit:
 class SoC:
     """Units and the memory they share. A unit's id is its position in `units`.
 
-    `nominal_gb_per_second` is the memory's data sheet figure, `peak_gb_per_second` what is reached in practice;
-    `contention` has the three-region model's constants by set and unit name. `assumed` names what of this is
-    no published figure: everything under a key that it lists was assumed or scaled from another SoC.
+    `nominal_gb_per_second` is the memory's data sheet figure, `peak_gb_per_second` what is reached in
+    practice; `contention` has the three-region model's constants by set and unit name. `assumed` names what
+    of all this is no published figure, by its key in the file.
     """
 
     name: str

@@ -92,7 +92,7 @@ class Timeline:
 
         With a single frame it is what running such frames one after the other gives.
         """
-        done = [max(ends) for ends in zip(*self.frame_ends, strict=True)]
+        done: list[float] = [max(ends) for ends in zip(*self.frame_ends, strict=True)]
         half = len(done) // 2
         if not half:
             return 1000.0 / done[-1]

@@ -18,8 +18,8 @@ MAX_STEPS = 5_000_000
 class Job:
     """One network of a workload; two copies of a network are two jobs.
 
-    It runs `iterations` times a frame, one run after the other, each whole (Table 8's balancing). Its first run
-    of a frame waits for the last runs, in that frame, of the jobs named in `after` (scenarios 3 and 4).
+    It runs `iterations` times a frame, one run after the other, each whole (Table 8's balancing). Its first
+    run of a frame waits for the last runs, in that frame, of the jobs named in `after` (scenarios 3 and 4).
     """
 
     name: str
