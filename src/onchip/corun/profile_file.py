@@ -1,0 +1,188 @@
+"""Profiles as files: `onchip.profile/1` JSON, and a CSV that anyone can write from a profiler's output.
+
+A CSV has a line per layer group, in order. Columns: `group`; for every unit `UNIT_ms` (empty where the group
+does not run), and where known `UNIT_gb_per_second`, `UNIT_out_ms`, `UNIT_in_ms`, `UNIT_emc_percent`. A unit
+whose bandwidth is not given gets an estimate (see `onchip.corun.estimate`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import msgspec
+
+from onchip.corun.estimate import estimate_bandwidth
+from onchip.corun.profile import Group, Profile
+from onchip.errors import ProfileError
+from onchip.files import read_bytes
+from onchip.network_json import decode
+
+__all__ = ["PROFILE_FORMAT", "load_profile", "profile_from_csv", "profile_from_json", "profile_json"]
+
+PROFILE_FORMAT = "onchip.profile/1"
+FIGURES = ("ms", "gb_per_second", "out_ms", "in_ms", "emc_percent")
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+    pass
+
+
+class _Group(_Wire):
+    name: str
+    ms: dict[str, float | None]
+    gb_per_second: dict[str, float] = {}
+    out_ms: dict[str, float] = {}
+    in_ms: dict[str, float] = {}
+
+
+class _Profile(_Wire):
+    format: str
+    network: str
+    soc: str
+    units: tuple[str, ...]
+    groups: tuple[_Group, ...]
+    source: str = ""
+    synthetic: bool = False
+
+
+def profile_json(profile: Profile) -> str:
+    """The profile as `onchip.profile/1`."""
+
+    def row(figures: tuple[float | None, ...]) -> dict[str, float | None]:
+        return dict(zip(profile.units, figures, strict=True))
+
+    return json.dumps(
+        {
+            "format": PROFILE_FORMAT,
+            "network": profile.network,
+            "soc": profile.soc,
+            "units": profile.units,
+            "source": profile.source,
+            "synthetic": profile.synthetic,
+            "groups": [
+                {
+                    "name": group.name,
+                    "ms": row(group.ms),
+                    "gb_per_second": row(group.gb_per_second),
+                    "out_ms": row(group.out_ms),
+                    "in_ms": row(group.in_ms),
+                }
+                for group in profile.groups
+            ],
+        },
+        indent=1,
+    )
+
+
+def profile_from_json(content: bytes, where: str) -> Profile:
+    """The profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and what is wrong."""
+    wire: _Profile = decode(content, _Profile, where=where, error=ProfileError)
+    if wire.format != PROFILE_FORMAT:
+        raise ProfileError(
+            f"is {wire.format!r}; this version reads {PROFILE_FORMAT!r}", where=where, item="format"
+        )
+    for group in wire.groups:
+        for unit in wire.units:
+            if unit not in group.ms:
+                raise ProfileError(f"has no ms for unit {unit}", where=where, item=f"group {group.name}")
+    rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
+    return _build(wire.network, wire.soc, wire.units, rows, wire.source or where, wire.synthetic, where)
+
+
+def profile_from_csv(
+    content: bytes, where: str, *, network: str, soc: str, units: tuple[str, ...]
+) -> Profile:
+    """The profile in a CSV file's bytes; raises `ProfileError` naming `where`, the line and the column."""
+    try:
+        text = content.decode("utf-8-sig")
+        lines = [*csv.reader(io.StringIO(text, newline=""), strict=True)]
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise ProfileError(f"is no CSV ({problem})", where=where) from None
+    lines = [line for line in lines if line]
+    if not lines:
+        raise ProfileError("is empty", where=where)
+    head = [column.strip() for column in lines[0]]
+    allowed = {"group", *(f"{unit}_{key}" for unit in units for key in FIGURES)}
+    for column in head:
+        if column not in allowed:
+            raise ProfileError(
+                f"unknown column; a profile for {', '.join(units)} has group and, for each unit,"
+                f" {', '.join(f'UNIT_{key}' for key in FIGURES)}",
+                where=where,
+                item=column[:60] or "a column without a name",
+            )
+        if head.count(column) > 1:
+            raise ProfileError("is there twice", where=where, item=column)
+    for column in ("group", *(f"{unit}_ms" for unit in units)):
+        if column not in head:
+            raise ProfileError("column is missing", where=where, item=column)
+    rows: list[tuple[str, dict[str, dict[str, float | None]]]] = []
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(head):
+            raise ProfileError(f"has {len(line)} cells, not {len(head)}", where=where, item=f"row {number}")
+        cells = dict(zip(head, line, strict=True))
+        figures: dict[str, dict[str, float | None]] = {key: {} for key in FIGURES}
+        for unit in units:
+            for key in FIGURES:
+                text = cells.get(f"{unit}_{key}", "").strip()
+                if text:
+                    figures[key][unit] = _number(text, where, f"row {number}, {unit}_{key}")
+        rows.append((cells["group"].strip(), figures))
+    return _build(network, soc, units, rows, where, False, where)
+
+
+def _number(text: str, where: str, item: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ProfileError(f"{text[:40]!r} is not a number", where=where, item=item) from None
+
+
+def _build(
+    network: str,
+    soc: str,
+    units: tuple[str, ...],
+    rows: list[tuple[str, dict[str, dict[str, float | None]]]],
+    source: str,
+    synthetic: bool,
+    where: str,
+) -> Profile:
+    groups = []
+    for name, figures in rows:
+        for key in FIGURES[:4]:
+            for unit in figures[key]:
+                if unit not in units:
+                    raise ProfileError(
+                        f"{key} names an unknown unit {unit!r}", where=where, item=f"group {name}"
+                    )
+        ms = tuple(figures["ms"].get(unit) for unit in units)
+        given = tuple(figures["gb_per_second"].get(unit) for unit in units)
+        emc = tuple(figures.get("emc_percent", {}).get(unit) for unit in units)
+        out, into = (tuple(figures[key].get(unit) or 0.0 for unit in units) for key in ("out_ms", "in_ms"))
+        for key, row in (("ms", ms), ("gb_per_second", given), ("emc_percent", emc)):
+            for unit, value in zip(units, row, strict=True):
+                if value is not None and not 0 <= value < 1e9:
+                    raise ProfileError(
+                        f"{key} on {unit} is {value}, not a number from 0 to 1e+09",
+                        where=where,
+                        item=f"group {name}",
+                    )
+        groups.append(Group(name, ms, estimate_bandwidth(ms, given, emc), out, into))
+    try:
+        return Profile(network, soc, units, tuple(groups), source, synthetic)
+    except ProfileError as problem:
+        raise ProfileError(problem.reason, where=where, item=problem.item) from None
+
+
+def load_profile(path: Path, *, network: str = "", soc: str = "", units: tuple[str, ...] = ()) -> Profile:
+    """The profile in a `.csv` or JSON file. A CSV does not say what it is of: the arguments do.
+
+    Raises `ProfileError` naming the file and the row, group or key that is wrong.
+    """
+    content = read_bytes(path, error=ProfileError)
+    if path.suffix.lower() == ".csv":
+        return profile_from_csv(content, str(path), network=network or path.stem, soc=soc, units=units)
+    return profile_from_json(content, str(path))
