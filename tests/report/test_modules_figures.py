@@ -22,7 +22,8 @@ from onchip.report.modules.drawing import drawing
 from onchip.report.modules.overview import addresses, layer_sizes, sizes
 from onchip.report.modules.regions import regions
 from onchip.report.modules.required import wishes
-from onchip.report.modules.roles import Layer, free_concats, layers, moves, present
+from onchip.report.modules.roles import Layer, layers, present
+from onchip.report.modules.traffic import free_concats, moves
 
 
 class Drawn(HTMLParser):

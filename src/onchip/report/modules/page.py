@@ -14,8 +14,9 @@ from onchip.report.modules.moved import moved
 from onchip.report.modules.overview import addresses, sizes
 from onchip.report.modules.regions import regions
 from onchip.report.modules.required import required, wishes
-from onchip.report.modules.roles import ROLES, Layer, free_concats, layers
+from onchip.report.modules.roles import ROLES, Layer, layers
 from onchip.report.modules.table import kilobytes, shortly
+from onchip.report.modules.traffic import free_concats
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -74,8 +75,8 @@ def _sentence(modules: list[Part], table: ModuleTable) -> str:
     if total.naive_fm_bytes:
         text += (
             f": {shortly(total.fm_bytes)} of feature maps cross to DRAM inside them, in"
-            f" {accesses:,} {'access' if accesses == 1 else 'accesses'}, instead of {shortly(total.naive_fm_bytes)}"
-            f" in {total.naive_reads + total.naive_writes:,}"
+            f" {accesses:,} {'access' if accesses == 1 else 'accesses'},"
+            f" instead of {shortly(total.naive_fm_bytes)} in {total.naive_reads + total.naive_writes:,}"
         )
     return text
 

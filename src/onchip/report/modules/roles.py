@@ -19,9 +19,7 @@ __all__ = [
     "Present",
     "Role",
     "drawable",
-    "free_concats",
     "layers",
-    "moves",
     "present",
     "role",
 ]
