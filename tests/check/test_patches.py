@@ -151,7 +151,7 @@ def windows(draw: st.DrawFn) -> Geometry:
     def number(low: int, high: int) -> int:
         return draw(st.integers(low, high))
 
-    kind = draw(st.sampled_from(("conv", "conv", "depthwise", "pool")))
+    kind = draw(st.sampled_from(("conv", "conv", "depthwise", "pool", "pad")))
     groups, images = number(1, 3), draw(st.sampled_from((1, 1, 2)))
     fan_in, fan_out = (1 if kind != "conv" else number(1, 3)), (1 if kind == "pool" else number(1, 2))
     size, kernel = (number(1, 14), number(1, 6)), (number(1, 4), number(1, 3))
@@ -162,6 +162,11 @@ def windows(draw: st.DrawFn) -> Geometry:
         for i in (0, 1)
     )
     assume(min(out) >= 1)
+    if kind == "pad":
+        padding = tuple(number(-2, 6) for _ in range(4))
+        fan_out, kernel, stride, dilation = 1, (), (), ()  # type: ignore[assignment]
+        out = tuple(size[i] + padding[i] + padding[i + 2] for i in (0, 1))
+        assume(min(out) >= 1)
     maps = [(images, groups * fan_in, *size), (images, groups * fan_out, *out)]
     layout = draw(st.sampled_from(("NHWC", "NCHW")))
     if layout == "NHWC":
@@ -188,9 +193,11 @@ class Rings:
                 for channel, o, k in itertools.product(
                     range(group * fan_out, (group + 1) * fan_out),
                     range(start, min(start + strip, out_rows)),
-                    range(g.kernel[0]),
+                    range(1 if g.kind == "pad" else g.kernel[0]),
                 ):
-                    row = o * g.stride[0] - g.padding[0] + k * g.dilation[0]
+                    row = o - g.padding[0]
+                    if g.kind != "pad":
+                        row = o * g.stride[0] - g.padding[0] + k * g.dilation[0]
                     if 0 <= row < rows:
                         own = range(channel // fan_out * self.fan_in, (channel // fan_out + 1) * self.fan_in)
                         cells |= {(image, c, row // patch) for c in own}
@@ -328,6 +335,38 @@ def test_operands_that_do_not_all_lie_in_patches_stream_only_at_once() -> None:
     geometry = replace(STEM, kind="rowwise")
     network = stored_network(geometry, (4, 4))
     assert streaming_scratch(network, 0, [0]) == network.tensors[0].bytes
+
+
+@pytest.mark.parametrize("kind", ["", "gathered conv", "rowwise", "fully_connected", "concat", "conv"])
+def test_whatever_makes_an_output_may_send_it_out_patch_by_patch(kind: str) -> None:
+    geometry = Geometry(kind, (1, 2, 5, 6), (1, 3, 5, 6))
+    for plain in ("", "x"):
+        network = stored_network(geometry, (4, 4), width=2, weights=7, plain=plain)
+        if not kind:
+            network = replace(network, operators=(replace(network.operators[0], geometry=None),))
+        assert streaming_scratch(network, 0, [1]) == 32
+        assert refusal(with_workspace(network, 32), "y") is None
+        assert refusal(with_workspace(network, 31), "y") == "streaming-unproved"
+
+
+def test_a_concat_streams_patch_by_patch_whatever_is_merged_into_it() -> None:
+    stored = {name: Patches(channels, 5, 6, 4, 4) for name, channels in (("a", 2), ("b", 3), ("y", 5))}
+
+    def judged(**changes: Patches) -> int:
+        patches = stored | changes
+        size = {name: p.elements * 2 for name, p in patches.items()}
+        network = Network.build(
+            "n",
+            [("a", size["a"], "input"), ("b", size["b"], "input"), ("y", size["y"], "activation")],
+            [OperatorSpec("f", "Concat+BatchNormalization", ["a", "b"], ["y"], 20, 0,
+                          Geometry("concat", (1, 2, 5, 6), (1, 5, 5, 6)))],
+            ["y"],
+            patches=patches,
+        )  # fmt: skip
+        return streaming_scratch(network, 0, [0, 1, 2])
+
+    assert judged() == 3 * 32
+    assert judged(b=Patches(3, 5, 6, 2, 4)) == (2 * 64 + 3 * 48 + 5 * 64) * 2
 
 
 # -- alloc over ----------------------------------------------------------------------------------------------

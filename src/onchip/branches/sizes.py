@@ -84,7 +84,7 @@ class Sizes:
         """Line buffer, its staging and all weights of a group, for windows that read one streamed input."""
         op = self.network.operators[v]
         g = op.geometry
-        if g is None or g.kind not in WINDOWED or tuple(read) != op.inputs[:1]:
+        if g is None or g.kind not in (*WINDOWED, "pad") or tuple(read) != op.inputs[:1]:
             return None
         source, made = (self.network.tensors[t].patches for t in (op.inputs[0], op.outputs[0]))
         channels, outputs = _input_channels(g), _output_channels(g)
@@ -106,7 +106,7 @@ class Sizes:
     def _elements(self, v: int, read: Collection[int], written: Collection[int]) -> int | None:
         """A patch of every operand that an element-wise operator, or a concat of channels, streams."""
         op = self.network.operators[v]
-        if op.geometry is None or op.geometry.kind != "elementwise" or len(op.outputs) != 1:
+        if op.geometry is None or op.geometry.kind not in ("elementwise", "concat") or len(op.outputs) != 1:
             return None
         made = self.network.tensors[op.outputs[0]].patches
         for patches in (self.network.tensors[t].patches for t in {*read, *written}):

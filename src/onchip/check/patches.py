@@ -1,8 +1,8 @@
 """Tensors in patches: what the geometry must say of them, and the walk that streams them.
 
-The patch walk of windows takes the channels in groups (of a depthwise convolution or a pool, one input
-channel; of a convolution, those that an output channel sums over), and in each group the output strip by
-strip, a strip being one row of patches. For a strip it needs the rows of patches of the input that its
+The patch walk of windows takes the channels in groups (of a depthwise convolution, a pool or padding, one
+input channel; of a convolution, those that an output channel sums over), and in each group the output strip
+by strip, a strip being one row of patches. For a strip it needs the rows of patches of the input that its
 windows touch, of all channels of the group. They pass through a *ring* of n such rows: the next row of
 patches takes the place of the one n rows above it.
 
@@ -21,19 +21,17 @@ again: a tap that was in the padding above the map comes into it later. Then n i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from onchip.check.rules import broken
-from onchip.check.walk import WINDOWED, Axis, window_shape
+from onchip.check.walk import WINDOWED, Axis, WindowShape, window_shape
 from onchip.network import Geometry, Network, Operator, Patches, Tensor
 
 __all__ = ["patch_pieces", "prove_patches", "ring_rows"]
 
 MAX_ROWS = 1 << 20
 """A walk over more rows of output is not followed."""
-
-KNOWN = (*WINDOWED, "elementwise", "concat", "pad", "rowwise")
-"""The kinds of geometry whose shapes are those of the first input and of the only output."""
 
 
 def prove_patches(network: Network) -> None:
@@ -42,11 +40,11 @@ def prove_patches(network: Network) -> None:
         return
     for op in network.operators:
         g = op.geometry
-        if g is None or g.kind not in KNOWN:
+        if g is None:
             continue
         if len(op.outputs) == 1:
             _same(network, op, op.outputs[0], g.output, g)
-        for t in op.inputs:
+        for t in op.inputs if g.promises else ():
             if g.kind == "elementwise":
                 _repeated(network, op, t, g)
             elif g.kind == "concat":
@@ -109,14 +107,16 @@ def patch_pieces(network: Network, operator: int, streamed: Sequence[int], weigh
     """
     op = network.operators[operator]
     g = op.geometry
+    if all(t in op.outputs for t in streamed):  # what is read is there: any patch can be made at any time
+        return sum(_patch(network.tensors[t]) for t in streamed)
     if g is None or len(op.outputs) != 1 or not op.inputs:
         return f"{op.name} states no geometry, or has not one output and an input"
     for t in streamed:
         if t not in op.outputs and [i for i in op.inputs if network.root[i] == t] != [t]:
             return f"{network.tensors[t].name} is read through a view"
-    if g.kind == "elementwise":
-        return _elementwise(network, op, streamed)
-    if g.kind in WINDOWED:
+    if g.kind in ("elementwise", "concat"):
+        return _patch_by_patch(network, op, streamed, channels=g.kind == "concat")
+    if g.kind in WINDOWED or g.kind == "pad":
         return _windows(network, op, g, streamed, weights)
     return f"nothing is known of operators of kind {g.kind} in patches"
 
@@ -133,17 +133,20 @@ def _element(tensor: Tensor) -> int:
     return tensor.bytes // tensor.patches.elements
 
 
-def _elementwise(network: Network, op: Operator, streamed: Sequence[int]) -> int | str:
-    """Patch by patch: one of each streamed operand."""
+def _patch_by_patch(network: Network, op: Operator, streamed: Sequence[int], *, channels: bool) -> int | str:
+    """One patch of each streamed operand; their `channels` may differ (a concat's)."""
     out = network.tensors[op.outputs[0]]
     for operand in map(network.tensors.__getitem__, streamed):
-        if operand.patches != out.patches:
+        alike = operand.patches
+        if channels and alike is not None and out.patches is not None:
+            alike = replace(alike, channels=out.patches.channels)
+        if alike != out.patches:
             return f"{operand.name} does not lie in the patches of {out.name}"
     return sum(_patch(network.tensors[t]) for t in streamed)
 
 
 def _windows(network: Network, op: Operator, g: Geometry, streamed: Sequence[int], weights: int) -> int | str:
-    shape = window_shape(op.name, g)
+    shape = _padding(op.name, g) if g.kind == "pad" else window_shape(op.name, g)
     if isinstance(shape, str):
         return shape
     first, out = network.tensors[op.inputs[0]], network.tensors[op.outputs[0]]
@@ -166,6 +169,24 @@ def _windows(network: Network, op: Operator, g: Geometry, streamed: Sequence[int
             need += shape.fan_in * ring_rows(shape.rows, strip, stored.height) * line
             need += -(-weights // shape.groups)
     return need
+
+
+def _padding(name: str, g: Geometry) -> WindowShape | str:
+    """Padding as windows of one element, over one channel at a time."""
+    before, after = _map(g.input, g), _map(g.output, g)
+    if before is None or after is None or len(g.padding) != 4 or min(*before, *after) < 1:
+        return f"{name} does not say how it pads"
+    (channels, height, width), (out_channels, rows, columns) = before, after
+    top, left, bottom, right = g.padding
+    if g.input[0] != g.output[0] or (channels, height + top + bottom, width + left + right) != (
+        out_channels,
+        rows,
+        columns,
+    ):
+        return f"{name} does not pad its input to its output"
+    row, column = Axis(height, rows, 1, 1, 1, top), Axis(width, columns, 1, 1, 1, left)
+    images, alone = g.input[0], channels // g.input[0]
+    return WindowShape(images, alone, alone, alone, row, column)
 
 
 def ring_rows(axis: Axis, strip: int, patch: int) -> int:

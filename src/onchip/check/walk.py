@@ -13,7 +13,16 @@ from math import prod
 
 from onchip.network import Geometry, Network, Patches
 
-__all__ = ["ELEMENT_BYTES", "WINDOWED", "Axis", "Elementwise", "Windows", "walk_of", "window_shape"]
+__all__ = [
+    "ELEMENT_BYTES",
+    "WINDOWED",
+    "Axis",
+    "Elementwise",
+    "WindowShape",
+    "Windows",
+    "walk_of",
+    "window_shape",
+]
 
 ELEMENT_BYTES = (1, 2, 4, 8)
 WINDOWED = ("conv", "depthwise", "pool")
