@@ -14,7 +14,18 @@ from onnx import ModelProto
 from onchip.check import streaming_scratch
 from onchip.errors import IllegalPlan, Mismatch
 from onchip.network import Network, Operator, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan import (
+    Alloc,
+    Free,
+    Instruction,
+    Load,
+    PinnedWeights,
+    Plan,
+    PlanChip,
+    Run,
+    Scratch,
+    Store,
+)
 from onchip.readers import ReadOptions
 from onchip.readers.source import Source
 from onchip.run import run
@@ -244,6 +255,23 @@ def test_a_dilated_window_finds_rows_that_come_back(pads: str, tmp_path: Path) -
     source = onnx_source(tmp_path, text.replace("2,r,3", f"2,{rows},3"), {"w": (2, 2, 3, 1)}, "int8")
     assert executed(source, sends=True) == {"y"}
     executed(source, True, (2, 2))
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_weights_that_lie_elsewhere_take_no_scratch(pinned: bool, tmp_path: Path) -> None:
+    text = "one (float[1,3,9,9] x) => (float[1,5,9,9] y) { y = Conv<kernel_shape=[1,1]>(x, w) }"
+    source = onnx_source(tmp_path, text, {"w": (5, 3, 1, 1)}, "int8")
+    need = 3 * 4 * 12 + 16
+    network = in_patches(source, {"y": need})
+    plan = planned(network, steps("scratch y @0\nrun y streaming x:432 y:720"), compulsory=432 + 720)
+    with pytest.raises(IllegalPlan, match="streaming-unproved"):
+        run(plan, source, checked=False)
+    if pinned:
+        result = replace(plan.result, weight_bytes=0, dram_bytes=432 + 720)
+        plan = replace(plan, pins=(PinnedWeights("y", 1000),), result=result)
+    else:
+        plan = replace(plan, chip=PlanChip("test", 1, weight_scratchpad_bytes=100))
+    assert run(plan, source, checked=False).in_parts == ("y",)
 
 
 def test_an_output_leaves_in_patches_bit_for_bit(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from onchip.run.held import held_of
 from onchip.run.joins import Copies, join, reserve_around, write_around
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
-from onchip.run.streamed import run_in_parts
+from onchip.run.streamed import run_in_parts, stream_in, streamable, through_scratch
 
 if TYPE_CHECKING:
     from onchip.run.tiled import Tiles
@@ -177,12 +177,12 @@ class Machine:
             self.tiles.run(self, name, operators, streaming)
             self.release_scratch(name)
             return
-        wanted = self.streamable(name, operators, streaming)
+        wanted = streamable(self, name, operators, streaming)
         if wanted and name not in self.groups and run_in_parts(self, operators[0], wanted):
             self.release_scratch(name)
             return
         self.weights += self.fetched_weights(name, operators)
-        streamed = self.stream_in(name, operators, wanted)
+        streamed = stream_in(self, name, operators, wanted)
         inner = self.inner_addresses(name, operators) if name in self.groups else {}
         for t, address in inner.items():
             self.reserve(t, address)
@@ -192,7 +192,7 @@ class Machine:
             self.free(t)
         for t, value in streamed.items():
             if value is not None and self.network.producer[t] in {op.id for op in operators}:
-                self.copy_out(t, self.through_scratch(name, t, self.to_slot(t, value)))
+                self.copy_out(t, through_scratch(self, name, t, self.to_slot(t, value)))
         self.release_scratch(name)
 
     def release_scratch(self, name: str) -> None:
@@ -263,69 +263,7 @@ class Machine:
                 self.refuse("output-not-stored", f"output {self.name(t)} has no copy in DRAM")
             self.comparison.same(t, self.value(t, self.dram[root]), "read from DRAM at the end")
 
-    # -- groups and streaming ------------------------------------------------------------------------------
-
-    def streamable(
-        self, name: str, operators: Sequence[Operator], streaming: Sequence[tuple[str, int]]
-    ) -> list[int]:
-        """The streamed operands, each of which can be: it has a copy in DRAM, or gets one."""
-        written = {t for op in operators for t in op.outputs}
-        wanted = []
-        for tensor, crossing in streaming:
-            t = self.tensor(tensor)
-            size = self.network.tensors[t].bytes
-            if crossing != size:
-                raise InputError(
-                    f"streams {crossing:,} bytes of {tensor}, which has {size:,}: execution streams whole"
-                    " tensors only",
-                    item=f"operator {name}",
-                )
-            wanted.append(t)
-            if t in written:
-                if t in self.address:
-                    self.refuse("streaming-reserved", f"{tensor} is streamed and has a range")
-                continue
-            if not any(self.network.reads[op.id] >> t & 1 for op in operators):
-                self.refuse("streaming-operand", f"{tensor} is no operand of {name}")
-            if t not in self.dram:
-                self.refuse("streaming-no-dram-copy", f"{tensor} has no copy in DRAM")
-        return wanted
-
-    def stream_in(
-        self, name: str, operators: Sequence[Operator], wanted: Sequence[int]
-    ) -> dict[int, Array | None]:
-        """The streamed operands: values of those that are read, None for those still to be written."""
-        written = {t for op in operators for t in op.outputs}
-        streamed: dict[int, Array | None] = {}
-        for t in wanted:
-            if t in written:
-                streamed[t] = None
-                continue
-            data = self.through_scratch(name, t, self.dram[t])
-            self.count("compulsory" if self.first_fetch(t) else "reload", len(data))
-            streamed[t] = self.value(t, data)
-        return streamed
-
-    def through_scratch(self, name: str, t: int, data: Bytes) -> Bytes:
-        """A tensor's bytes after passing through the scratch in pieces, whole patches where it has patches.
-
-        Without a scratch they are as they were; only a tensor in patches needs one.
-        """
-        start, end = self.scratch.get(name, (0, 0))
-        patched, room = self.network.tensors[t].patches, end - start
-        if patched is not None:
-            patch = len(data) // patched.elements * patched.height * patched.width
-            room = room // patch * patch
-            if not room:
-                self.refuse("streaming-unproved", f"the scratch of {name} has no room for a patch")
-        if not room:
-            return data
-        passed = np.empty_like(data)
-        for at in range(0, len(data), room):
-            piece = data[at : at + room]
-            self.arena.write(start, piece, Claim(f"the scratch of {name}", self.index))
-            passed[at : at + len(piece)] = self.arena.bytes[start : start + len(piece)]
-        return passed
+    # -- groups ------------------------------------------------------------------------------
 
     def inner_addresses(self, name: str, operators: Sequence[Operator]) -> dict[int, int]:
         """Where, one after another in the group's scratch, the tensors lie that live nowhere else."""

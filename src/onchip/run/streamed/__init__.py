@@ -6,5 +6,6 @@ result out in patches.
 """
 
 from onchip.run.streamed.execute import run_in_parts
+from onchip.run.streamed.whole import stream_in, streamable, through_scratch
 
-__all__ = ["run_in_parts"]
+__all__ = ["run_in_parts", "stream_in", "streamable", "through_scratch"]
