@@ -109,12 +109,14 @@ def deepest(module: Module) -> int:
 def page(data: Row) -> str:
     rows = [r for name in NAMES for r in data["records"] if r["network"] == name]
     own = [r for r in rows if r["modules"]]
-    without = [r["network"] for r in rows if not r["modules"]]
+    without = [r["network"] for r in rows if not r["modules"] and "infeasible" not in r]
+    too_large = [f"{r['network']} (`{r['infeasible']}`)" for r in rows if "infeasible" in r]
     parts = [
         f"<!-- {data['machine']} -->",
         "## What the modules move\n",
         *_moved(own),
         "\nWithout such a module: " + (", ".join(without) or "none") + ".",
+        "\nWith a layer that fits in no way: " + (", ".join(too_large) or "none") + ".",
         "\n## Beside exact placement\n",
         *_beside(own),
         "\n## The smallest buffer\n",
@@ -229,14 +231,15 @@ def main() -> None:
     for name in args.names:
         try:
             row = measure(name, args.time_limit)
+        except Infeasible as no:
+            row = {"network": name, "modules": 0, "infeasible": f"{no.operator} needs {no.needs:,} bytes"}
         except OnchipError as problem:
             print(name, problem, file=sys.stderr, flush=True)
             failed = True
             continue
         records = [r for r in records if r["network"] != name] + [row]
         args.data.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
-        shown = {k: row[k] for k in ("modules", "naive")} | {k: row[k]["fm"] for k in RULES}
-        print(name, shown, file=sys.stderr, flush=True)
+        print(name, row.get("infeasible") or {k: row[k]["fm"] for k in RULES}, file=sys.stderr, flush=True)
     raise SystemExit(1 if failed else 0)
 
 

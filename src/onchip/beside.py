@@ -22,7 +22,7 @@ from onchip.plan import Plan
 
 __all__ = ["Beside", "BesideRow", "Zero", "beside", "exact_zero", "simple_zero"]
 
-SCAN = 16
+SCAN = 8
 """Smaller buffers that are tried once bisection has found the smallest: the method promises no monotony."""
 
 

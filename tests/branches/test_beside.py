@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
+import pytest
 from two_modules import CHIP, ON_CHIP, plan, runs
 
+from module_networks import random_module_network
 from onchip.beside import beside, exact_zero, simple_zero
+from onchip.branches.options import BranchOptions
+from onchip.branches.plan import plan_branches
+from onchip.branches.sizes import Sizes
+from onchip.chip import load_chip
+from onchip.errors import Infeasible
 from onchip.module_region import regions
-from onchip.placement import Limits
+from onchip.placement import Limits, Problem, minimum_traffic
 from onchip.plan import Plan, Run
 
 
@@ -49,3 +57,44 @@ def test_an_operator_that_does_not_fit_is_said() -> None:
     assert "an operator needs 228 B" in text
     assert "exact 228 B (0.2 KiB), and from no fewer" in text
     assert [row["modules"] for row in found.data()["rows"]] == [["first"], ["second"]]
+
+
+def exact_is_no_worse(seed: int) -> int:
+    """Whole operators in any order, anywhere: at least as good as any plan that streams none of them.
+
+    Gives the number of regions that were compared.
+    """
+    rng, chip, compared = Random(seed), load_chip("exynos-npu"), 0
+    network = random_module_network(
+        rng, most_rows=16, most_channels=24, long_skips=0.2, extra_outputs=0.2
+    ).network()
+    budget = rng.choice((4, 8, 16, 32, 64)) * 1024
+    for options in (BranchOptions(), BranchOptions(rules="ours")):
+        try:
+            made = plan_branches(network, chip, budget, options).plan
+        except Infeasible:
+            continue
+        section = {s.name: s for s in made.sections}
+        for found in regions(made, Sizes(made.network, chip).resident):
+            steps = (
+                i for name in found.modules for i in made.program[section[name].first : section[name].end]
+            )
+            if any(isinstance(i, Run) and i.streaming for i in steps):
+                continue
+            compared += 1
+            problem = Problem.of(found.network, in_place=True)
+            assert problem.minimum_budget <= budget
+            assert minimum_traffic(problem, budget).value <= found.traffic_bytes
+            if found.strict_bytes == 0:
+                held = Problem.of(found.held, in_place=True)
+                assert minimum_traffic(held, budget).value == 0
+    return compared
+
+
+def test_exact_placement_is_no_worse_where_nothing_streams() -> None:
+    assert sum(exact_is_no_worse(seed) for seed in range(10)) > 10
+
+
+@pytest.mark.slow
+def test_exact_placement_is_no_worse_in_many_networks() -> None:
+    assert sum(exact_is_no_worse(seed) for seed in range(10, 50)) > 50
