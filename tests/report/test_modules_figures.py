@@ -115,6 +115,12 @@ def test_required_and_available_are_what_lies_in_the_scratchpad() -> None:
                 assert row.required <= row.available(plan.budget)
 
 
+def test_a_sum_in_place_needs_its_operand_once() -> None:
+    add = by_name(module_plan(), "net.e")["net.e.add"]
+    assert (add.read, add.written, add.held) == (0, 32 * KIB, (32 * KIB,))
+    assert add.branch is None
+
+
 def test_processing_two_says_what_processing_one_would_have_needed() -> None:
     plan = module_plan()
     line, part = timeline(plan), modules(plan)["net.r"]

@@ -159,12 +159,14 @@ def _layer(part: Part, op: int, step: int, here: Sequence[Present], streamed: di
     other = more(p for p in rest if p.role not in ("mofm", "mofm-in"))
     sizes = tuple(more([p]) for p in held)
     reads = net.reads[op]
+    # What is written over an input is counted as written.
+    written = more(p for p in own if p.stay.tensor is not None and not reads >> p.stay.tensor & 1)
     return Layer(
         step,
         op,
         part.branch.get(op),
         more(p for p in own if p.stay.tensor is not None and reads >> p.stay.tensor & 1),
-        more(p for p in own if p.stay.tensor is not None and not reads >> p.stay.tensor & 1),
+        written,
         more(p for p in own if p.stay.tensor is None),
         sizes,
         of_modules,
