@@ -29,6 +29,7 @@ ZOO = (
     "mobilenet_v2",
     "resnet18",
     "resnet50",
+    "shufflenet_v2_x1_0",
     "squeezenet1_0",
 )
 
