@@ -272,6 +272,16 @@ PAIR = [T((1, 6, 4, 8), name="x"), T((1, 6, 4, 2), name="z")]
             Geometry("concat", (1, 6, 4, 8), (1, 6, 4, 10), layout="NHWC"),
         ),
         (
+            [T((1, 6, 4, 10))],
+            Op(
+                "CONCATENATION",
+                [0, 1],
+                [2],
+                ("ConcatenationOptions", {"Axis": -1, "FusedActivationFunction": 1}),
+            ),
+            Geometry("other", (1, 6, 4, 8), (1, 6, 4, 10), layout="NHWC"),
+        ),
+        (
             [T((1, 9, 7, 8)), T((4, 2), "int32", [0, 0, 1, 2, 0, 3, 0, 0])],
             Op("PAD", [0, 3], [2]),
             Geometry("pad", (1, 6, 4, 8), (1, 9, 7, 8), padding=(1, 0, 2, 3), layout="NHWC"),
@@ -311,6 +321,15 @@ PAIR = [T((1, 6, 4, 8), name="x"), T((1, 6, 4, 2), name="z")]
 def test_geometry_of_what_keeps_rows(tmp_path: Path, more: list[T], op: Op, geometry: Geometry) -> None:
     [operator] = read(model([*PAIR, *more], [op], [0, 1], [2]), tmp_path).network.operators
     assert operator.geometry == geometry
+
+
+@pytest.mark.parametrize(("kind", "found"), [("int8", "concat"), ("uint8", "other")])
+def test_a_concat_that_may_quantise_anew_is_no_concat(tmp_path: Path, kind: str, found: str) -> None:
+    tensors = [T((1, 6, 4, channels), kind) for channels in (8, 2, 10)]
+    op = Op("CONCATENATION", [0, 1], [2], ("ConcatenationOptions", {"Axis": -1}))
+    [operator] = read(model(tensors, [op], [0, 1], [2]), tmp_path).network.operators
+    assert operator.geometry is not None
+    assert operator.geometry.kind == found
 
 
 def test_a_transpose_of_groups_of_channels_keeps_rows(tmp_path: Path) -> None:

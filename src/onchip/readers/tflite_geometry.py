@@ -17,6 +17,7 @@ from onchip.readers.tflite_traits import ELEMENTWISE
 __all__ = ["geometry_of"]
 
 _SAME = 0  # the schema's Padding
+_UINT8 = 2  # ONNX's element type
 _OVER_A_MAP = frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"})
 _ALONG_CHANNELS = frozenset({"L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"})
 
@@ -97,7 +98,13 @@ def _walk(graph: TfliteGraph, node: Node, activations: list[int]) -> Geometry | 
 def _concat(
     graph: TfliteGraph, node: Node, activations: list[int], result: tuple[int, ...]
 ) -> Geometry | None:
-    """A concat of maps over their channels, each operand another tensor of the same element type."""
+    """A concat of maps over their channels, each operand another tensor of the same element type.
+
+    Not one that changes elements on the way: by an activation, or (uint8, whose operands may differ in scale
+    from the output) by quantising them anew.
+    """
+    if node.options.get("FusedActivationFunction", 0) or graph.tensors[activations[0]].element == _UINT8:
+        return None
     rows = [graph.tensors[t] for t in activations]
     if list(node.inputs) != activations or len(set(activations)) < len(activations) or len(result) != 4:
         return None
