@@ -103,7 +103,7 @@ def _words(part: Part, line: Timeline, row: Row, rows: Sequence[Layer]) -> str:
     why = ""
     if short := [w for w in wishes(part, line, rows) if w.required > w.available]:
         name = part.short(net.operators[short[0].operator].name)
-        why = f". With all of it on chip, {name} would need {shortly(short[0].required)}"
+        why = f". With all of it on chip, {name} would need about {shortly(short[0].required)}"
         why += f" and have {shortly(short[0].available)}"
     return (
         f"{len(part.branches)} branches{more}{how}; MIFM {visible(begin.name)} {shortly(begin.bytes)},"
