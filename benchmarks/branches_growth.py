@@ -17,6 +17,7 @@ import math
 import os
 import platform
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -177,7 +178,10 @@ def main() -> None:
     args = parser.parse_intermixed_args()
     began = time.perf_counter()
     networks = [*(chain(n) for n in args.counts), onchip.load("zoo:resnet1202").network]
-    rows = [measure(network, args.time_limit) for network in networks]
+    rows = []
+    for network in networks:
+        rows.append(measure(network, args.time_limit))
+        print(rows[-1], file=sys.stderr, flush=True)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}"
     text = f"<!-- {machine} -->\n" + "\n".join(table(rows, args.time_limit)) + "\n"
     if args.into is None:

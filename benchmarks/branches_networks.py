@@ -35,7 +35,7 @@ from onchip.plan import Plan
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 NAMES = (
     "inception_v3", "googlenet", "squeezenet1_0", "resnet18", "resnet50", "mobilenet_v2", "mnasnet1_0",
-    "shufflenet_v2_x1_0", "inception_resnet_v2", "resnet152", "resnext50_32x4d", "resnet1202",
+    "shufflenet_v2_x1_0", "inception_resnet_v2", "resnet152", "resnext50_32x4d",
     "mobilenet_v3_large", "nasnetamobile", "nasnetalarge", "pnasnet5large", "amoebanet_d", "darts",
     "densenet121", "alexnet", "vgg16", "mobilenet_v1", "vit_b_16",
 )  # fmt: skip
