@@ -51,7 +51,9 @@ class Contention:
         if requested >= self.intensive_bw:
             loss += self.rate * min(external, self.cbp)
         elif requested >= self.normal_bw:
-            loss += self.rate * max(0.0, requested + min(external, self.cbp) - self.tbwdc)
+            # Beyond tbwdc alone, a group loses to the others no more than their own traffic.
+            onset = max(self.tbwdc, requested)
+            loss += self.rate * max(0.0, requested + min(external, self.cbp) - onset)
         return max(100.0 - loss, LEAST_SPEED)
 
     def scaled(self, factor: float) -> Contention:

@@ -26,7 +26,7 @@ def estimate_bandwidth(
     for own, gb, there in zip(ms, counted, emc_percent, strict=True):
         if gb is None and own is not None and seen is not None:
             gb = _compared(counted[seen] or 0.0, ms[seen] or 0.0, own, emc_percent[seen], there)
-        found.append(0.0 if own is None or gb is None else gb)
+        found.append(0.0 if gb is None else gb)
     return tuple(found)
 
 

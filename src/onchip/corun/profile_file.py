@@ -11,6 +11,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,16 @@ from onchip.errors import ProfileError
 from onchip.files import read_bytes
 from onchip.network_json import decode
 
-__all__ = ["PROFILE_FORMAT", "load_profile", "profile_from_csv", "profile_from_json", "profile_json"]
+__all__ = [
+    "PROFILE_FORMAT",
+    "WireProfile",
+    "load_profile",
+    "profile_from_csv",
+    "profile_from_json",
+    "profile_from_wire",
+    "profile_json",
+    "profile_object",
+]
 
 PROFILE_FORMAT = "onchip.profile/1"
 FIGURES = ("ms", "gb_per_second", "out_ms", "in_ms", "emc_percent")
@@ -38,7 +48,9 @@ class _Group(_Wire):
     in_ms: dict[str, float] = {}
 
 
-class _Profile(_Wire):
+class WireProfile(_Wire):
+    """The JSON object, field by field."""
+
     format: str
     network: str
     soc: str
@@ -50,46 +62,55 @@ class _Profile(_Wire):
 
 def profile_json(profile: Profile) -> str:
     """The profile as `onchip.profile/1`."""
+    return json.dumps(profile_object(profile), indent=1)
+
+
+def profile_object(profile: Profile) -> dict[str, Any]:
+    """The JSON object of a profile."""
 
     def row(figures: tuple[float | None, ...]) -> dict[str, float | None]:
         return dict(zip(profile.units, figures, strict=True))
 
-    return json.dumps(
-        {
-            "format": PROFILE_FORMAT,
-            "network": profile.network,
-            "soc": profile.soc,
-            "units": profile.units,
-            "source": profile.source,
-            "synthetic": profile.synthetic,
-            "groups": [
-                {
-                    "name": group.name,
-                    "ms": row(group.ms),
-                    "gb_per_second": row(group.gb_per_second),
-                    "out_ms": row(group.out_ms),
-                    "in_ms": row(group.in_ms),
-                }
-                for group in profile.groups
-            ],
-        },
-        indent=1,
-    )
+    return {
+        "format": PROFILE_FORMAT,
+        "network": profile.network,
+        "soc": profile.soc,
+        "units": profile.units,
+        "source": profile.source,
+        "synthetic": profile.synthetic,
+        "groups": [
+            {
+                "name": group.name,
+                "ms": row(group.ms),
+                "gb_per_second": row(group.gb_per_second),
+                "out_ms": row(group.out_ms),
+                "in_ms": row(group.in_ms),
+            }
+            for group in profile.groups
+        ],
+    }
 
 
 def profile_from_json(content: bytes, where: str) -> Profile:
     """The profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and what is wrong."""
-    wire: _Profile = decode(content, _Profile, where=where, error=ProfileError)
+    wire: WireProfile = decode(content, WireProfile, where=where, error=ProfileError)
+    return profile_from_wire(wire, where)
+
+
+def profile_from_wire(wire: WireProfile, where: str) -> Profile:
+    """The validated profile; raises `ProfileError` naming `where` and the key or group."""
     if wire.format != PROFILE_FORMAT:
         raise ProfileError(
             f"is {wire.format!r}; this version reads {PROFILE_FORMAT!r}", where=where, item="format"
         )
+    if not wire.units or len(set(wire.units)) < len(wire.units):
+        raise ProfileError("must name its units, each once", where=where, item="units")
     for group in wire.groups:
         for unit in wire.units:
             if unit not in group.ms:
                 raise ProfileError(f"has no ms for unit {unit}", where=where, item=f"group {group.name}")
     rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
-    return _build(wire.network, wire.soc, wire.units, rows, wire.source or where, wire.synthetic, where)
+    return _build(wire.network, wire.soc, wire.units, rows, wire.source, wire.synthetic, where)
 
 
 def profile_from_csv(
