@@ -44,6 +44,7 @@ OTHER_SIZE = (250, 317)
 
 WORKS_OUT_SIZES = {
     "deeplabv3_resnet50",
+    "fcn_resnet18",
     "fcn_resnet50",
     "lraspp_mobilenet_v3_large",
     "shufflenet_v2_x1_0",
@@ -202,14 +203,18 @@ def from_torch(name: str) -> torch.nn.Module:
 
 def from_papers(name: str) -> torch.nn.Module:
     from zoo_models.amoebanet import AmoebaNetD
+    from zoo_models.caffenet import CaffeNet
     from zoo_models.darts import Darts
+    from zoo_models.fcn_resnet18 import FCNResNet18
     from zoo_models.mobilenet_v1 import MobileNetV1
     from zoo_models.nasnet_mobile import NASNetAMobile
     from zoo_models.resnet_cifar import CifarResNet
 
     definitions: dict[str, Callable[[], torch.nn.Module]] = {
         "amoebanet_d": AmoebaNetD,
+        "caffenet": CaffeNet,
         "darts": Darts,
+        "fcn_resnet18": FCNResNet18,
         "mobilenet_v1": MobileNetV1,
         "nasnetamobile": NASNetAMobile,
         "resnet1202": CifarResNet,

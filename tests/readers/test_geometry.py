@@ -166,6 +166,7 @@ OPAQUE = {
     "amoebanet_d": {"Conv": 4},
     "darts": {"Conv": 3},
     "deeplabv3_resnet50": {"Resize": 2},
+    "fcn_resnet18": {"Resize": 1},
     "fcn_resnet50": {"Resize": 1},
     "lraspp_mobilenet_v3_large": {"Resize": 2},
     "r2plus1d_18": {

@@ -36,6 +36,12 @@ LAYERS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "rms norm": (lambda: nn.RMSNorm(10), IMAGE),
     "group norm": (lambda: nn.GroupNorm(2, 4), IMAGE),
     "instance norm": (lambda: nn.InstanceNorm2d(4, affine=True), IMAGE),
+    "response norm": (lambda: nn.LocalResponseNorm(3, 0.5, 0.6, 1.5), IMAGE),
+    "response norm of an even number": (lambda: nn.LocalResponseNorm(2, 0.5), IMAGE),
+    "response norm by hand, of something else": (
+        lambda: Calling(lambda m, t: t / (t * (t + 1)).mul(0.5).add(1.0).pow(0.75)),
+        IMAGE,
+    ),
     "linear of a vector": (lambda: nn.Linear(10, 3), (10,)),
     "linear of tokens": (lambda: nn.Linear(10, 3, bias=False), IMAGE),
     "prelu": (lambda: nn.PReLU(4), IMAGE),

@@ -79,6 +79,14 @@ def test_a_module_without_weights_is_read_alike() -> None:
 
 
 @pytest.mark.slow
+def test_a_response_norm_is_one_operator() -> None:
+    norm = torch.nn.LocalResponseNorm(5, 2e-4, 0.5, 2.0)
+    source = agrees(torch.nn.Sequential(torch.nn.Conv2d(3, 12, 3), norm), torch.randn(1, 3, 8, 9))
+    assert [o.type for o in source.network.operators] == ["Conv", "LRN"]
+    assert source.network.operators[1].name == "1"
+
+
+@pytest.mark.slow
 def test_a_pt2_file_is_read_like_the_module(tmp_path: Path) -> None:
     for name in ("small", "llama"):
         module, inputs = example(name)

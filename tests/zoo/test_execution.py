@@ -18,7 +18,9 @@ QUICK = ("mobilenet_v2", "resnet18", "shufflenet_v2_x1_0", "squeezenet1_0")
 SLOW = (
     "alexnet",
     "amoebanet_d",
+    "caffenet",
     "darts",
+    "fcn_resnet18",
     "googlenet",
     "lraspp_mobilenet_v3_large",
     "mnasnet1_0",
@@ -65,6 +67,7 @@ def test_a_resizable_network_follows_its_input(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
+        ("fcn_resnet18", (1, 21, 127, 150)),  # it scales to its input's size
         ("googlenet", (1, 1000)),  # its pools round up
         ("lraspp_mobilenet_v3_large", (1, 21, 127, 150)),  # it scales to its input's size
         ("shufflenet_v2_x1_0", (1, 1000)),  # it reshapes to a feature map's size

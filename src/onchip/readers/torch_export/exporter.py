@@ -142,6 +142,8 @@ class Exporter:
         self.skipped: set[Node] = set()
         self.packed: dict[Node, list[Node]] = {}
         """Attention calls that need no layout nodes, see `attention.find_packed`."""
+        self.whole: dict[Node, Callable[[], None]] = {}
+        """Calls that end a chain which is one ONNX node, and what appends that node."""
 
     def run(self) -> None:
         for node in self.inputs:
@@ -149,6 +151,8 @@ class Exporter:
         for node in self.graph.nodes:
             if node.op == "placeholder" and node.name in self.weights and node not in self.known:
                 self.values[node] = self.weights[node.name]
+            elif node in self.whole:
+                self.whole[node]()
             elif node.op == "call_function" and node not in self.skipped:
                 self.translate(node)
 
@@ -345,11 +349,13 @@ def export(
     counterpart.
     """
     from onchip.readers.torch_export.attention import find_packed
+    from onchip.readers.torch_export.response_norm import find_response_norms
 
     to = Exporter(program, where or name, opset or 23)
     if module is not None:
         to.inner |= {path for path, inner in module.named_modules() if any(inner.children())}
     find_packed(to)
+    find_response_norms(to)
     to.run()
     if opset is None and any(node.op_type == "Swish" for node in to.nodes):
         to.opset = 24
