@@ -15,7 +15,7 @@ from onchip.branches.program import lives
 from onchip.branches.regions import Placed, place
 from onchip.branches.reorder import order_of
 from onchip.errors import Infeasible
-from onchip.network import bits
+from onchip.network import bits, mask
 
 __all__ = ["Choice", "decide"]
 
@@ -97,6 +97,8 @@ def _layer(memory: Memory, v: int, after: Module | int | None, options: BranchOp
     want = any(_reads(memory, after, t) for t in outputs)
     if options.rules == "paper":
         want = want and isinstance(after, Module)
+    if memory.concat(v) and not memory.network.reads[v] & mask(memory.resident):
+        want = False  # joined in DRAM it costs nothing
     over = tuple(bits(memory.network.reads[v])) if options.rules == "ours" else ()
     mark = memory.mark()
     try:

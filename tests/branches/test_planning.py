@@ -1,0 +1,214 @@
+"""The simple method on random networks of modules: legal, never worse than naive, I only where it fits."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from module_networks import module_networks, random_module_network
+from onchip.branches.acts import DoesNotFit
+from onchip.branches.detection import detect
+from onchip.branches.memory import Memory
+from onchip.branches.options import BranchOptions
+from onchip.branches.plan import BranchPlan, plan_branches
+from onchip.branches.process import Way, process
+from onchip.branches.reorder import layers, order_of
+from onchip.branches.sizes import Sizes
+from onchip.branches.stored import stored
+from onchip.check import check
+from onchip.chip import Chip, load_chip
+from onchip.errors import Infeasible
+from onchip.module_table import module_table
+from onchip.network import Network, bits
+from onchip.plan import Join, Load, Run, Store
+
+NPU = load_chip("exynos-npu")
+
+
+def some_chip(rng: Random) -> Chip:
+    """The NPU, or one with other patches, alignments and staging."""
+    chip = replace(NPU, alignment_bytes=rng.choice([1, 1, 16, 64]), stages_strided=rng.random() < 0.8)
+    if rng.random() < 0.2:
+        return replace(chip, patch_rows=None, patch_columns=None)
+    return replace(chip, patch_rows=rng.choice([4, 4, 2, 8]), parallel_channels=rng.choice([16, 8, None]))
+
+
+def some_budget(rng: Random, network: Network) -> int:
+    return max(64, int(sum(t.bytes for t in network.tensors) * rng.choice([0.05, 0.1, 0.2, 0.4, 1, 2])))
+
+
+def planned(seed: int, rules: str, **how: float) -> BranchPlan | None:
+    """A random network's plan; None where some layer fits in no way."""
+    rng = Random(seed)
+    network = random_module_network(rng, **how).network()  # type: ignore[arg-type]
+    options = BranchOptions(rules=rules, long_skip=rng.choice([8, 4, 2]))  # type: ignore[arg-type]
+    try:
+        return plan_branches(network, some_chip(rng), some_budget(rng, network), options)
+    except Infeasible:
+        return None
+
+
+@pytest.mark.parametrize("rules", ["paper", "ours"])
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_plans_are_legal_and_never_worse_than_naive(rules: str, seed: int) -> None:
+    found = planned(seed, rules, long_skips=0.3, leaks=0.1, extra_outputs=0.1)
+    if found is None:
+        return
+    assert check(found.plan) == found.plan.result
+    table = module_table(found.plan)
+    assert table.network.fm_bytes <= table.network.naive_fm_bytes
+    assert table.network.reads <= table.network.naive_reads
+    assert table.network.writes <= table.network.naive_writes
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_processing_one_keeps_every_map_on_chip(seed: int) -> None:
+    found = planned(seed, "paper")
+    if found is None:
+        return
+    for section in found.plan.sections:
+        if section.processing != "I":
+            continue
+        inside = found.plan.program[section.first : section.end]
+        moved = [i for i in inside if isinstance(i, Store | Join) or (isinstance(i, Run) and i.streaming)]
+        outputs = {found.plan.network.tensors[t].name for t in found.plan.network.outputs}
+        assert all(isinstance(i, Store) for i in moved)
+        stored_there = {i.tensor for i in moved if isinstance(i, Store)}
+        last = found.plan.network.operators[found.plan.network.operator_id[section.merge or ""]].outputs
+        names = {found.plan.network.tensors[t].name for t in last}
+        assert stored_there <= names | outputs | {section.start}  # what others want of it besides
+        loads = [i.tensor for i in inside if isinstance(i, Load)]
+        assert loads in ([], [section.start])
+    for fit in found.layers:
+        assert fit.required <= fit.available
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_processing_two_only_where_one_does_not_fit(seed: int) -> None:
+    """Where the paper's rules take II, keeping everything takes more bytes at some layer than there are."""
+    rng = Random(seed)
+    network = random_module_network(rng).network()
+    chip, budget = replace(some_chip(rng), alignment_bytes=1), some_budget(rng, network)
+    try:
+        found = plan_branches(network, chip, budget)
+    except Infeasible:
+        return
+    kept = stored(network, chip)
+    sizes = Sizes(kept, chip)
+    taken = {s.merge: s.processing for s in found.plan.sections if s.merge is not None}
+    for module in detect(kept).modules:
+        most = peak_of_one(kept, sizes, module, order_of(module, sizes))
+        if taken[kept.operators[module.merge].name] == "I":
+            assert most <= budget
+
+
+def peak_of_one(network: Network, sizes: Sizes, module: object, order: dict[int, tuple[int, ...]]) -> int:
+    """Most bytes at any layer with processing I, by Algorithms 4 to 6, written down anew.
+
+    The input of every module around stays, so do the outputs of the branches before; besides them a layer has
+    its input, output, weights and working memory, and whatever else a branch still needs.
+    """
+    most = 0
+
+    def visit(module: object, held: dict[int, None]) -> None:
+        nonlocal most
+        around = {**held, module.start: None}  # type: ignore[attr-defined]
+        for number in order[module.merge]:  # type: ignore[attr-defined]
+            branch = module.branches[number]  # type: ignore[attr-defined]
+            inside = list(layers(branch))
+            ran: set[int] = set()
+            alive: dict[int, None] = {}
+            for step in branch.steps:
+                if isinstance(step, int):
+                    at_once = {*around, *alive, *bits(network.reads[step]), *network.operators[step].outputs}
+                    most = max(most, sum(map(sizes.tensor, at_once)) + sizes.resident(step))
+                    ran.add(step)
+                    alive.update(dict.fromkeys(network.operators[step].outputs))
+                else:
+                    visit(step, {**around, **alive})
+                    ran |= set(bits(step.operators))
+                    alive[step.output] = None
+                for t in tuple(alive):
+                    wanted = any(v not in ran for v in bits(network.readers[t]) if v in inside)
+                    if not wanted and t not in branch.outputs:
+                        del alive[t]
+            around.update(alive)
+
+    visit(module, {})
+    return most
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_what_was_tried_leaves_nothing_behind(seed: int) -> None:
+    rng = Random(seed)
+    network = stored(random_module_network(rng, long_skips=0.3).network(), NPU)
+    sizes = Sizes(network, NPU)
+    found = detect(network)
+    skips = [(skip.tensor, skip.reader) for skip in found.long_skips]
+    memory = Memory(network, sizes, some_budget(rng, network), skips)
+    if not found.modules:
+        return
+    module = found.modules[0]
+    if not network.input_roots >> module.start & 1:
+        memory._store(module.start)  # as if something before had left it in DRAM
+
+    def state() -> tuple[object, ...]:
+        return (
+            list(memory.acts),
+            dict(memory.resident),
+            list(memory.pinned),
+            list(memory.left),
+            list(memory.near),
+            set(memory._dram),
+            set(memory._joined),
+        )
+
+    before, mark = state(), memory.mark()
+    kinds: tuple[Literal["I", "II"], ...] = ("I", "II")
+    for processing in kinds:
+        for hold in (True, False):
+            with suppress(DoesNotFit):
+                process(memory, module, Way(processing, hold, order_of(module, sizes)))
+            memory.undo(mark)
+            assert state() == before
+
+
+@given(made=module_networks())
+def test_our_rules_move_no_more_than_the_papers(made: object) -> None:
+    network = made.network()  # type: ignore[attr-defined]
+    for share in (0.1, 0.3):
+        budget = max(64, int(sum(t.bytes for t in network.tensors) * share))
+        try:
+            paper = plan_branches(network, NPU, budget)
+        except Infeasible:
+            continue
+        ours = plan_branches(network, NPU, budget, BranchOptions(rules="ours"))
+        assert ours.plan.result.traffic_bytes <= paper.plan.result.traffic_bytes
+
+
+def test_a_long_skip_is_stored_once_and_fetched_once() -> None:
+    seen = 0
+    for seed in range(40):
+        found = planned(seed, "paper", long_skips=1.0)
+        if found is None:
+            continue
+        names = [t.name for t in found.plan.network.tensors]
+        for skip in found.detection.long_skips:
+            name = names[skip.tensor]
+            reader = found.plan.network.operators[skip.reader].name
+            runs = [i for i in found.plan.program if isinstance(i, Run) and i.operator == reader]
+            joins = [i for i in found.plan.program if isinstance(i, Join) and i.operator == reader]
+            loads = [i for i in found.plan.program if isinstance(i, Load) and i.tensor == name]
+            streamed = any(name in dict(run.streaming) for run in runs)
+            seen += streamed or bool(joins) or bool(loads)
+    assert seen > 5
