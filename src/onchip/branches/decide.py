@@ -226,10 +226,13 @@ def _choice(memory: Memory, begin: int, module: Module, after: Module | int | No
 def _infeasible(memory: Memory, problem: DoesNotFit) -> Infeasible:
     network = memory.network
     op = network.operators[problem.operator]
-    tensors = [network.tensors[t] for t in (*op.inputs, *op.outputs)]
+    tensors = [(network.tensors[t].name, network.tensors[t].bytes) for t in (*op.inputs, *op.outputs)]
+    workspace = memory.sizes.resident(problem.operator)
+    if workspace:
+        tensors.append(("weights and working memory", workspace))
     return Infeasible(
         needs=problem.required + memory.budget - problem.available,
         has=memory.budget,
         operator=op.name,
-        tensors=tuple((t.name, t.bytes) for t in tensors),
+        tensors=tuple(tensors),
     )
