@@ -38,11 +38,17 @@ class Choice:
 
 
 def decide(
-    memory: Memory, detection: Detection, options: BranchOptions, banned: Mapping[int, int] | None = None
+    memory: Memory,
+    detection: Detection,
+    options: BranchOptions,
+    banned: Mapping[int, int] | None = None,
+    *,
+    naive: bool = False,
 ) -> tuple[Item, ...]:
     """The items in running order: modules, and single layers outside them.
 
-    `banned`: of a module (by merge operator) so many ways, the best ones, were tried and found no addresses.
+    `naive`: nothing stays on chip, every layer reads and writes DRAM. `banned`: of a module (by merge
+    operator) so many ways, the best ones, were tried and found no addresses.
     Raises `Infeasible` naming the layer that fits in no way.
     """
     steps: list[Module | int] = []
@@ -53,11 +59,11 @@ def decide(
         after = steps[number + 1] if number + 1 < len(steps) else None
         begin, handed = len(memory.acts), next(iter(memory.resident), None)
         if isinstance(step, Module):
-            way = _module(memory, step, after, options, (banned or {}).get(step.merge, 0))
+            way = _module(memory, step, after, options, (banned or {}).get(step.merge, 0), naive=naive)
             orders = tuple(sorted(way.order.items()))
             made = Item((), handed, None, step.merge, way.named, orders)
         else:
-            _layer(memory, step, after, options)
+            _layer(memory, step, None if naive else after, options)
             made = Item((), handed, None)
         _hand_over(memory, after, step)
         if items and begin:  # what the item before was asked to store late
@@ -116,7 +122,13 @@ def _layer(memory: Memory, v: int, after: Module | int | None, options: BranchOp
 
 
 def _module(
-    memory: Memory, module: Module, after: Module | int | None, options: BranchOptions, skip: int
+    memory: Memory,
+    module: Module,
+    after: Module | int | None,
+    options: BranchOptions,
+    skip: int,
+    *,
+    naive: bool,
 ) -> Way:
     """The first way that fits (paper), or of all the one that moves least (ours).
 
@@ -125,7 +137,9 @@ def _module(
     mark = memory.mark()
     problem: DoesNotFit | None = None
     ranked = _ways(memory, module, options)
-    if options.rules == "ours":
+    if naive:
+        ranked = iter([Way("II", False, order_of(module, memory.sizes), forward=False)])
+    elif options.rules == "ours":
         ranked = _ranked(memory, module, after, ranked)
     misplaced = 0
     for way in ranked:

@@ -14,11 +14,13 @@ from onchip.branches.memory import Memory
 from onchip.branches.modules import Detection, Module
 from onchip.branches.options import DEFAULTS, BranchOptions
 from onchip.branches.program import instructions, lives, sections, with_workspaces
+from onchip.branches.reorder import in_order
 from onchip.branches.sizes import Sizes
 from onchip.branches.stored import stored
 from onchip.check import certify
+from onchip.check.joins import plain_concat
 from onchip.chip import Chip
-from onchip.network import Network
+from onchip.network import Network, bits
 from onchip.plan import Instruction, Plan
 
 __all__ = ["BranchPlan", "LayerFit", "plan_branches"]
@@ -78,6 +80,8 @@ def plan_branches(
     if options.rules == "ours":  # the best way of each module is not always the best for the next
         by_paper = _program(kept, sizes, detection, budget, replace(options, rules="paper"), say)
         made = min(made, by_paper, key=lambda m: m.moved)
+    if made.moved > _naive(kept, detection):  # an output with a part that DRAM has may be stored for nothing
+        made = _program(kept, sizes, detection, budget, options, say, naive=True)
     seconds = time.perf_counter() - began
     plan = certify(
         with_workspaces(kept, made.items),
@@ -119,6 +123,8 @@ def _program(
     budget: int,
     options: BranchOptions,
     say: Callable[[str], None],
+    *,
+    naive: bool = False,
 ) -> _Made:
     """Everything decided and placed; a module that finds no addresses takes its next way."""
     skips = [(skip.tensor, skip.reader) for skip in detection.long_skips]
@@ -130,7 +136,7 @@ def _program(
             else f"processing branches, {sum(banned.values())} ways banned"
         )
         memory = Memory(network, sizes, budget, skips)
-        items = decide(memory, detection, options, banned)
+        items = decide(memory, detection, options, banned, naive=naive)
         life = [lives(memory, item) for item in items]
         problems = [Problem(x.pieces, x.input, x.output) for x in life]
         nodes = MOST_NODES + NODES_PER_ITEM * len(items)
@@ -152,6 +158,26 @@ def _program(
         for t in group
     )
     return _Made(items, program, ends, moved)
+
+
+def _naive(network: Network, detection: Detection) -> int:
+    """Bytes that cross when every layer reads its inputs from DRAM and writes its output there.
+
+    A concat costs nothing if its operands can lie side by side in it: made here, and part of no other.
+    """
+    order = [
+        v
+        for item in detection.items
+        for v in (in_order(item) if isinstance(item, Module) else item.operators)
+    ]
+    joined, total = 0, 0
+    for v in order:
+        reads = network.reads[v]
+        if plain_concat(network, v) and not reads & (joined | network.input_roots):
+            joined |= reads
+        else:
+            total += sum(network.tensors[t].bytes for t in bits(reads | network.writes[v]))
+    return total
 
 
 def _ban(items: Sequence[Item], stuck: int, banned: dict[int, int]) -> None:

@@ -8,19 +8,24 @@ from onchip.branches.modules import Branch, Module
 from onchip.branches.sizes import Sizes
 from onchip.network import bits
 
-__all__ = ["Orders", "layers", "order_of"]
+__all__ = ["Orders", "in_order", "layers", "order_of"]
 
 Orders = dict[int, tuple[int, ...]]
 """The order of the branches, numbers from 0, by the merge operator of their module."""
+
+
+def in_order(module: Module) -> Iterator[int]:
+    """The operators of a module, its merge last, branch by branch as they are given."""
+    for branch in module.branches:
+        yield from layers(branch)
+    yield module.merge
 
 
 def layers(branch: Branch) -> Iterator[int]:
     """The operators of a branch, those of modules inside it included."""
     for step in branch.steps:
         if isinstance(step, Module):
-            for inner in step.branches:
-                yield from layers(inner)
-            yield step.merge
+            yield from in_order(step)
         else:
             yield step
 
