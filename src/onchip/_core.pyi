@@ -191,3 +191,29 @@ class Pricer:
     def price(
         self, *, first: int, worth: Sequence[int], tolerance: int, nodes: int, seconds: float | None
     ) -> tuple[int, bool, list[tuple[list[int], int]], int]: ...
+
+# -- onchip.corun.dp -----------------------------------------------------------------------------------------
+
+class PairSchedule(TypedDict):
+    value: float
+    bound: float
+    starts: list[tuple[int, int, int]]
+    end: Literal["complete", "time", "memory", "stopped", "width"]
+    labels: int
+    made: int
+
+def pair_schedule(
+    *,
+    units: int,
+    work: tuple[Sequence[float], Sequence[float]],
+    move: tuple[Sequence[float], Sequence[float]],
+    slow: tuple[Sequence[float], Sequence[float]],
+    frames: tuple[float, float],
+    upper: float,
+    yields: bool,
+    rules: tuple[bool, bool],
+    seconds: float | None,
+    memory: int,
+    width: int,
+    stop: Callable[[int], bool] | None,
+) -> PairSchedule: ...

@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
     onchip::bind_pack(m);
     onchip::bind_fusion(m);
     onchip::bind_pricing(m);
+    onchip::bind_corun(m);
 }

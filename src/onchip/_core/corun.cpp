@@ -1,0 +1,94 @@
+// Binds the co-run searches. Everything crosses as plain lists of numbers; onchip.corun types it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <tuple>
+
+#include "bindings.h"
+#include "corun_labels.h"
+
+namespace nb = nanobind;
+
+namespace onchip {
+
+namespace {
+
+using namespace corun;
+using Numbers = std::vector<double>;
+
+const char* name_of(End end) {
+    switch (end) {
+        case End::complete: return "complete";
+        case End::time: return "time";
+        case End::memory: return "memory";
+        case End::stopped: return "stopped";
+        case End::width: return "width";
+    }
+    return "";
+}
+
+Pair pair_of(std::size_t units, std::pair<Numbers, Numbers> work, std::pair<Numbers, Numbers> move,
+             std::pair<Numbers, Numbers> slow) {
+    Pair pair;
+    pair.units = units;
+    pair.net[0].work = std::move(work.first), pair.net[1].work = std::move(work.second);
+    pair.net[0].move = std::move(move.first), pair.net[1].move = std::move(move.second);
+    pair.slow[0] = std::move(slow.first), pair.slow[1] = std::move(slow.second);
+    if (units > 0)
+        for (Chain& c : pair.net) c.groups = c.work.size() / units;
+    pair.check();
+    return pair;
+}
+
+nb::dict pair_schedule(std::size_t units, std::pair<Numbers, Numbers> work, std::pair<Numbers, Numbers> move,
+                       std::pair<Numbers, Numbers> slow, std::pair<double, double> frames, double upper, bool yields,
+                       std::pair<bool, bool> rules, std::optional<double> seconds, std::size_t memory,
+                       std::size_t width, nb::object stop) {
+    const Pair pair = pair_of(units, std::move(work), std::move(move), std::move(slow));
+    Goal goal;
+    goal.frames[0] = frames.first, goal.frames[1] = frames.second;
+    Limits limits;
+    limits.seconds = seconds.value_or(-1);
+    limits.memory = memory, limits.width = width;
+    // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
+    std::optional<nb::python_error> failed;
+    limits.stop = [&](std::uint64_t labels) {
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            return stop.is_none() ? false : nb::cast<bool>(stop(labels));
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
+            return true;
+        }
+    };
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = best_pair(pair, goal, upper, yields, Rules{rules.first, rules.second}, limits);
+    }
+    if (failed) throw std::move(*failed);
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> starts;
+    for (const Start& s : outcome.starts) starts.emplace_back(s.net, s.group, s.unit);
+    nb::dict result;
+    result["value"] = outcome.value;
+    result["bound"] = outcome.bound;
+    result["starts"] = nb::cast(starts);
+    result["end"] = name_of(outcome.end);
+    result["labels"] = outcome.labels;
+    result["made"] = outcome.made;
+    return result;
+}
+
+}  // namespace
+
+void bind_corun(nb::module_& m) {
+    m.def("pair_schedule", &pair_schedule, nb::kw_only(), nb::arg("units"), nb::arg("work"), nb::arg("move"),
+          nb::arg("slow"), nb::arg("frames"), nb::arg("upper"), nb::arg("yields"), nb::arg("rules"),
+          nb::arg("seconds").none(), nb::arg("memory"), nb::arg("width"), nb::arg("stop").none());
+}
+
+}  // namespace onchip
