@@ -50,6 +50,12 @@ def test_a_black_boxs_bandwidth_follows_from_the_memory_controllers_utilisation(
     assert profile.transition_ms(0, 0, 1) == 0.0
 
 
+def test_a_profile_may_say_what_its_groups_are_made_of() -> None:
+    profile = read("group,gpu_ms,dla_ms,layers,output\na,1,2,conv 1; relu;,t/0\nb,1,2,fc,\n")
+    assert [(g.layers, g.output) for g in profile.groups] == [(("conv 1", "relu"), "t/0"), (("fc",), "")]
+    assert profile_from_json(profile_json(profile).encode(), "p.json") == profile
+
+
 def test_reading_from_files_by_their_suffix(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("\ufeffgroup,gpu_ms,dla_ms\r\n conv ,1,2\r\n\r\n")
     profile = load_profile(tmp_path / "mine.csv", soc="xavier-agx", units=UNITS)

@@ -20,6 +20,10 @@ class Group:
     `ms` is the time alone (None where the unit cannot run it; t of the paper), `gb_per_second` the bandwidth
     it then asks for. `out_ms` is the time to hand its output over when the next group runs elsewhere, `in_ms`
     the time to take its input over when the one before ran elsewhere (the paper's tau OUT and IN).
+
+    `layers` are the operators of the network that it consists of, and `output` the tensor that it hands on,
+    by the network's own names; both are empty where the profile does not say (then nothing can be exported
+    layer by layer).
     """
 
     name: str
@@ -27,6 +31,8 @@ class Group:
     gb_per_second: tuple[float, ...]
     out_ms: tuple[float, ...]
     in_ms: tuple[float, ...]
+    layers: tuple[str, ...] = ()
+    output: str = ""
 
     def runs_on(self, unit: int) -> bool:
         """Whether `unit` supports the group."""

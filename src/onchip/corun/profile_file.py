@@ -2,7 +2,8 @@
 
 A CSV has a line per layer group, in order. Columns: `group`; for every unit `UNIT_ms` (empty where the group
 does not run), and where known `UNIT_gb_per_second`, `UNIT_out_ms`, `UNIT_in_ms`, `UNIT_emc_percent`. A unit
-whose bandwidth is not given gets an estimate (see `onchip.corun.estimate`).
+whose bandwidth is not given gets an estimate (see `onchip.corun.estimate`). `layers` (names with `;` between
+them) and `output` (a tensor) say what the group is made of; exports for TensorRT need one or the other.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class _Group(_Wire):
     gb_per_second: dict[str, float] = {}
     out_ms: dict[str, float] = {}
     in_ms: dict[str, float] = {}
+    layers: tuple[str, ...] = ()
+    output: str = ""
 
 
 class WireProfile(_Wire):
@@ -85,6 +88,8 @@ def profile_object(profile: Profile) -> dict[str, Any]:
                 "gb_per_second": row(group.gb_per_second),
                 "out_ms": row(group.out_ms),
                 "in_ms": row(group.in_ms),
+                **({"layers": group.layers} if group.layers else {}),
+                **({"output": group.output} if group.output else {}),
             }
             for group in profile.groups
         ],
@@ -110,7 +115,8 @@ def profile_from_wire(wire: WireProfile, where: str) -> Profile:
             if unit not in group.ms:
                 raise ProfileError(f"has no ms for unit {unit}", where=where, item=f"group {group.name}")
     rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
-    return _build(wire.network, wire.soc, wire.units, rows, wire.source, wire.synthetic, where)
+    made_of = [(group.layers, group.output) for group in wire.groups]
+    return _build(wire.network, wire.soc, wire.units, rows, made_of, wire.source, wire.synthetic, where)
 
 
 def profile_from_csv(
@@ -126,12 +132,12 @@ def profile_from_csv(
     if not lines:
         raise ProfileError("is empty", where=where)
     head = [column.strip() for column in lines[0]]
-    allowed = {"group", *(f"{unit}_{key}" for unit in units for key in FIGURES)}
+    allowed = {"group", "layers", "output", *(f"{unit}_{key}" for unit in units for key in FIGURES)}
     for column in head:
         if column not in allowed:
             raise ProfileError(
                 f"unknown column; a profile for {', '.join(units)} has group and, for each unit,"
-                f" {', '.join(f'UNIT_{key}' for key in FIGURES)}",
+                f" {', '.join(f'UNIT_{key}' for key in FIGURES)}; and layers, output",
                 where=where,
                 item=column[:60] or "a column without a name",
             )
@@ -141,6 +147,7 @@ def profile_from_csv(
         if column not in head:
             raise ProfileError("column is missing", where=where, item=column)
     rows: list[tuple[str, dict[str, dict[str, float | None]]]] = []
+    made_of: list[tuple[tuple[str, ...], str]] = []
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(head):
             raise ProfileError(f"has {len(line)} cells, not {len(head)}", where=where, item=f"row {number}")
@@ -152,7 +159,9 @@ def profile_from_csv(
                 if text:
                     figures[key][unit] = _number(text, where, f"row {number}, {unit}_{key}")
         rows.append((cells["group"].strip(), figures))
-    return _build(network, soc, units, rows, where, False, where)
+        layers = tuple(name.strip() for name in cells.get("layers", "").split(";") if name.strip())
+        made_of.append((layers, cells.get("output", "").strip()))
+    return _build(network, soc, units, rows, made_of, where, False, where)
 
 
 def _number(text: str, where: str, item: str) -> float:
@@ -167,12 +176,13 @@ def _build(
     soc: str,
     units: tuple[str, ...],
     rows: list[tuple[str, dict[str, dict[str, float | None]]]],
+    made_of: list[tuple[tuple[str, ...], str]],
     source: str,
     synthetic: bool,
     where: str,
 ) -> Profile:
     groups = []
-    for name, figures in rows:
+    for (name, figures), (layers, output) in zip(rows, made_of, strict=True):
         for key in FIGURES[:4]:
             for unit in figures[key]:
                 if unit not in units:
@@ -191,7 +201,7 @@ def _build(
                         where=where,
                         item=f"group {name}",
                     )
-        groups.append(Group(name, ms, estimate_bandwidth(ms, given, emc), out, into))
+        groups.append(Group(name, ms, estimate_bandwidth(ms, given, emc), out, into, layers, output))
     try:
         return Profile(network, soc, units, tuple(groups), source, synthetic)
     except ProfileError as problem:
