@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from onchip.check.joins import plain_concat
 from onchip.network import Geometry, Network, Operator, OperatorSpec, TensorKind, bits
@@ -25,62 +26,83 @@ __all__ = ["Region", "regions"]
 
 @dataclass(frozen=True)
 class Region:
-    """Consecutive modules of a plan.
+    """Consecutive modules of a plan. `workspace`: bytes of an operator whose operands are all on chip."""
 
-    `network` is theirs with free concats dissolved, `copied` with concats that copy. `held` ends with an
-    operator that reads the last module's output, so that it has to be on chip whole when the modules end.
-    `traffic_bytes` is what the plan moves there beyond inputs and outputs; `strict_bytes` counts the last
-    module's output, too, unless it is stored from where it lies whole on chip.
-    """
+    plan: Plan
+    sections: tuple[Section, ...]
+    workspace: Callable[[int], int]
 
-    modules: tuple[str, ...]
-    network: Network
-    copied: Network
-    held: Network
-    traffic_bytes: int
-    strict_bytes: int
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(section.name for section in self.sections)
+
+    @cached_property
+    def network(self) -> Network:
+        """The modules' operators without concats that move nothing."""
+        return _network(self.plan.network, self._ran, self._free, self.workspace)
+
+    @cached_property
+    def copied(self) -> Network:
+        """The same with all concats, which copy."""
+        if not self._free:
+            return self.network
+        return _network(self.plan.network, self._ran, {}, self.workspace)
+
+    @cached_property
+    def held(self) -> Network:
+        """`network` with an operator at its end that reads the last module's output, whole and on chip."""
+        return _network(self.plan.network, self._ran, self._free, self.workspace, self._last)
+
+    @cached_property
+    def traffic_bytes(self) -> int:
+        """What the plan moves here beyond inputs and outputs."""
+        return _traffic(self.plan, self.sections, self._free)
+
+    @cached_property
+    def strict_bytes(self) -> int:
+        """The same with the last module's output, unless it is stored from where it lies whole on chip."""
+        return _traffic(self.plan, self.sections, self._free, self._last)
+
+    @cached_property
+    def _ran(self) -> tuple[Operator, ...]:
+        network = self.plan.network
+        program = self.plan.program[self.sections[0].first : self.sections[-1].end]
+        return tuple(
+            network.operators[network.operator_id[i.operator]] for i in program if isinstance(i, Run | Join)
+        )
+
+    @cached_property
+    def _free(self) -> dict[int, Operator]:
+        network = self.plan.network
+        return {network.root[op.outputs[0]]: op for op in self._ran if plain_concat(network, op.id)}
+
+    @cached_property
+    def _last(self) -> tuple[int, ...]:
+        network, merge = self.plan.network, self.sections[-1].merge
+        return () if merge is None else tuple(bits(network.writes[network.operator_id[merge]]))
 
 
 def regions(
-    plan: Plan,
-    workspace: Callable[[int], int],
-    apart: Callable[[Network], bool] = lambda _: False,
+    plan: Plan, workspace: Callable[[int], int], apart: Callable[[Network], bool] | None = None
 ) -> tuple[Region, ...]:
     """The runs of consecutive modules of `plan`, in order; empty when it has none.
 
     `workspace` gives the bytes of an operator (an id of the plan's network) whose operands are all on chip.
     A module for whose network `apart` is true is no part of a longer run.
     """
-    alone = {s.name: apart(_region(plan, [s], workspace).network) for s in plan.sections if s.merge}
     runs: list[list[Section]] = []
-    before = None
+    joins = False  # may the next module go on with the last run?
     for section in plan.sections:
-        if section.merge is not None:
-            if before is None or alone[before] or alone[section.name]:
-                runs.append([])
-            runs[-1].append(section)
-        before = None if section.merge is None else section.name
-    return tuple(_region(plan, run, workspace) for run in runs)
-
-
-def _region(plan: Plan, sections: Sequence[Section], workspace: Callable[[int], int]) -> Region:
-    network = plan.network
-    program = plan.program[sections[0].first : sections[-1].end]
-    ran = [network.operators[network.operator_id[i.operator]] for i in program if isinstance(i, Run | Join)]
-    free = {network.root[op.outputs[0]]: op for op in ran if plain_concat(network, op.id)}
-    dissolved = _network(network, ran, free, workspace)
-    copied = _network(network, ran, {}, workspace) if free else dissolved
-    assert sections[-1].merge is not None
-    merge = network.operators[network.operator_id[sections[-1].merge]]
-    last = list(bits(network.writes[merge.id]))
-    return Region(
-        tuple(s.name for s in sections),
-        dissolved,
-        copied,
-        _network(network, ran, free, workspace, last),
-        _traffic(plan, sections, free),
-        _traffic(plan, sections, free, last),
-    )
+        if section.merge is None:
+            joins = False
+            continue
+        alone = apart is not None and apart(Region(plan, (section,), workspace).network)
+        if not joins or alone:
+            runs.append([])
+        runs[-1].append(section)
+        joins = not alone
+    return tuple(Region(plan, tuple(run), workspace) for run in runs)
 
 
 # -- the network -----------------------------------------------------------------------------------------
