@@ -25,7 +25,7 @@ from onchip.plan import Instruction, Plan
 
 __all__ = ["BranchPlan", "LayerFit", "plan_branches"]
 
-MOST_NODES, NODES_PER_ITEM = 20_000, 50
+MOST_NODES, NODES_PER_ITEM = 2_000, 50
 """Nodes that the search for addresses may take, for the whole network."""
 
 
