@@ -44,11 +44,13 @@ def decide(
     banned: Mapping[int, int] | None = None,
     *,
     naive: bool = False,
+    placed: bool = True,
 ) -> tuple[Item, ...]:
     """The items in running order: modules, and single layers outside them.
 
     `naive`: nothing stays on chip, every layer reads and writes DRAM. `banned`: of a module (by merge
-    operator) so many ways, the best ones, were tried and found no addresses.
+    operator) so many ways, the best ones, were tried and found no addresses. Not `placed`, ways count by
+    their sizes alone: then regions may find no addresses, and who asks looks for them.
     Raises `Infeasible` naming the layer that fits in no way.
     """
     steps: list[Module | int] = []
@@ -59,7 +61,7 @@ def decide(
         after = steps[number + 1] if number + 1 < len(steps) else None
         begin, handed = len(memory.acts), next(iter(memory.resident), None)
         if isinstance(step, Module):
-            way = _module(memory, step, after, options, (banned or {}).get(step.merge, 0), naive=naive)
+            way = _module(memory, step, after, options, (banned or {}).get(step.merge, 0), naive, placed)
             orders = tuple(sorted(way.order.items()))
             made = Item((), handed, None, step.merge, way.named, orders)
         else:
@@ -127,8 +129,8 @@ def _module(
     after: Module | int | None,
     options: BranchOptions,
     skip: int,
-    *,
     naive: bool,
+    placed: bool,
 ) -> Way:
     """The first way that fits (paper), or of all the one that moves least (ours).
 
@@ -149,7 +151,8 @@ def _module(
         try:
             process(memory, module, way)
             misplaced += 1
-            _has_addresses(memory, module, way, mark.acts, handed)
+            if placed or options.rules == "ours":
+                _has_addresses(memory, module, way, mark.acts, handed)
         except DoesNotFit as failed:
             problem = failed
             memory.undo(mark)

@@ -129,6 +129,7 @@ def _program(
     """Everything decided and placed; a module that finds no addresses takes its next way."""
     skips = [(skip.tensor, skip.reader) for skip in detection.long_skips]
     banned: dict[int, int] = {}
+    by_address = False  # mostly sizes decide, and all modules together are placed once
     while True:
         say(
             "processing branches"
@@ -136,14 +137,16 @@ def _program(
             else f"processing branches, {sum(banned.values())} ways banned"
         )
         memory = Memory(network, sizes, budget, skips)
-        items = decide(memory, detection, options, banned, naive=naive)
+        items = decide(memory, detection, options, banned, naive=naive, placed=by_address)
         life = [lives(memory, item) for item in items]
         problems = [Problem(x.pieces, x.input, x.output) for x in life]
         nodes = MOST_NODES + NODES_PER_ITEM * len(items)
         placed = chain(problems, budget, sizes.chip.alignment_bytes, most_nodes=nodes)
         if not isinstance(placed, Stuck):
             break
-        _ban(items, placed.module, banned)
+        if by_address:
+            _ban(items, placed.module, banned)
+        by_address = True
     program: list[Instruction] = []
     ends = []
     for item, x, p in zip(items, life, placed, strict=True):
