@@ -13,7 +13,10 @@ from onchip.errors import ChipError
 
 def test_the_three_socs_of_the_paper_have_three_contention_sets_each() -> None:
     found = {soc.name: soc for soc in builtin_socs()}
-    assert set(found) == {"xavier-agx", "orin-agx", "snapdragon-865"}
+    assert set(found) == {"local", "orin-agx", "snapdragon-865", "xavier-agx"}
+    here = found.pop("local")
+    assert here.model() is NO_CONTENTION
+    assert here.unit_names == ("onnxruntime", "openvino")
     assert [found[n].nominal_gb_per_second for n in sorted(found)] == [204.8, 34.1, 136.5]
     for soc in found.values():
         assert set(soc.contention) == {"light", "medium", "heavy"}
@@ -102,7 +105,7 @@ def test_a_users_own_soc(tmp_path: Path) -> None:
 
 
 def test_unknown_names_list_the_socs_there_are() -> None:
-    with pytest.raises(ChipError, match="orin-agx, snapdragon-865, xavier-agx"):
+    with pytest.raises(ChipError, match="local, orin-agx, snapdragon-865, xavier-agx"):
         load_soc("jetson")
     with pytest.raises(ChipError, match="no such file"):
         load_soc("./jetson.toml")

@@ -16,10 +16,13 @@ from onchip.elementwise import ELEMENTWISE_TYPES
 from onchip.errors import UsageError
 from onchip.network import Network, Operator, bits
 
-__all__ = ["MOST_GROUPS", "LayerGroup", "layer_groups", "moved_bytes"]
+__all__ = ["MOST_GROUPS", "LayerGroup", "element_bytes", "layer_groups", "moved_bytes"]
 
 MOST_GROUPS = 10
 """Groups that are made when nothing is said: as many as HaX-CoNN's Table 2 has for GoogLeNet."""
+
+
+_WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,11 @@ def moved_bytes(network: Network, operator: Operator) -> int:
         return 0
     touched = network.reads[operator.id] | network.writes[operator.id]
     return sum(network.tensors[t].bytes for t in bits(touched))
+
+
+def element_bytes(network: Network, otherwise: int) -> int:
+    """Bytes of the element that the network's sizes are in; `otherwise` where it has none of one width."""
+    return _WIDTH.get(network.element, otherwise)
 
 
 def _single_tensors(network: Network) -> list[tuple[int, int]]:

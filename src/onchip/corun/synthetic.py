@@ -12,7 +12,7 @@ from math import exp
 from typing import NamedTuple
 
 from onchip.corun.estimate import estimate_bandwidth
-from onchip.corun.grouping import MOST_GROUPS, LayerGroup, layer_groups, moved_bytes
+from onchip.corun.grouping import MOST_GROUPS, LayerGroup, element_bytes, layer_groups, moved_bytes
 from onchip.corun.profile import Group, Profile
 from onchip.corun.published import standalone
 from onchip.corun.soc import SoC, Unit
@@ -35,8 +35,6 @@ SLOWER_THAN_ROOFLINE = {
 }
 """By SoC and unit, times alone over the roofline's: for networks whose total nobody printed. The geometric
 means over the networks that have one."""
-
-WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
 
 
 class _Total(NamedTuple):
@@ -66,7 +64,7 @@ def synthetic_profile(network: Network, soc: SoC, *, most: int = MOST_GROUPS) ->
                 item=f"units.{unit.name}.{key}",
             )
     groups = layer_groups(network, soc.units, most=most)
-    scale = ELEMENT_BYTES / WIDTH.get(network.element, ELEMENT_BYTES)
+    scale = ELEMENT_BYTES / element_bytes(network, ELEMENT_BYTES)
     alone = [[_roofline(network, group, unit, scale) for unit in soc.units] for group in groups]
     total = _total(network, soc, [sum(column) for column in zip(*alone, strict=True)])
     rows = [

@@ -1,0 +1,102 @@
+"""Profiles from readings: shortest times, transitions beyond the usual gap, and readings that are none."""
+
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+
+from onchip.corun.grouping import LayerGroup, layer_groups
+from onchip.corun.measure import Span, measured_profile
+from onchip.corun.soc_file import load_soc
+from onchip.errors import ProfileError
+from onchip.network import Network
+from onchip.readers import load
+
+LOCAL = load_soc("local")
+
+
+def three() -> tuple[Network, tuple[LayerGroup, ...]]:
+    network = load("zoo:resnet18").network
+    return network, layer_groups(network, most=3)
+
+
+def spans(*figures: float) -> list[Span]:
+    """Groups from (gap, time) pairs, one after the other."""
+    at, found = 0.0, []
+    for gap, ms in zip(figures[::2], figures[1::2], strict=True):
+        found.append((at + gap, at + gap + ms))
+        at += gap + ms
+    return found
+
+
+def test_the_shortest_time_of_each_group_counts() -> None:
+    network, groups = three()
+    rounds = [spans(0, 3.0, 0.1, 2.0, 0.1, 1.5), spans(0, 2.5, 0.2, 2.25, 0.1, 1.0)]
+    profile = measured_profile(network, groups, LOCAL, {"onnxruntime": rounds, "openvino": rounds[:1]})
+    assert [g.ms for g in profile.groups] == [
+        pytest.approx(row) for row in ((2.5, 3.0), (2.0, 2.0), (1.0, 1.5))
+    ]
+    assert not profile.synthetic
+    assert profile.units == ("onnxruntime", "openvino")
+    assert [layer for g in profile.groups for layer in g.layers] == [
+        network.operators[op].name for op in network.order
+    ]
+    moved = 4 * (groups[0].activation_bytes + groups[0].weight_bytes)
+    assert profile.groups[0].gb_per_second[0] == pytest.approx(moved / 2.5e-3 / 1e9)
+
+
+def test_a_transition_is_what_changing_takes_beyond_staying() -> None:
+    network, groups = three()
+    alone = {
+        "onnxruntime": [spans(0, 3, 0.125, 2, 0.25, 1)],
+        "openvino": [spans(0, 3, 0.25, 2, 0.125, 1)],
+    }
+    changing = [
+        ((0, 1, 0), [spans(0, 3, 0.5, 2, 0.75, 1), spans(0, 3, 0.625, 2, 0.625, 1)]),
+        ((1, 0, 1), [spans(0, 3, 0.0625, 2, 1, 1)]),
+    ]
+    profile = measured_profile(network, groups, LOCAL, alone, changing)
+    assert profile.transition_ms(0, 0, 1) == pytest.approx(0.5 - 0.125)
+    assert profile.transition_ms(1, 1, 0) == pytest.approx(0.625 - 0.125)
+    assert profile.transition_ms(0, 1, 0) == 0  # quicker than staying: nothing is paid back
+    assert profile.transition_ms(1, 0, 1) == pytest.approx(1 - 0.125)
+    assert profile.groups[2].out_ms == (0, 0)
+
+
+def test_a_unit_that_was_not_measured_runs_nothing() -> None:
+    network, groups = three()
+    profile = measured_profile(network, groups, LOCAL, {"openvino": [spans(0, 3, 0, 2, 0, 1)]})
+    assert [g.ms[0] for g in profile.groups] == [None] * 3
+    assert {g.gb_per_second[0] for g in profile.groups} == {0.0}
+    with pytest.raises(ProfileError, match="runs on no unit"):
+        measured_profile(network, groups, LOCAL, {})
+
+
+@pytest.mark.parametrize(
+    ("rounds", "reason"),
+    [
+        ([], "has no rounds"),
+        ([spans(0, 1, 0, 1)], "has 2 figures for 3 groups"),
+        ([spans(0, 1, 0, 1, 0, nan)], "is no time"),
+        ([spans(0, 1, 0, 1, 0, 0)], "is no time"),
+        ([spans(0, 1, -0.5, 1, 0, 1)], "is no time"),
+    ],
+)
+def test_readings_that_are_none_are_refused(rounds: list[list[Span]], reason: str) -> None:
+    network, groups = three()
+    good = [spans(0, 1, 0, 1, 0, 1)]
+    with pytest.raises(ProfileError, match=f"profile of resnet18: unit openvino: .*{reason}"):
+        measured_profile(network, groups, LOCAL, {"onnxruntime": good, "openvino": rounds})
+    with pytest.raises(ProfileError, match=f"a changing run: .*{reason}"):
+        measured_profile(network, groups, LOCAL, {"openvino": good}, [((0, 1, 0), rounds)])
+
+
+def test_units_must_be_the_socs() -> None:
+    network, groups = three()
+    good = [spans(0, 1, 0, 1, 0, 1)]
+    with pytest.raises(ProfileError, match="gpu: is no unit of SoC local"):
+        measured_profile(network, groups, LOCAL, {"gpu": good})
+    for units in ((0, 1), (0, 1, 2)):
+        with pytest.raises(ProfileError, match="a changing run: does not say which unit"):
+            measured_profile(network, groups, LOCAL, {"openvino": good}, [(units, good)])
