@@ -1,0 +1,99 @@
+"""Synthetic co-run profiles: how networks are grouped, and GoogLeNet's beside what HaX-CoNN measured.
+
+    python benchmarks/corun_profiles.py            # docs/corun-profiles.md has its output
+
+First the paper's networks: operators, groups if their number is not limited, groups, the largest one's share
+of the time on Xavier's GPU, and what making the profile took.
+Then GoogLeNet on Xavier, cut where Table 2's groups end: time, D/G ratio and requested bandwidth of the
+synthetic profile and of Table 2, scaled to the same total; and the costs of changing units.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from onchip.corun.grouping import layer_groups
+from onchip.corun.profile import Profile
+from onchip.corun.published import googlenet, standalone
+from onchip.corun.soc_file import load_soc
+from onchip.corun.synthetic import synthetic_profile
+from onchip.readers import load
+
+ENDS = (
+    "maxpool2", "inception3a.cat", "maxpool3", "inception4a.cat", "inception4b.cat", "inception4c.cat",
+    "inception4d.cat", "maxpool4", "inception5a.cat", "fc",
+)  # fmt: skip
+"""The operators that end Table 2's groups, as far as their numbers of layers tell."""
+
+Row = tuple[float, float, float, float, float]
+"""GPU ms, DLA ms, GB/s of the GPU, ms from GPU to DLA, ms from DLA to GPU."""
+
+
+def main() -> None:
+    titles = ("network", "operators", "most groups", "of at most 10", "largest share", "seconds")
+    print(f"| {' | '.join(titles)} |")
+    print("|---|---|---|---|---|---|")
+    soc = load_soc("xavier-agx")
+    for name in sorted({*standalone("xavier-agx"), "alexnet", "fcn_resnet18"}):
+        network = load(f"zoo:{name}").network
+        start = perf_counter()
+        profile = synthetic_profile(network, soc)
+        seconds = perf_counter() - start
+        share = max(group.ms[0] or 0 for group in profile.groups) / (profile.total_ms(0) or 1)
+        most = len(layer_groups(network, most=len(network.operators)))
+        print(
+            f"| {name} | {len(network.operators)} | {most} | {len(profile.groups)} | {share:.0%} |"
+            f" {seconds:.3f} |"
+        )
+    print()
+    measured, made = (
+        rows(googlenet()),
+        joined(synthetic_profile(load("zoo:googlenet").network, soc, most=999)),
+    )
+    totals = [sum(row[unit] for row in made) / sum(row[unit] for row in measured) for unit in (0, 1)]
+    pairs = ("GPU ms", "D/G", "GPU GB/s", "G to D ms", "D to G ms")
+    print(f"| group ends at | {' | '.join(f'{title} | synthetic' for title in pairs)} |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for end, theirs, ours in zip(ENDS, measured, made, strict=True):
+        gpu, dla = ours[0] / totals[0], ours[1] / totals[1]
+        cells = [
+            f"{theirs[0]:.2f}", f"{gpu:.2f}", f"{theirs[1] / theirs[0]:.2f}", f"{dla / gpu:.2f}",
+            f"{theirs[2]:.0f}", f"{ours[2]:.0f}", f"{theirs[3]:.3f}", f"{ours[3]:.3f}",
+            f"{theirs[4]:.3f}", f"{ours[4]:.3f}",
+        ]  # fmt: skip
+        print(f"| {end} | {' | '.join(cells)} |")
+    error = [
+        sum(abs(o[k] / totals[k] - t[k]) for o, t in zip(made, measured, strict=True))
+        / sum(t[k] for t in measured)
+        for k in (0, 1)
+    ]
+    print(f"\nTime in the wrong group: GPU {error[0] / 2:.0%}, DLA {error[1] / 2:.0%} of the total.")
+
+
+def rows(profile: Profile) -> list[Row]:
+    """A profile's figures; the last group hands nothing over, so its transitions are what Table 2 says."""
+    found = []
+    for n, group in enumerate(profile.groups):
+        last = n + 1 == len(profile.groups)
+        there = group.out_ms[0] if last else profile.transition_ms(n, 0, 1)
+        back = group.out_ms[1] if last else profile.transition_ms(n, 1, 0)
+        found.append((group.ms[0] or 0.0, group.ms[1] or 0.0, group.gb_per_second[0], there, back))
+    return found
+
+
+def joined(profile: Profile) -> list[Row]:
+    """The profile's groups put together up to each of `ENDS`."""
+    found: list[Row] = []
+    parts: list[Row] = []
+    for group, row in zip(profile.groups, rows(profile), strict=True):
+        parts.append(row)
+        if group.layers[-1] in ENDS:
+            gpu, dla = (sum(part[unit] for part in parts) for unit in (0, 1))
+            moved = sum(part[0] * part[2] for part in parts)
+            found.append((gpu, dla, moved / gpu, row[3], row[4]))
+            parts = []
+    return found
+
+
+if __name__ == "__main__":
+    main()
