@@ -217,3 +217,40 @@ def pair_schedule(
     width: int,
     stop: Callable[[int], bool] | None,
 ) -> PairSchedule: ...
+
+# -- onchip.corun.search, onchip.corun.dispatch --------------------------------------------------------------
+
+CorunTasks = tuple[int, list[float], list[float], list[float], list[int], list[int], list[list[int]]]
+
+class LocalSearch(TypedDict):
+    unit: list[int]
+    sequence: list[int]
+    order: list[list[int]]
+    value: float
+    tries: int
+    stopped: bool
+
+def first_ready(
+    *,
+    tasks: CorunTasks,
+    slowdown: Callable[[int, float, float], float],
+    unit: Sequence[int],
+    rank: Sequence[int],
+) -> tuple[list[int], list[float]]: ...
+def local_search(
+    *,
+    tasks: CorunTasks,
+    slowdown: Callable[[int, float, float], float],
+    token_tasks: Sequence[Sequence[int]],
+    chain: Sequence[int],
+    lag: Sequence[int],
+    aim: Literal["latency", "throughput", "rates"],
+    last: Sequence[Sequence[int]],
+    firsts: Sequence[Sequence[int]],
+    pipelined: bool,
+    starts: Sequence[tuple[Sequence[int], Sequence[int]]],
+    tries: int,
+    seconds: float | None,
+    seed: int,
+    stop: Callable[[int, float], bool] | None,
+) -> LocalSearch: ...

@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
     onchip::bind_fusion(m);
     onchip::bind_pricing(m);
     onchip::bind_corun(m);
+    onchip::bind_corun_any(m);
 }

@@ -1,0 +1,131 @@
+// Binds the searches that play schedules of any number of networks and units.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "bindings.h"
+#include "corun_local.h"
+
+namespace nb = nanobind;
+
+namespace onchip {
+
+namespace {
+
+using namespace corun;
+using Numbers = std::vector<double>;
+using Ids = std::vector<std::uint32_t>;
+// units, work, gb, move; row, before (-1: none), gates
+using TaskRows = std::tuple<std::size_t, Numbers, Numbers, Numbers, Ids, std::vector<std::int64_t>, std::vector<Ids>>;
+
+Tasks tasks_of(const TaskRows& rows) {
+    Tasks tasks;
+    std::vector<std::int64_t> before;
+    std::tie(tasks.units, tasks.work, tasks.gb, tasks.move, tasks.row, before, tasks.gates) = rows;
+    for (std::int64_t b : before) tasks.before.push_back(b < 0 ? no_task : static_cast<Task>(b));
+    tasks.check();
+    return tasks;
+}
+
+// What Python raised while it was asked something from within a search.
+struct Asked {
+    std::optional<nb::python_error> failed;
+
+    Slowdowns::Model model(const nb::callable& slowdown) {
+        return [this, &slowdown](std::size_t unit, double requested, double external) {
+            nb::gil_scoped_acquire gil;
+            try {
+                if (!failed) return nb::cast<double>(slowdown(unit, requested, external));
+            } catch (nb::python_error& error) {
+                failed.emplace(std::move(error));
+            }
+            return 1.0;
+        };
+    }
+    void rethrow() {
+        if (failed) throw std::move(*failed);
+    }
+};
+
+std::pair<Ids, Numbers> first_ready(const TaskRows& rows, const nb::callable& slowdown, const std::vector<std::uint8_t>& unit,
+                                    const Ids& rank) {
+    const Tasks tasks = tasks_of(rows);
+    if (unit.size() != tasks.count() || rank.size() != tasks.count())
+        throw std::invalid_argument("corun: lengths of a mapping");
+    for (Task t = 0; t < tasks.count(); ++t)
+        if (unit[t] >= tasks.units || !tasks.runs_on(t, unit[t])) throw std::invalid_argument("corun: a mapping");
+    Asked asked;
+    Slowdowns slow(tasks, asked.model(slowdown));
+    Order order;
+    Numbers ends;
+    std::vector<Task> starts;
+    Player(tasks, slow).dispatch(unit, rank, order, ends, starts);
+    asked.rethrow();
+    return {starts, ends};
+}
+
+nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const std::vector<Ids>& token_tasks,
+                      const Ids& chain, const Ids& lag, const std::string& aim_kind, const std::vector<Ids>& last,
+                      const std::vector<Ids>& firsts, bool pipelined,
+                      const std::vector<std::pair<std::vector<std::uint8_t>, Ids>>& starts, std::uint64_t tries,
+                      std::optional<double> seconds, std::uint64_t seed, nb::object stop) {
+    const Tasks tasks = tasks_of(rows);
+    const Stream stream{token_tasks, chain, lag};
+    if (chain.size() != token_tasks.size() || lag.size() != token_tasks.size() || token_tasks.empty() ||
+        last.empty() || last.front().empty() || firsts.size() != last.size())
+        throw std::invalid_argument("corun: lengths of a stream");
+    Aim aim;
+    aim.kind = aim_kind == "latency" ? Aim::latency : aim_kind == "throughput" ? Aim::throughput : Aim::rates;
+    aim.last = last, aim.firsts = firsts, aim.pipelined = pipelined;
+    std::vector<Candidate> candidates;
+    for (const auto& [unit, sequence] : starts) candidates.push_back({unit, sequence});
+    Asked asked;
+    LocalLimits limits;
+    limits.tries = tries, limits.seconds = seconds.value_or(-1), limits.seed = seed;
+    limits.stop = [&](std::uint64_t done, double best) {
+        if (asked.failed) return true;
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            return stop.is_none() ? false : nb::cast<bool>(stop(done, best));
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_KeyboardInterrupt)) asked.failed.emplace(std::move(error));
+            return true;
+        }
+    };
+    Slowdowns slow(tasks, asked.model(slowdown));
+    LocalOutcome outcome;
+    Order order;
+    {
+        nb::gil_scoped_release release;
+        outcome = improve(tasks, slow, stream, aim, candidates, limits);
+        order = order_of(tasks, stream, outcome.best);
+    }
+    asked.rethrow();
+    nb::dict result;
+    result["unit"] = nb::cast(outcome.best.unit);
+    result["sequence"] = nb::cast(outcome.best.sequence);
+    result["order"] = nb::cast(order);
+    result["value"] = outcome.value;
+    result["tries"] = outcome.tries;
+    result["stopped"] = outcome.stopped;
+    return result;
+}
+
+}  // namespace
+
+void bind_corun_any(nb::module_& m) {
+    m.def("first_ready", &first_ready, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("unit"),
+          nb::arg("rank"));
+    m.def("local_search", &local_search, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("token_tasks"),
+          nb::arg("chain"), nb::arg("lag"), nb::arg("aim"), nb::arg("last"), nb::arg("firsts"), nb::arg("pipelined"),
+          nb::arg("starts"), nb::arg("tries"), nb::arg("seconds").none(), nb::arg("seed"), nb::arg("stop").none());
+}
+
+}  // namespace onchip

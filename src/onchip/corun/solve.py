@@ -1,0 +1,132 @@
+"""The planner of co-run: the exact search where a workload is two chains, local search elsewhere.
+
+Whatever is found is held against every baseline, and never worse than the best of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, permutations
+
+from onchip.corun.baselines import Baseline, baselines, best_baseline
+from onchip.corun.bound import alone_row
+from onchip.corun.chains import chains_of
+from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.polish import polish
+from onchip.corun.schedule import Step
+from onchip.corun.search import Pattern, SearchOptions, improve, pattern_of
+from onchip.corun.solution import Claim, Objective, Solution
+from onchip.corun.tasks import one_frame
+from onchip.corun.workload import Workload
+
+__all__ = ["CorunResult", "SolveOptions", "solve"]
+
+
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    """How hard to try."""
+
+    any_order: bool = True
+    """Look at every order on every unit; off: only schedules in which no unit waits while a group is
+    ready."""
+    prove: bool = True
+    """Prove the best of two chains, as far as memory allows."""
+    delays: bool = False
+    """Insert idle time where it pays."""
+    tries: int = 20_000
+    """Schedules that local search plays at most."""
+    time_limit: float | None = None
+    """Seconds for the search; baselines come on top."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CorunResult:
+    """The schedule found, and what it is compared with."""
+
+    solution: Solution
+    baselines: tuple[Baseline, ...]
+
+    @property
+    def best_baseline(self) -> Baseline:
+        """The baseline that costs least."""
+        return best_baseline(self.baselines, self.solution.objective)
+
+    @property
+    def gain(self) -> float:
+        """How much less it costs than the best baseline, as a fraction of that."""
+        return 1 - self.solution.cost_ms / self.best_baseline.cost_ms(self.solution.objective)
+
+
+def solve(
+    workload: Workload,
+    objective: Objective = "latency",
+    options: SolveOptions = SolveOptions(),
+) -> CorunResult:
+    """A schedule for the workload, with every baseline beside it.
+
+    Two networks (or two chains of networks in series, iterations included) in one frame are searched exactly;
+    frames without pipelining repeat the best frame; all else is local search from the baselines and from the
+    best single frame. A cost that equals its lower bound is optimal whatever found it.
+    """
+    began = time.monotonic()
+    found = baselines(workload, objective)
+    rival = best_baseline(found, objective)
+    solution = _search(workload, objective, options, found)
+    if rival.cost_ms(objective) < solution.cost_ms:
+        solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
+    if solution.cost_ms <= solution.lower_bound_ms * (1 + 1e-9):
+        solution = replace(solution, claim=Claim("any order", True))
+    if options.delays:
+        solution = polish(solution)
+    return CorunResult(replace(solution, seconds=time.monotonic() - began), found)
+
+
+def _search(
+    workload: Workload, objective: Objective, options: SolveOptions, found: tuple[Baseline, ...]
+) -> Solution:
+    exact = PairOptions(options.any_order, options.prove, options.time_limit)
+    frame = one_frame(workload)
+    chains = chains_of(frame)
+    pair = chains is not None and len(chains) == 2
+    # The sum of rates of networks in series is not a function of the two chains' ends.
+    pair &= objective != "rates" or not any(frame.waits_for)
+    if workload.frames == 1:
+        rival = best_baseline(found, objective).schedule
+        if pair:
+            return solve_pair(workload, objective, exact, known=rival)
+        patterns = [pattern_of(workload, one.schedule) for one in found]
+    else:
+        patterns = [pattern_of(workload, one.schedule) for one in baselines(frame, objective)]
+    best = None
+    if pair:
+        aim: Objective = "latency" if objective == "throughput" else objective
+        best = solve_pair(frame, aim, replace(exact, prove=exact.prove and not workload.pipelined))
+        patterns.append(pattern_of(workload, best.schedule))
+        if not workload.pipelined:
+            repeated = improve(workload, objective, patterns[-1:], SearchOptions(tries=0))
+            return replace(
+                repeated, claim=best.claim, lower_bound_ms=best.lower_bound_ms, solver="dp, repeated"
+            )
+    patterns += islice(_in_series(frame), 6)
+    return improve(
+        workload, objective, patterns, SearchOptions(options.tries, options.time_limit, options.seed)
+    )
+
+
+def _in_series(workload: Workload) -> Iterator[Pattern]:
+    """One network after the other, each in the way that is fastest alone, in every order that may be."""
+    rows = [alone_row(job.profile) for job in workload.jobs]
+    for order in permutations(range(len(workload.jobs))):
+        if any(order.index(p) > order.index(j) for j in order for p in workload.waits_for[j]):
+            continue
+        yield Pattern(
+            tuple(
+                (Step(j, run, group), unit)
+                for j in order
+                for run in range(workload.jobs[j].iterations)
+                for group, unit in enumerate(rows[j])
+            )
+        )

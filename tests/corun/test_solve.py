@@ -1,0 +1,159 @@
+"""The planner as a whole: against its baselines, and what it claims."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from workloads import Fixed, profile_of, random_workload, workload_of
+
+from onchip.corun import published
+from onchip.corun.baselines import baselines, herald, mensa
+from onchip.corun.contention import NO_CONTENTION
+from onchip.corun.polish import polish
+from onchip.corun.profile import Group, Profile
+from onchip.corun.simulate import simulate
+from onchip.corun.soc_file import load_soc
+from onchip.corun.solution import OBJECTIVES, Objective, cost_ms, parse_objective
+from onchip.corun.solve import SolveOptions, solve
+from onchip.corun.workload import Job, Workload
+from onchip.errors import UsageError
+
+near = pytest.approx
+objectives = pytest.mark.parametrize("objective", OBJECTIVES)
+QUICK = SolveOptions(tries=200)
+
+
+def googlenet_twice(contention: str = "light", **options: object) -> Workload:
+    soc = load_soc("xavier-agx")
+    jobs = (Job("first", published.googlenet()), Job("second", published.googlenet()))
+    return Workload(soc, jobs, soc.model(contention), **options)  # type: ignore[arg-type]
+
+
+@objectives
+def test_never_worse_than_the_best_baseline_and_never_below_the_bound(objective: Objective) -> None:
+    rng = Random(21)
+    for _ in range(40):
+        workload = random_workload(rng)
+        result = solve(workload, objective, QUICK)
+        assert result.solution.cost_ms <= result.best_baseline.cost_ms(objective) * (1 + 1e-9)
+        assert result.gain >= -1e-9
+        again = simulate(workload, result.solution.schedule)
+        assert cost_ms(again, objective) == near(result.solution.cost_ms)
+        if objective != "throughput" or workload.frames == 1 or not workload.pipelined:
+            assert result.solution.lower_bound_ms <= result.solution.cost_ms * (1 + 1e-9)
+
+
+def test_googlenet_twice_and_every_baseline() -> None:
+    result = solve(googlenet_twice())
+    by_name = {one.name: one.cost_ms("latency") for one in result.baselines}
+    assert by_name["gpu alone"] == near(4.640)
+    assert by_name["whole networks"] == near(4.2124, abs=1e-3)
+    assert set(by_name) == {
+        "gpu alone",
+        "dla alone",
+        "whole networks",
+        "Mensa-like",
+        "Herald-like",
+        "H2H-like",
+        "contention-blind",
+    }
+    assert result.solution.claim.proved
+    assert result.solution.cost_ms <= 3.598
+    assert result.solution.cost_ms <= min(by_name.values())
+
+
+@pytest.mark.parametrize("contention", ["medium", "heavy"])
+def test_contention_makes_the_blind_optimum_lose_or_tie(contention: str) -> None:
+    result = solve(googlenet_twice(contention))
+    blind = next(one for one in result.baselines if one.name == "contention-blind")
+    assert result.solution.cost_ms <= blind.cost_ms("latency") * (1 + 1e-9)
+    if contention == "heavy":
+        assert result.gain > 0.02
+
+
+def test_a_stream_of_a_serial_pair_gains_from_working_on_two_frames() -> None:
+    serial = (Job("first", published.googlenet()), Job("second", published.googlenet(), after=("first",)))
+    soc = load_soc("xavier-agx")
+    streamed = Workload(soc, serial, soc.model("light"), frames=8)
+    waiting = Workload(soc, serial, soc.model("light"), frames=8, pipelined=False)
+    fast, slow = (solve(w, "throughput", QUICK).solution for w in (streamed, waiting))
+    assert slow.cost_ms == near(4.640)  # one network at a time: the GPU does all
+    assert fast.cost_ms < 3.6
+
+
+def test_frames_that_wait_repeat_the_best_frame() -> None:
+    once, often = googlenet_twice(), googlenet_twice(frames=3, pipelined=False)
+    one, three = solve(once).solution, solve(often).solution
+    assert three.cost_ms == near(one.cost_ms)
+    assert three.timeline.makespan_ms == near(3 * one.cost_ms)
+    assert three.claim == one.claim
+
+
+def test_one_network_alone_is_solved_to_the_optimum() -> None:
+    profile = profile_of("n", [(1, 5), (5, 2), (3, 9)], transition=0.5)
+    solution = solve(workload_of(NO_CONTENTION, Job("n", profile))).solution
+    assert solution.cost_ms == near(7.0)
+    assert solution.claim.proved
+
+
+def test_three_networks_share_two_units() -> None:
+    jobs = [Job(n, profile_of(n, [(2, 2), (2, 2)])) for n in "abc"]
+    solution = solve(workload_of(NO_CONTENTION, *jobs)).solution
+    assert solution.cost_ms == near(6.0)  # 12 ms of work on two units
+    assert solution.claim.proved
+    assert solution.lower_bound_ms == near(6.0)
+
+
+def test_delays_never_make_it_worse_and_are_said() -> None:
+    plain = solve(googlenet_twice()).solution
+    delayed = solve(googlenet_twice(), options=SolveOptions(delays=True)).solution
+    assert delayed.cost_ms <= plain.cost_ms
+    assert delayed.cost_ms >= plain.lower_bound_ms
+    if delayed.schedule != plain.schedule:
+        assert delayed.schedule.idle_ms
+        assert str(delayed.claim) == "best found"
+
+
+def test_a_delay_lets_a_group_meet_a_better_neighbour() -> None:
+    # a's second group and b's second ruin each other; a millisecond of waiting keeps them apart.
+    def group(name: str, ms: tuple[float | None, float | None], gb: float) -> Group:
+        return Group(name, ms, (gb, gb), (0.0, 0.0), (0.0, 0.0))
+
+    class Loud:
+        def slowdown(self, unit: int, requested: float, external: float) -> float:
+            return 10.0 if requested > 1 and external > 1 else 1.0
+
+    a = Profile("a", "small", ("a", "b"), (group("quiet", (1.0, None), 0.0), group("loud", (2.0, None), 5.0)))
+    b = Profile("b", "small", ("a", "b"), (group("loud", (None, 2.0), 5.0), group("long", (None, 9.0), 0.0)))
+    result = solve(workload_of(Loud(), Job("a", a), Job("b", b)))
+    assert result.solution.cost_ms > 11.5
+    better = polish(result.solution, share=0.5)
+    assert better.cost_ms == near(11.0)
+    assert better.solver.endswith("and delays")
+
+
+def test_baselines_leave_out_units_that_cannot_run_everything() -> None:
+    jobs = [Job("a", profile_of("a", [(1, None), (1, 2)])), Job("b", profile_of("b", [(2, 1)]))]
+    names = {one.name for one in baselines(workload_of(Fixed(1, 1), *jobs))}
+    assert "a alone" in names
+    assert "b alone" not in names
+
+
+def test_mensa_looks_back_and_not_ahead() -> None:
+    # Going to b for the second group costs 1 each way, and there is nothing to win there after it.
+    profile = profile_of("n", [(1, 9), (4, 2.5), (1, 9)], transition=1.0)
+    assert mensa(profile) == (0, 1, 0)
+    assert sum((1, 1, 2.5, 1, 1)) > sum((1, 4, 1))
+
+
+def test_herald_balances_load_and_forgets_transitions() -> None:
+    jobs = [Job(n, profile_of(n, [(2, 2), (2, 2)], transition=50.0)) for n in "ab"]
+    rows = herald(workload_of(Fixed(1, 1), *jobs))
+    assert sorted(sum(rows, ())) == [0, 0, 1, 1]
+
+
+def test_objectives_have_names() -> None:
+    assert parse_objective("rates") == "rates"
+    with pytest.raises(UsageError, match="latency, throughput, rates"):
+        parse_objective("speed")
