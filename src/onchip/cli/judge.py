@@ -11,14 +11,18 @@ import typer
 from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
+from onchip.corun.schedule_file import is_schedule
 from onchip.files import write_atomically
 
 
 @app.command()
 def check(plan: PlanFile, as_json: Json = False) -> None:
-    """Prove a plan legal and recompute every figure in it."""
+    """Prove a plan legal and recompute every figure in it; a schedule of several networks likewise."""
     import msgspec
 
+    if is_schedule(plan):
+        _check_schedule(plan, as_json)
+        return
     made = api.read(plan)
     result = made.check()
     if as_json:
@@ -84,8 +88,11 @@ def report(
         Path | None, typer.Option("-o", "--output", help="write one self-contained HTML page")
     ] = None,
 ) -> None:
-    """Show a plan: a summary here, the memory map as an HTML page with -o."""
+    """Show a plan or a schedule: a summary here, the memory map or the timeline as an HTML page with -o."""
     writable(output, plan)
+    if is_schedule(plan):
+        _report_schedule(plan, output)
+        return
     made = api.read(plan)
     made.check()
     if output is not None:
@@ -94,5 +101,42 @@ def report(
 
     console = stdout()
     console.print(summary(made))
+    if output is not None:
+        console.print(f"report written to {output}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _check_schedule(path: Path, as_json: bool) -> None:
+    """What the judge says of a schedule file, whose figures it has found to be right."""
+    from onchip.corun.judged import judged_file
+    from onchip.report.corun.words import claim_sentence, heading, milliseconds
+    from onchip.report.wording import visible
+
+    made = judged_file(path)
+    line = made.timeline
+    if as_json:
+        from onchip.corunned_data import judged_data
+
+        print(json.dumps(judged_data(made)))
+        return
+    changes = sum(s.transition_ms > 0 for s in line.segments)
+    print(f"legal: {len(line.segments):,} groups on {len(line.workload.soc.units)} units; every figure holds")
+    print(f"  {visible(heading(made))}")
+    print(f"  claimed: {claim_sentence(made)}")
+    for job, latency in zip(line.workload.jobs, line.latency_ms, strict=True):
+        print(f"  latency of {visible(job.name)} {milliseconds(latency)} ms")
+    print(f"  {line.fps:,.2f} frames per second; {changes:,} changes of units")
+
+
+def _report_schedule(path: Path, output: Path | None) -> None:
+    """The tables of a schedule file, and its page."""
+    from onchip.corun.judged import judged_file
+    from onchip.corunned_table import table
+    from onchip.report.corun import html
+
+    made = judged_file(path)
+    if output is not None:
+        write_atomically(output, html(made))
+    console = stdout()
+    console.print(table(made, console.width))
     if output is not None:
         console.print(f"report written to {output}", markup=False, highlight=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from onchip.errors import InputError, PlanFormatError
 from onchip.files import read_bytes
 from onchip.network_json import decode
 
-__all__ = ["StatedSchedule", "read_schedule", "schedule_from_json"]
+__all__ = ["StatedSchedule", "is_schedule", "read_schedule", "schedule_from_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,21 @@ class _File(_Wire):
     frames: _Count = 1
     pipelined: bool = True
     epsilon_ms: _Amount = 0.0
+
+
+class _Kind(msgspec.Struct):
+    format: str = ""
+
+
+def is_schedule(path: Path) -> bool:
+    """Whether a file says that it is a schedule, of whatever version; a plan or anything else is none."""
+    try:
+        content = read_bytes(path, error=PlanFormatError)
+        return content.lstrip()[:1] == b"{" and msgspec.json.decode(content, type=_Kind).format.startswith(
+            SCHEDULE_FORMAT.partition("/")[0] + "/"
+        )
+    except (PlanFormatError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def read_schedule(path: Path) -> StatedSchedule:

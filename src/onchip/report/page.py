@@ -6,17 +6,14 @@ Names reach the page escaped by the template, or as JSON that the script writes 
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from functools import cache
-from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
 from onchip.report import findings, grouped, modules, times
 from onchip.report.graph import picture
+from onchip.report.shell import asset, embedded, hash_of, template, version
 from onchip.report.timeline import Timeline, timeline
 from onchip.report.wording import short_size, visible
 
@@ -42,58 +39,31 @@ def html(plan: Plan) -> str:
     line = timeline(plan)
     graph = picture(plan, line)
     found = modules.page_words(plan, line)
-    style, scripts = _asset("page.css"), list(_SCRIPTS)
+    style, scripts = asset("page.css"), list(_SCRIPTS)
     if graph is not None:
-        style += _asset("graph.css")
+        style += asset("graph.css")
         scripts += _GRAPH_SCRIPTS
     scripts.append(_LAST_SCRIPT)
     if found is not None:
-        style += _asset("modules.css")
+        style += asset("modules.css")
         scripts += _MODULE_SCRIPTS
-    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in scripts) + "})();\n"
+    script = '(() => {\n"use strict";\n' + "\n".join(asset(name) for name in scripts) + "})();\n"
     return _template().render(
         **_words(plan, line),
         modules=found,
         groups=None if graph is None else grouped.page_words(plan, line),
-        data=Markup(_embedded({**_data(plan, line), "graph": graph})),
+        data=Markup(embedded({**_data(plan, line), "graph": graph})),
         style=Markup(style),
         script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        version=_version(),
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
+        version=version(),
     )
 
 
 @cache
 def _template() -> jinja2.Template:
-    import jinja2
-
-    pages = jinja2.FunctionLoader(_asset)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, loader=pages)
-    environment.globals["link"] = _link
-    return environment.get_template("page.html.j2")
-
-
-@cache
-def _asset(name: str) -> str:
-    return (resources.files("onchip.report") / "assets" / name).read_text("utf-8")
-
-
-def _hash(content: str) -> str:
-    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def _version() -> str:
-    try:
-        return metadata.version("onchip")
-    except metadata.PackageNotFoundError:  # a source tree that was never installed
-        return ""
-
-
-def _embedded(data: Any) -> str:
-    """JSON that can stand inside a script element: no character of it can end the element."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return template("page.html.j2", link=_link)
 
 
 def _link(tensor: int | None, name: str) -> Any:

@@ -1,0 +1,64 @@
+"""A schedule as the judge left it: what pages, exports and commands take, whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onchip.corun.check import check_file
+from onchip.corun.schedule import Schedule
+from onchip.corun.schedule_json import Claim, schedule_json
+from onchip.corun.timeline import Timeline
+from onchip.corun.workload import Workload
+
+__all__ = ["Judged", "judged_file", "network_name", "told_apart"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A schedule, the judge's timeline of it, and what its solver claims.
+
+    `others` are the timelines of schedules that it is compared with, where they are at hand.
+    """
+
+    schedule: Schedule
+    timeline: Timeline
+    claim: Claim
+    epsilon_ms: float = 0.0
+    others: tuple[tuple[str, Timeline], ...] = field(default=(), compare=False)
+
+    @property
+    def workload(self) -> Workload:
+        """What runs at once."""
+        return self.timeline.workload
+
+    def json(self) -> str:
+        """The schedule as `onchip.schedule/1`."""
+        return schedule_json(self.schedule, self.timeline, epsilon_ms=self.epsilon_ms, claim=self.claim)
+
+
+def judged_file(path: Path) -> Judged:
+    """The schedule in the file at `path`, judged again.
+
+    Raises `PlanFormatError` or `ProfileError` for a file that is no schedule, `IllegalSchedule` when it
+    breaks a rule or states figures that are not its own.
+    """
+    stated, timeline = check_file(path)
+    return Judged(stated.schedule, timeline, stated.claim, stated.epsilon_ms)
+
+
+def network_name(name: str, copies: int) -> str:
+    """The name of a network in a workload that has `copies` of it already."""
+    return name if not copies else f"{name} #{copies + 1}"
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of a workload's networks: the second copy of one gets a number."""
+    found: list[str] = []
+    for name in names:
+        copies = 0
+        while network_name(name, copies) in found:
+            copies += 1
+        found.append(network_name(name, copies))
+    return tuple(found)

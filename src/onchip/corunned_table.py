@@ -1,0 +1,120 @@
+"""A schedule of several networks as tables for a terminal, from 80 columns up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from onchip.corun.judged import Judged
+from onchip.corun.losses import losses
+from onchip.corun.schedule import Step
+from onchip.corun.stretches import stretches
+from onchip.report.corun.words import FIGURES, claim_sentence, heading, milliseconds, others_of, value_of
+from onchip.report.wording import shorten, visible
+
+__all__ = ["table"]
+
+MOST_NETWORKS = 20
+MOST_STRETCHES = 40
+"""Rows of a table; the rest is in --json and in the page."""
+
+
+def table(made: Judged, width: int, note: str = "") -> RenderableType:
+    """A rich renderable: the claim, the networks, what each unit runs in its order, and others beside."""
+    parts: list[RenderableType] = [
+        Text(visible(heading(made)), style="bold"),
+        Text(claim_sentence(made), style="dim"),
+    ]
+    if note:
+        parts.append(Text(visible(note), style="dim"))
+    parts += [Text(), *_section("Networks", "times in ms", _networks(made, width - 2))]
+    parts += [
+        Text(),
+        *_section("Units", "what each runs, in the order enforced; ms", _units(made, width - 2)),
+    ]
+    if others_of(made):
+        unit = FIGURES.get(made.claim.objective, made.claim.objective)
+        parts += [Text(), *_section("Beside others", unit, _others(made))]
+    return Group(*parts)
+
+
+def _section(title: str, what: str, body: RenderableType) -> list[RenderableType]:
+    head = Text(title, style="bold")
+    head.append(f"  {what}", style="not bold dim")
+    return [head, Padding(body, (0, 0, 0, 2))]
+
+
+def _empty(*columns: tuple[str, bool]) -> Table:
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name, right in columns:
+        found.add_column(name, justify="right" if right else "left", no_wrap=True)
+    return found
+
+
+def _networks(made: Judged, width: int) -> Table:
+    workload, line = made.workload, made.timeline
+    lost = losses(line)
+    found = _empty(
+        ("network", False),
+        ("profile", False),
+        ("runs", True),
+        *((f"on {visible(shorten(name, 12))}", True) for name in workload.soc.unit_names),
+        ("contention", True),
+        ("transitions", True),
+        ("waits", True),
+        ("latency", True),
+    )
+    for j, job in list(enumerate(workload.jobs))[:MOST_NETWORKS]:
+        source = job.profile.source or "not said"
+        found.add_row(
+            Text(visible(shorten(job.name, 24))),
+            Text(visible(shorten(f"{source}, synthetic" if job.profile.synthetic else source, 24))),
+            f"{workload.runs(j):,}",
+            *(milliseconds(ms) if ms else "" for ms in lost[j].on_unit),
+            milliseconds(lost[j].contention),
+            milliseconds(lost[j].transitions),
+            milliseconds(lost[j].waits),
+            milliseconds(line.latency_ms[j]),
+        )
+    if len(workload.jobs) > MOST_NETWORKS:
+        found.add_row(f"{len(workload.jobs) - MOST_NETWORKS:,} more")
+    return found
+
+
+def _units(made: Judged, width: int) -> Table:
+    workload, line = made.workload, made.timeline
+    at = {s.step: s for s in line.segments}
+    found = _empty(("unit", False), ("network", False), ("groups", False), ("start", True), ("end", True))
+    room = max(12, (width - 34) // 2)
+    for row in stretches(made.schedule):
+        for one in row[:MOST_STRETCHES]:
+            job = workload.jobs[one.job]
+            run = f" run {one.run}" if workload.runs(one.job) > 1 else ""
+            first, last = (job.profile.groups[g].name for g in (one.first, one.last))
+            groups = first if one.first == one.last else f"{shorten(first, room // 2)} … {last}"
+            found.add_row(
+                "" if one.turn else Text(visible(workload.soc.units[one.unit].name)),
+                Text(visible(shorten(job.name, room - len(run)) + run)),
+                Text(visible(shorten(groups, room))),
+                milliseconds(at[Step(one.job, one.run, one.first)].start),
+                milliseconds(at[Step(one.job, one.run, one.last)].end),
+            )
+        if len(row) > MOST_STRETCHES:
+            found.add_row("", f"{len(row) - MOST_STRETCHES:,} more")
+    return found
+
+
+def _others(made: Judged) -> Table:
+    rows: Sequence[tuple[str, float, bool]] = others_of(made)
+    found = _empty(("schedule", False), ("", True), ("", True))
+    mine = value_of(made)
+    for name, value, ours in rows:
+        gain = "" if ours or not value or not mine else f"{100 * (value / mine - 1):+.1f} %"
+        found.add_row(
+            Text(visible(shorten(name, 40)), style="bold" if ours else ""), milliseconds(value), gain
+        )
+    return found

@@ -1,0 +1,99 @@
+"""What there is to say of a schedule of several networks, for the terminal and the page."""
+
+from __future__ import annotations
+
+from onchip.corun.judged import Judged
+from onchip.report.wording import shorten
+
+__all__ = [
+    "FIGURES",
+    "OURS",
+    "claim_sentence",
+    "heading",
+    "is_proved",
+    "less_is_better",
+    "milliseconds",
+    "others_of",
+    "value_of",
+]
+
+FIGURES = {
+    "makespan_ms": "makespan in ms",
+    "latency_ms": "longest latency in ms",
+    "fps": "frames per second",
+    "sum_of_rates": "sum of 1 / latency, per second",
+    "millijoules": "energy in mJ",
+}
+"""What a schedule may have been made for."""
+
+OURS = "this schedule"
+
+
+def milliseconds(value: float) -> str:
+    """Microseconds are as fine as profiles are: three digits after the point, or four of a small one."""
+    return f"{value:,.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.4f}"
+
+
+def heading(made: Judged) -> str:
+    """`googlenet + resnet101 on xavier-agx, light contention: 3.489 ms`."""
+    names = [job.name for job in made.workload.jobs]
+    who = " + ".join(shorten(name, 60) for name in names[:4])
+    if len(names) > 4:
+        who += f" and {len(names) - 4} more"
+    memory = made.claim.contention_set
+    under = f", {memory} contention" if memory and memory != "none" else ", no contention"
+    frames = made.workload.frames
+    what = f"{milliseconds(made.timeline.makespan_ms)} ms"
+    if frames > 1:
+        what = f"{made.timeline.fps:,.1f} frames per second, {frames:,} frames in {what}"
+    return f"{who} on {made.workload.soc.name}{under if memory else ''}: {what}"
+
+
+def less_is_better(objective: str) -> bool:
+    """Times and energies are to be small, rates large."""
+    return objective.endswith(("_ms", "joules"))
+
+
+def is_proved(made: Judged) -> bool:
+    """Whether its solver claims a proof."""
+    return made.claim.claim.startswith("optimal")
+
+
+def value_of(made: Judged) -> float | None:
+    """The objective's value, from the judge; None for an objective that is not known."""
+    line = made.timeline
+    if made.claim.objective == "latency_ms":
+        return max(line.latency_ms)
+    found = getattr(line, made.claim.objective, None) if made.claim.objective in FIGURES else None
+    return found if isinstance(found, float) else None
+
+
+def claim_sentence(made: Judged) -> str:
+    """What is claimed, how far from the bound it is, and how it compares."""
+    claim, value = made.claim, value_of(made)
+    parts = [f"{claim.claim[:1].upper()}{claim.claim[1:]}" if claim.claim else "Nothing is claimed of it"]
+    if claim.bound is not None and value:
+        off = abs(value - claim.bound) / max(value, claim.bound)
+        word = "at least" if less_is_better(claim.objective) else "at most"
+        gap = "" if off < 5e-4 else f", {100 * off:.1f} % away"
+        parts.append(f"every schedule has {word} {milliseconds(claim.bound)}{gap}")
+    sentence = "; ".join(parts) + "."
+    others = [row for row in others_of(made) if not row[2]]
+    if others and value:
+        name, best, _ = others[0]
+        more = (best / value - 1 if less_is_better(claim.objective) else value / best - 1) if best else 0.0
+        sentence += f" Best of the others: {name}, {milliseconds(best)}"
+        sentence += f" ({100 * more:.1f} % worse)." if more > 5e-4 else " (as good)."
+    if claim.seconds is not None:
+        sentence += f" Found in {claim.seconds * 1000:,.0f} ms."
+    return sentence
+
+
+def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
+    """(name, objective's value, is it ours) of this schedule and those beside it, best first."""
+    value = value_of(made)
+    if not made.claim.baselines or value is None:
+        return ()
+    rows = [(OURS, value, True), *((name, v, False) for name, v in made.claim.baselines.items())]
+    sign = 1 if less_is_better(made.claim.objective) else -1
+    return tuple(sorted(rows, key=lambda row: (sign * row[1], not row[2])))

@@ -1,0 +1,38 @@
+"""Judged schedules for tests of what shows and exports them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from corun.workloads import random_schedule, random_workload
+from onchip.corun.judged import Judged
+from onchip.corun.published import googlenet
+from onchip.corun.schedule import Schedule, Step
+from onchip.corun.schedule_json import Claim
+from onchip.corun.simulate import simulate
+from onchip.corun.soc_file import load_soc
+from onchip.corun.workload import Job, Workload
+
+
+def random_judged(rng: Random) -> Judged:
+    """Any schedule of any small workload, with inserted waits."""
+    workload = random_workload(rng)
+    schedule = random_schedule(rng, workload, idle=True)
+    return Judged(schedule, simulate(workload, schedule), Claim("best found", contention_set="random"))
+
+
+def crossing(first: str = "googlenet", second: str = "googlenet #2") -> Judged:
+    """GoogleNet twice on Xavier: the first begins on the DLA, the second ends there."""
+    soc = load_soc("xavier-agx")
+    jobs = (Job(first, googlenet()), Job(second, replace(googlenet(), network=second)))
+    workload = Workload(soc, jobs, soc.model("light"))
+    units = (((1, 1, *(0,) * 8),), ((*(0,) * 5, *(1,) * 5),))
+    order = (
+        (*(Step(1, 0, g) for g in range(5)), *(Step(0, 0, g) for g in range(2, 10))),
+        (*(Step(0, 0, g) for g in range(2)), *(Step(1, 0, g) for g in range(5, 10))),
+    )
+    schedule = Schedule(units, order)
+    line = simulate(workload, schedule)
+    claim = Claim("best found", "makespan_ms", 3.2, 0.5, {"gpu alone": 4.64, "other": 3.3}, "light")
+    return Judged(schedule, line, claim)
