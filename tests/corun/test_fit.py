@@ -59,7 +59,7 @@ def test_six_constants_need_six_measurements() -> None:
 def test_many_levels_are_thinned_out() -> None:
     constants = XAVIER.contention["light"]["gpu"]
     rng = Random(3)
-    pairs = [(rng.uniform(0, 120), rng.uniform(0, 120)) for _ in range(200)]
+    pairs = [(rng.uniform(0, 120), rng.uniform(0, 120)) for _ in range(80)]
     fit = fit_contention([Sample(x, y, constants.speed(x, y, 127.5)) for x, y in pairs], 127.5)
     assert fit.rms < 1.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from workloads import Fixed, alone, profile_of, random_schedule, random_workload, workload_of
 
+import onchip.corun.check
 from onchip.corun.check import check_file, check_stated
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.published import googlenet
@@ -208,3 +210,18 @@ def test_hostile_names_stay_on_one_line() -> None:
     with pytest.raises(PlanFormatError) as caught:
         schedule_from_json(json.dumps(document).encode(), "s.json")
     assert "\n" not in str(caught.value)
+
+
+def test_the_judge_and_all_it_uses_import_no_solver() -> None:
+    allowed = {
+        "check", "contention", "estimate", "profile", "profile_file", "schedule", "schedule_file",
+        "schedule_json", "simulate", "soc", "timeline", "workload",
+    }  # fmt: skip
+    folder = Path(onchip.corun.check.__file__).parent
+    for name in allowed:
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if module.startswith("onchip.corun."):
+                assert module.removeprefix("onchip.corun.") in allowed, (name, module)
+            elif module.startswith("onchip"):
+                assert module in ("onchip.errors", "onchip.files", "onchip.network_json"), (name, module)
