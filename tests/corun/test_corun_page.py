@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from workloads import alone
 
-from onchip.corun.profile_file import profile_from_csv
 from onchip.corun.published import googlenet
+from onchip.corun.schedule_json import schedule_json
 from onchip.corun.simulate import simulate
-from onchip.corun.soc_file import load_soc
+from onchip.corun.soc_file import load_soc, parse_soc
 from onchip.corun.workload import Job, Workload
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "corun.md").read_text(encoding="utf-8")
@@ -28,8 +29,23 @@ def test_the_pages_figures_are_the_judges(name: str) -> None:
     assert cells[5] == f"{slowest:.3f}"
 
 
-def test_the_pages_profile_can_be_read() -> None:
-    text = PAGE.split("```csv\n")[1].split("```")[0]
-    profile = profile_from_csv(text.encode(), "page", network="n", soc="xavier-agx", units=("gpu", "dla"))
-    assert profile.groups[0].gb_per_second[1] == pytest.approx(57.3 * 25 / 42)
-    assert not profile.groups[1].runs_on(1)
+def test_the_pages_soc_can_be_read() -> None:
+    soc = parse_soc(PAGE.split("```toml\n")[1].split("```")[0].encode(), "page")
+    assert soc.unit_names == ("gpu", "npu")
+    assert set(soc.contention) == {"light", "medium", "heavy", "mine"}
+
+
+def test_the_page_names_the_keys_of_a_schedule() -> None:
+    soc = load_soc("xavier-agx")
+    work = Workload(soc, (Job("x", googlenet()),), soc.model())
+    schedule = alone(work, [(0,) * 10])
+    document = json.loads(schedule_json(schedule, simulate(work, schedule)))
+    named = PAGE.split("## Schedule files")[1].split("## Errata")[0]
+    for table in (
+        document,
+        document["networks"][0],
+        document["networks"][0]["segments"][0],
+        document["result"],
+    ):
+        for key in table:
+            assert f"`{key}`" in named or key == "format", key

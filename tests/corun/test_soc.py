@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onchip.corun.contention import NO_CONTENTION, Contention
-from onchip.corun.soc_file import builtin_socs, load_soc, parse_soc
+from onchip.corun.soc_file import builtin_socs, contention_toml, load_soc, parse_soc
 from onchip.errors import ChipError
 
 
@@ -102,6 +102,13 @@ def test_a_users_own_soc(tmp_path: Path) -> None:
     soc = parse_soc((HEAD + UNITS + "[contention.mine.a]\n" + SET).encode(), "mine.toml")
     assert soc.contention["mine"]["a"] == Contention(1, 2, 3, 4, 5, 0.1)
     assert soc.model("mine").slowdown(0, 0.5, 9.0) == pytest.approx(100 / 97)
+
+
+def test_fitted_constants_are_written_as_a_file_has_them() -> None:
+    xavier = load_soc("xavier-agx").contention
+    units = "".join(f'[[units]]\nname = "{unit}"\n' for unit in ("gpu", "dla"))
+    tables = [contention_toml(name, unit, c) for name, rows in xavier.items() for unit, c in rows.items()]
+    assert parse_soc((HEAD + units + "\n".join(tables)).encode(), "mine.toml").contention == xavier
 
 
 def test_unknown_names_list_the_socs_there_are() -> None:

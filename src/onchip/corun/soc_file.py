@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import astuple
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from onchip.corun.soc import SoC, Unit
 from onchip.errors import ChipError
 from onchip.files import read_bytes
 
-__all__ = ["builtin_socs", "load_soc", "parse_soc"]
+__all__ = ["builtin_socs", "contention_toml", "load_soc", "parse_soc"]
 
 _Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e18)]
 _Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
@@ -81,6 +82,14 @@ def load_soc(name_or_path: str | Path) -> SoC:
             return soc
     names = ", ".join(soc.name for soc in known)
     raise ChipError(f"no such SoC; built in: {names}; or give the path of a .toml file", where=text)
+
+
+def contention_toml(name: str, unit: str, constants: Contention) -> str:
+    """The table of one unit's constants in the set `name`, to be put into a SoC's file."""
+    rows = zip(msgspec.structs.fields(_Contention), astuple(constants), strict=True)
+    return "\n".join(
+        [f"[contention.{name}.{unit}]", *(f"{row.name} = {value:.6g}" for row, value in rows), ""]
+    )
 
 
 def parse_soc(content: bytes, where: str) -> SoC:
