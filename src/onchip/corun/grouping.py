@@ -149,7 +149,8 @@ def _work(network: Network, pieces: Sequence[Sequence[int]]) -> list[float]:
         sum(moved_bytes(network, network.operators[op]) + network.operators[op].weight_bytes for op in piece)
         for piece in pieces
     ]
-    return [m / (sum(macs) or 1) + b / (sum(moved) or 1) for m, b in zip(macs, moved, strict=True)]
+    all_macs, all_moved = sum(macs) or 1, sum(moved) or 1
+    return [m / all_macs + b / all_moved for m, b in zip(macs, moved, strict=True)]
 
 
 def _merge(supports: Sequence[object], work: Sequence[float], most: int) -> list[tuple[int, int]]:
