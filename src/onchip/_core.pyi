@@ -254,3 +254,26 @@ def local_search(
     seed: int,
     stop: Callable[[int, float], bool] | None,
 ) -> LocalSearch: ...
+
+# -- onchip.corun.branch -------------------------------------------------------------------------------------
+
+class ChainSchedule(TypedDict):
+    value: float
+    bound: float
+    starts: list[tuple[int, int, int]]
+    end: Literal["complete", "time", "nodes", "stopped"]
+    nodes: int
+
+def chain_schedule(
+    *,
+    tasks: CorunTasks,
+    slowdown: Callable[[int, float, float], float],
+    first: Sequence[int],
+    yields: bool,
+    switches: int | None,
+    rates: bool,
+    upper: float,
+    nodes: int,
+    seconds: float | None,
+    stop: Callable[[int], bool] | None,
+) -> ChainSchedule: ...

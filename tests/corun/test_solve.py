@@ -21,7 +21,7 @@ from onchip.errors import UsageError
 
 near = pytest.approx
 objectives = pytest.mark.parametrize("objective", OBJECTIVES)
-QUICK = SolveOptions(tries=200)
+QUICK = SolveOptions(tries=200, nodes=2000)
 
 
 def googlenet_twice(contention: str = "light", **options: object) -> Workload:
@@ -103,6 +103,12 @@ def test_three_networks_share_two_units() -> None:
     assert solution.cost_ms == near(6.0)  # 12 ms of work on two units
     assert solution.claim.proved
     assert solution.lower_bound_ms == near(6.0)
+
+
+def test_mappings_with_few_switches_can_be_asked_for() -> None:
+    one = solve(googlenet_twice(), options=SolveOptions(switches=1)).solution
+    assert str(one.claim) == "optimal among schedules of at most 1 switches a run"
+    assert one.cost_ms < 3.598
 
 
 def test_delays_never_make_it_worse_and_are_said() -> None:

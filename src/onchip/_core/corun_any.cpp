@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "bindings.h"
+#include "corun_branch.h"
 #include "corun_local.h"
 
 namespace nb = nanobind;
@@ -46,6 +47,20 @@ struct Asked {
                 failed.emplace(std::move(error));
             }
             return 1.0;
+        };
+    }
+    // The caller's wish to end, asked with the GIL; Ctrl-C is one too. An error ends the search as well.
+    template <typename... Args> std::function<bool(Args...)> stop(const nb::object& wish) {
+        return [this, &wish](Args... args) {
+            if (failed) return true;
+            nb::gil_scoped_acquire gil;
+            try {
+                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+                return wish.is_none() ? false : nb::cast<bool>(wish(args...));
+            } catch (nb::python_error& error) {
+                if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
+                return true;
+            }
         };
     }
     void rethrow() {
@@ -88,17 +103,7 @@ nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const 
     Asked asked;
     LocalLimits limits;
     limits.tries = tries, limits.seconds = seconds.value_or(-1), limits.seed = seed;
-    limits.stop = [&](std::uint64_t done, double best) {
-        if (asked.failed) return true;
-        nb::gil_scoped_acquire gil;
-        try {
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            return stop.is_none() ? false : nb::cast<bool>(stop(done, best));
-        } catch (nb::python_error& error) {
-            if (!error.matches(PyExc_KeyboardInterrupt)) asked.failed.emplace(std::move(error));
-            return true;
-        }
-    };
+    limits.stop = asked.stop<std::uint64_t, double>(stop);
     Slowdowns slow(tasks, asked.model(slowdown));
     LocalOutcome outcome;
     Order order;
@@ -118,6 +123,37 @@ nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const 
     return result;
 }
 
+nb::dict chain_schedule(const TaskRows& rows, const nb::callable& slowdown, const std::vector<std::size_t>& first,
+                        bool yields, std::optional<int> switches, bool rates, double upper, std::uint64_t nodes,
+                        std::optional<double> seconds, nb::object stop) {
+    const Chains chains{tasks_of(rows), first};
+    chains.check();
+    Asked asked;
+    BranchOptions options;
+    options.yields = yields, options.switches = switches.value_or(-1), options.rates = rates;
+    options.upper = upper, options.nodes = nodes, options.seconds = seconds.value_or(-1);
+    options.stop = asked.stop<std::uint64_t>(stop);
+    Slowdowns slow(chains.tasks, asked.model(slowdown));
+    BranchOutcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = branch(chains, slow, options);
+    }
+    asked.rethrow();
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> starts;
+    for (const Start& s : outcome.starts) starts.emplace_back(s.net, s.group, s.unit);
+    nb::dict result;
+    result["value"] = outcome.value;
+    result["bound"] = outcome.bound;
+    result["starts"] = nb::cast(starts);
+    result["end"] = outcome.end == End::complete ? "complete"
+                    : outcome.end == End::time   ? "time"
+                    : outcome.end == End::memory ? "nodes"
+                                                 : "stopped";
+    result["nodes"] = outcome.nodes;
+    return result;
+}
+
 }  // namespace
 
 void bind_corun_any(nb::module_& m) {
@@ -126,6 +162,9 @@ void bind_corun_any(nb::module_& m) {
     m.def("local_search", &local_search, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("token_tasks"),
           nb::arg("chain"), nb::arg("lag"), nb::arg("aim"), nb::arg("last"), nb::arg("firsts"), nb::arg("pipelined"),
           nb::arg("starts"), nb::arg("tries"), nb::arg("seconds").none(), nb::arg("seed"), nb::arg("stop").none());
+    m.def("chain_schedule", &chain_schedule, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("first"),
+          nb::arg("yields"), nb::arg("switches").none(), nb::arg("rates"), nb::arg("upper"), nb::arg("nodes"),
+          nb::arg("seconds").none(), nb::arg("stop").none());
 }
 
 }  // namespace onchip

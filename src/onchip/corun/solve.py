@@ -12,6 +12,7 @@ from itertools import islice, permutations
 
 from onchip.corun.baselines import Baseline, baselines, best_baseline
 from onchip.corun.bound import alone_row
+from onchip.corun.branch import BranchOptions, branchable, solve_branching
 from onchip.corun.chains import chains_of
 from onchip.corun.dp import PairOptions, solve_pair
 from onchip.corun.polish import polish
@@ -33,10 +34,14 @@ class SolveOptions:
     ready."""
     prove: bool = True
     """Prove the best of two chains, as far as memory allows."""
+    switches: int | None = None
+    """Look only at mappings in which a run changes its unit at most so often; one frame only."""
     delays: bool = False
     """Insert idle time where it pays."""
     tries: int = 20_000
     """Schedules that local search plays at most."""
+    nodes: int = 200_000
+    """States that branch and bound looks at, at most; 0 leaves it out."""
     time_limit: float | None = None
     """Seconds for the search; baselines come on top."""
     seed: int = 0
@@ -69,7 +74,8 @@ def solve(
 
     Two networks (or two chains of networks in series, iterations included) in one frame are searched exactly;
     frames without pipelining repeat the best frame; all else is local search from the baselines and from the
-    best single frame. A cost that equals its lower bound is optimal whatever found it.
+    best single frame, after which branch and bound looks for better, and for a proof, in one frame of at most
+    eight chains. A cost that equals its lower bound is optimal whatever found it.
     """
     began = time.monotonic()
     found = baselines(workload, objective)
@@ -95,6 +101,9 @@ def _search(
     pair &= objective != "rates" or not any(frame.waits_for)
     if workload.frames == 1:
         rival = best_baseline(found, objective).schedule
+        if options.switches is not None:
+            few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, options.time_limit)
+            return solve_branching(workload, objective, few, known=rival)
         if pair:
             return solve_pair(workload, objective, exact, known=rival)
         patterns = [pattern_of(workload, one.schedule) for one in found]
@@ -111,9 +120,12 @@ def _search(
                 repeated, claim=best.claim, lower_bound_ms=best.lower_bound_ms, solver="dp, repeated"
             )
     patterns += islice(_in_series(frame), 6)
-    return improve(
-        workload, objective, patterns, SearchOptions(options.tries, options.time_limit, options.seed)
-    )
+    limits = SearchOptions(options.tries, options.time_limit, options.seed)
+    searched = improve(workload, objective, patterns, limits)
+    if workload.frames > 1 or not options.nodes or not branchable(workload, objective):
+        return searched
+    deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=options.time_limit)
+    return solve_branching(workload, objective, deeper, known=searched.schedule)
 
 
 def _in_series(workload: Workload) -> Iterator[Pattern]:

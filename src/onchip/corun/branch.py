@@ -1,0 +1,122 @@
+"""Branch and bound for three and more chains, and for mappings with few changes of unit.
+
+The work is done in C++ (`_core/corun_branch.cpp`): depth first over events, with the choices of the exact
+search for two chains. A complete search proves the best of its space; one that ends at `nodes` leaves what
+it found and a bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from onchip import _core
+from onchip.corun.chains import Chain, chains_of, schedule_of
+from onchip.corun.schedule import Schedule, Step
+from onchip.corun.simulate import simulate
+from onchip.corun.solution import Claim, Objective, Solution, cost_ms
+from onchip.corun.workload import Workload
+from onchip.errors import UsageError
+
+__all__ = ["MOST_CHAINS", "BranchOptions", "branchable", "solve_branching"]
+
+MOST_CHAINS = 8
+MOST_GROUPS = 3000
+
+Stop = Callable[[int], bool]
+"""Called now and then with the number of states; true ends the search."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchOptions:
+    """How branch and bound works."""
+
+    any_order: bool = True
+    """Look at every order on every unit; off: only non-delay schedules."""
+    switches: int | None = None
+    """At most so many changes of unit in a run."""
+    nodes: int = 1_000_000
+    """States looked at, at most."""
+    time_limit: float | None = None
+    """Seconds."""
+
+
+def branchable(workload: Workload, objective: Objective) -> bool:
+    """Whether branch and bound takes the workload: chains in one frame, and not too many of them."""
+    chains = chains_of(workload)
+    if chains is None or len(chains) > MOST_CHAINS or sum(len(c.steps) for c in chains) > MOST_GROUPS:
+        return False
+    return objective != "rates" or not any(workload.waits_for)
+
+
+def solve_branching(
+    workload: Workload,
+    objective: Objective = "latency",
+    options: BranchOptions = BranchOptions(),
+    *,
+    known: Schedule | None = None,
+    stop: Stop | None = None,
+) -> Solution:
+    """The best schedule of at most eight chains of groups in one frame, and what is proved of it.
+
+    `known` is a schedule to improve on, and the answer where nothing better is found; it need not be of the
+    space searched, and the claim is that nothing there is better. Raises `UsageError` for other workloads,
+    and where nothing was found at all.
+    """
+    began = time.monotonic()
+    chains = chains_of(workload)
+    if chains is None or not branchable(workload, objective):
+        raise UsageError(f"branch and bound takes at most {MOST_CHAINS} chains of networks", where="corun")
+    value = cost_ms(simulate(workload, known), objective) if known else inf
+    answer = _core.chain_schedule(
+        tasks=(
+            len(workload.soc.units),
+            [ms for chain in chains for ms in chain.work],
+            [gb for chain in chains for gb in chain.gb_per_second],
+            [ms for chain in chains for ms in chain.move],
+            list(range(sum(len(chain.steps) for chain in chains))),
+            _before(chains),
+            [[] for chain in chains for _ in chain.steps],
+        ),
+        slowdown=workload.model.slowdown,
+        first=[sum(len(chain.steps) for chain in chains[:n]) for n in range(len(chains) + 1)],
+        yields=options.any_order,
+        switches=options.switches,
+        rates=objective == "rates",
+        upper=value,
+        nodes=options.nodes,
+        seconds=options.time_limit,
+        stop=stop,
+    )
+    best = known
+    if answer["starts"]:
+        best = schedule_of(workload, [(chains[n].steps[at], unit) for n, at, unit in answer["starts"]])
+    if best is None:
+        raise UsageError("no schedule was found; allow more switches, states or seconds", where="corun")
+    space = Claim("any order" if options.any_order else "non-delay", answer["end"] == "complete")
+    if options.switches is not None:
+        space = Claim("few switches", space.proved and options.any_order, options.switches)
+    return Solution(
+        best,
+        simulate(workload, best),
+        objective,
+        space,
+        answer["bound"],
+        time.monotonic() - began,
+        "branch and bound",
+        answer["end"],
+    )
+
+
+def _before(chains: Sequence[Chain]) -> list[int]:
+    """The group before each in its run, -1 for the first of a run."""
+    before: list[int] = []
+    for chain in chains:
+        last: Step | None = None
+        for step in chain.steps:
+            same = last is not None and last[:2] == step[:2]
+            before.append(len(before) - 1 if same else -1)
+            last = step
+    return before
