@@ -8,13 +8,15 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, branches, chip, compare, fuse, load, plan, read
+from onchip.api import Plan, branches, chip, compare, corun, fuse, load, plan, read
 from onchip.branched import Branched
 from onchip.chip import Chip
 from onchip.comparison import Comparison
+from onchip.corunned import Corunned
 from onchip.errors import (
     ChipError,
     IllegalPlan,
+    IllegalSchedule,
     Infeasible,
     InputError,
     Mismatch,
@@ -23,6 +25,7 @@ from onchip.errors import (
     NegativeAnswer,
     OnchipError,
     PlanFormatError,
+    ProfileError,
     UsageError,
 )
 from onchip.fused import Fused
@@ -35,12 +38,14 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "plan",
     "fuse",
     "branches",
+    "corun",
     "compare",
     "read",
     # what they give
     "Plan",
     "Fused",
     "Branched",
+    "Corunned",
     "Comparison",
     "Chip",
     "Network",
@@ -56,9 +61,11 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "ModelError",
     "ChipError",
     "PlanFormatError",
+    "ProfileError",
     "MissingExtra",
     "NegativeAnswer",
     "Infeasible",
     "IllegalPlan",
+    "IllegalSchedule",
     "Mismatch",
 ]

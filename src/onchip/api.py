@@ -1,15 +1,20 @@
-"""The commands in Python: load, chip, plan, fuse, branches, compare. A plan checks, runs and shows itself."""
+"""The commands in Python: load, chip, plan, fuse, branches, corun, compare. A plan checks and runs itself."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.branches.options import BranchOptions  # here: `onchip.branches` is a verb beside its package
 from onchip.chip import Chip, load_chip
+from onchip.corun.request import (
+    CorunOptions,
+    workload_of,
+)  # here: `onchip.corun` is a verb beside its package
 from onchip.errors import Infeasible, UsageError
 from onchip.files import write_atomically
 from onchip.network import Network
@@ -21,11 +26,14 @@ if TYPE_CHECKING:
     from onchip import placement
     from onchip.branched import Branched
     from onchip.comparison import Comparison
+    from onchip.corun.profile import Profile
+    from onchip.corun.soc import SoC
+    from onchip.corunned import Corunned
     from onchip.fused import Fused
     from onchip.readers import Source
     from onchip.run import RunReport
 
-__all__ = ["Plan", "branches", "chip", "compare", "fuse", "load", "plan", "read"]
+__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "plan", "read"]
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -257,6 +265,65 @@ def branches(
             return None
 
     return branched_of(made, on, plan, again)
+
+
+def corun(
+    models: Sequence[str | Path | Source | Network | Profile],
+    soc: str | Path | SoC = "xavier-agx",
+    objective: str = "latency",
+    contention: str | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Corunned:
+    """Schedule several networks at once on the processing units of one SoC that share its memory.
+
+    A model is what `load` takes, a network, or a `Profile` or its file; the same may stand there twice.
+    `objective` is `latency` (of the slowest network), `throughput` (frames per second) or `rates` (sum of
+    1 / latency); `contention` a set of the SoC's constants (None: the SoC's own choice, `light` for the
+    built-in boards). `options` are the fields of `ReadOptions`, `CorunOptions` and `SolveOptions`. GoogleNet
+    from the zoo on xavier-agx has the profile that was measured; others are synthetic and say so. Source:
+    Dagli and Belviranli, Shared Memory-contention-aware Concurrent DNN Execution (HaX-CoNN).
+
+    >>> import onchip
+    >>> made = onchip.corun(["zoo:googlenet", "zoo:googlenet"])
+    >>> made.status, made.makespan_ms < 3.598 < made.baselines["gpu alone"]
+    ('optimal', True)
+
+    Raises `ProfileError`, `ChipError`, `ModelError` or `UsageError`.
+    """
+    from onchip.corun.soc import SoC
+    from onchip.corun.soc_file import load_soc
+    from onchip.corun.solution import parse_objective
+    from onchip.corun.solve import SolveOptions, solve
+    from onchip.corun_profiles import Profiles
+    from onchip.corunned import corunned_of
+    from onchip.readers import ReadOptions
+
+    if isinstance(models, str | Path) or not models:
+        raise UsageError("expected a list of networks", item="models")
+    aim = parse_objective(objective)
+    kinds = {kind: {f.name for f in fields(kind)} for kind in (ReadOptions, CorunOptions, SolveOptions)}
+    options["contention"] = contention
+    unknown = sorted(set(options).difference(*kinds.values()))
+    if unknown:
+        known = ", ".join(name for names in kinds.values() for name in sorted(names))
+        raise UsageError(f"no such option; known: {known}", item=unknown[0])
+    reading, asked, solving = ({k: v for k, v in options.items() if k in names} for names in kinds.values())
+    on = soc if isinstance(soc, SoC) else load_soc(soc)
+    how = CorunOptions(**asked)
+    named = [str(model) for model in models if isinstance(model, str | Path)]
+    source = Profiles.asked(on, named, how.profile, how.most_groups, reading)
+    workload = workload_of([source.of(model) for model in models], on, how)
+    if progress is not None:
+        progress("searching schedules")
+    how_hard = SolveOptions(**solving)
+    if how_hard.time_limit is not None and not 0 <= how_hard.time_limit < inf:
+        raise UsageError(f"{how_hard.time_limit} is no number of seconds", item="--time-limit")
+    if how_hard.tries < 0:
+        raise UsageError(f"{how_hard.tries} is no number of schedules", item="--tries")
+    made = solve(workload, aim, how_hard)
+    return corunned_of(made, on.default_contention if contention is None else contention)
 
 
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from workloads import Fixed, alone, profile_of, random_schedule, random_workload, workload_of
 
-import onchip.corun.check
+from onchip.corun import check as judging
 from onchip.corun.check import check_file, check_stated
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.published import googlenet
@@ -232,7 +232,7 @@ def test_the_judge_and_all_it_uses_import_no_solver() -> None:
         "check", "contention", "estimate", "profile", "profile_file", "schedule", "schedule_file",
         "schedule_json", "simulate", "soc", "timeline", "workload",
     }  # fmt: skip
-    folder = Path(onchip.corun.check.__file__).parent
+    folder = Path(judging.__file__).parent
     for name in allowed:
         for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""

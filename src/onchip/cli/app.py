@@ -9,7 +9,20 @@ from typer.core import TyperGroup
 
 __all__ = ["app"]
 
-ORDER = ("plan", "fuse", "branches", "compare", "check", "run", "report", "export", "pack", "zoo", "chips")
+ORDER = (
+    "plan",
+    "fuse",
+    "branches",
+    "corun",
+    "compare",
+    "check",
+    "run",
+    "report",
+    "export",
+    "pack",
+    "zoo",
+    "chips",
+)
 """How --help lists the commands; what is not named here comes last."""
 
 

@@ -1,0 +1,139 @@
+"""Which profile a network of a co-run has: the user's, the paper's, or one by the units' rooflines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from onchip.corun.grouping import MOST_GROUPS
+from onchip.corun.profile import Profile
+from onchip.corun.profile_file import PROFILE_FORMAT, load_profile
+from onchip.corun.published import googlenet
+from onchip.corun.soc import SoC
+from onchip.corun.synthetic import synthetic_profile
+from onchip.errors import InputError, ProfileError, UsageError
+from onchip.files import read_bytes
+from onchip.network import Network
+
+if TYPE_CHECKING:
+    from onchip.readers import Source
+
+__all__ = ["Profiles"]
+
+SYNTHETIC = "synthetic"
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Where profiles on one SoC come from.
+
+    `given` are files by the model's name as the user wrote it; `reading` the fields of `ReadOptions`.
+    """
+
+    soc: SoC
+    given: dict[str, Path]
+    synthetic: bool
+    most_groups: int
+    reading: dict[str, Any]
+
+    @classmethod
+    def asked(
+        cls,
+        soc: SoC,
+        models: Sequence[str],
+        profile: Sequence[str],
+        most_groups: int = MOST_GROUPS,
+        reading: dict[str, Any] | None = None,
+    ) -> Profiles:
+        """What `--profile` says of `models`; raises `UsageError` when it names none of them."""
+        given: dict[str, Path] = {}
+        synthetic = False
+        different = list(dict.fromkeys(models))
+        for text in profile:
+            if text == SYNTHETIC:
+                synthetic = True
+                continue
+            name = next((m for m in different if text.startswith(f"{m}=")), None)
+            if name is None and len(different) == 1 and (Path(text).exists() or "=" not in text):
+                name, path = different[0], text
+            elif name is None:
+                raise UsageError(
+                    f"{text!r} does not say of which model it is: MODEL=FILE, MODEL one of"
+                    f" {', '.join(different)}",
+                    item="--profile",
+                )
+            else:
+                path = text[len(name) + 1 :]
+            if name in given:
+                raise UsageError(f"two profiles of {name}", item="--profile")
+            given[name] = Path(path)
+        if most_groups < 1:
+            raise UsageError(f"{most_groups} is no number of groups from 1 on", item="--most-groups")
+        return cls(soc, given, synthetic, most_groups, reading or {})
+
+    def of(self, model: str | Path | Source | Network | Profile) -> Profile:
+        """The profile of a model.
+
+        That which was given; the file, where the model is a profile (`.csv` or `onchip.profile/1`); the
+        paper's Table 2 for `zoo:googlenet` on xavier-agx; else a synthetic one. Raises `ProfileError`,
+        `ModelError` or `ChipError` naming the file and what is wrong with it.
+        """
+        if isinstance(model, Profile):
+            return self._fits(model, f"profile of {model.network}")
+        if isinstance(model, str | Path):
+            text = str(model)
+            path = self.given.get(text)
+            if path is None and _is_profile(Path(text)):
+                path = Path(text)
+            if path is not None:
+                name = "" if path == Path(text) else _short(text)
+                read = load_profile(path, network=name, soc=self.soc.name, units=self.soc.unit_names)
+                return self._fits(read, str(path))
+            if text == "zoo:googlenet" and not self.synthetic and self._is_xavier():
+                return googlenet()
+            from onchip import api
+
+            network = api.load(model, **self.reading).network
+        else:
+            network = model if isinstance(model, Network) else model.network
+        return synthetic_profile(network, self.soc, most=self.most_groups)
+
+    def _is_xavier(self) -> bool:
+        table = googlenet()
+        return (self.soc.name, self.soc.unit_names) == (table.soc, table.units)
+
+    def _fits(self, profile: Profile, where: str) -> Profile:
+        if profile.units != self.soc.unit_names:
+            raise ProfileError(
+                f"is for units {', '.join(profile.units)}; SoC {self.soc.name} has"
+                f" {', '.join(self.soc.unit_names)}",
+                where=where,
+                item="units",
+            )
+        return profile
+
+
+class _Kind(msgspec.Struct):
+    format: str = ""
+
+
+def _is_profile(path: Path) -> bool:
+    """Whether a model's file is really a profile: by its name, or by what it says of itself."""
+    if path.suffix.lower() == ".csv":
+        return True
+    if path.suffix.lower() != ".json":
+        return False
+    try:
+        kind = msgspec.json.decode(read_bytes(path), type=_Kind).format
+    except (InputError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return kind.startswith(PROFILE_FORMAT.partition("/")[0] + "/")
+
+
+def _short(model: str) -> str:
+    """A network's name after its model: `zoo:resnet50` is resnet50, `a/b.onnx` is b."""
+    return model.removeprefix("zoo:") if model.startswith("zoo:") else Path(model).stem or model

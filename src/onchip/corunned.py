@@ -1,0 +1,170 @@
+"""Several networks scheduled on one SoC, and what the schedule is worth: what `onchip.corun` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onchip.corun.judged import Judged
+from onchip.corun.schedule_json import Claim
+from onchip.files import write_atomically
+
+if TYPE_CHECKING:
+    from onchip.corun.schedule import Schedule
+    from onchip.corun.solve import CorunResult
+    from onchip.corun.timeline import Timeline
+    from onchip.corun.workload import Workload
+
+__all__ = ["Corunned"]
+
+
+@dataclass(frozen=True)
+class Corunned:
+    """A schedule of several networks, judged by simulation.
+
+    `objective` is what it was made for (`latency`, `throughput`, `rates`); `cost_ms`, `lower_bound_ms` and
+    `baselines` are the objective as a time, so that less is better (for the rates 1000 / rate). `class_`
+    says among which schedules it is the best, `status` is `optimal` where that is proved, else `feasible`.
+    No schedule whatever beats `lower_bound_ms`. `solver` and `ended` say who found it and why the search
+    ended.
+    """
+
+    judged: Judged
+    objective: str
+    class_: str
+    status: str
+    cost_ms: float
+    lower_bound_ms: float
+    baselines: Mapping[str, float]
+    seconds: float
+    solver: str
+    ended: str
+
+    @property
+    def workload(self) -> Workload:
+        """The networks with their profiles, the SoC and the contention model."""
+        return self.judged.workload
+
+    @property
+    def schedule(self) -> Schedule:
+        """The unit of every group, and the order on every unit."""
+        return self.judged.schedule
+
+    @property
+    def timeline(self) -> Timeline:
+        """When everything runs, by the judge."""
+        return self.judged.timeline
+
+    @property
+    def makespan_ms(self) -> float:
+        """When everything has run."""
+        return self.timeline.makespan_ms
+
+    @property
+    def best_baseline(self) -> tuple[str, float]:
+        """The schedule among those beside it that costs least, and its cost in ms."""
+        return min(self.baselines.items(), key=lambda row: row[1])
+
+    @property
+    def note(self) -> str:
+        """A sentence on profiles that nobody measured; empty when there are none."""
+        names = [job.name for job in self.workload.jobs if job.profile.synthetic]
+        if not names:
+            return ""
+        return f"Synthetic profiles, which nobody measured: {', '.join(names)}."
+
+    def data(self) -> dict[str, Any]:
+        """The result as JSON has it: times in ms."""
+        from onchip.corunned_data import judged_data
+
+        others = {
+            name: {
+                "makespan_ms": line.makespan_ms,
+                "latency_ms": list(line.latency_ms),
+                "fps": line.fps,
+                "sum_of_rates": line.sum_of_rates,
+            }
+            for name, line in self.judged.others
+        }
+        return {
+            **judged_data(self.judged),
+            "objective": self.objective,
+            "class": self.class_,
+            "status": self.status,
+            "cost_ms": self.cost_ms,
+            "lower_bound_ms": self.lower_bound_ms,
+            "gap": max(0.0, 1 - self.lower_bound_ms / self.cost_ms),
+            "baselines": dict(self.baselines),
+            "baseline_figures": others,
+            "seconds": self.seconds,
+            "solver": self.solver,
+            "ended": self.ended,
+            "note": self.note,
+        }
+
+    def to_json(self) -> str:
+        """The schedule as `onchip.schedule/1`."""
+        return self.judged.json()
+
+    def save(self, path: str | Path) -> None:
+        """Write the schedule as `onchip.schedule/1`."""
+        write_atomically(Path(path), self.to_json())
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The schedule as one self-contained HTML page; written to `path` when given."""
+        from onchip.report.corun import html
+
+        page = html(self.judged)
+        if path is not None:
+            write_atomically(Path(path), page)
+        return page
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.corunned_table import table
+
+        console = Console(width=110, no_color=True)
+        with console.capture() as capture:
+            console.print(table(self.judged, console.width, self.note))
+        return capture.get()
+
+
+def corunned_of(made: CorunResult, contention: str) -> Corunned:
+    """What the solver found, as its user meets it."""
+    from onchip.corun.solution import cost_ms
+
+    solution, timeline = made.solution, made.solution.timeline
+    rates = {"throughput": "fps", "rates": "sum_of_rates"}
+    figure = rates.get(solution.objective)
+    if figure is None:
+        figure = "makespan_ms" if timeline.workload.frames == 1 else "latency_ms"
+    costs = {b.name: b.cost_ms(solution.objective) for b in made.baselines}
+
+    def stated(ms: float) -> float:
+        return 1000.0 / ms if solution.objective in rates else ms
+
+    bound = min(solution.lower_bound_ms, solution.cost_ms)
+    claim = Claim(
+        str(solution.claim),
+        figure,
+        stated(bound) if bound > 0 else None,
+        solution.seconds,
+        {name: stated(ms) for name, ms in costs.items()},
+        contention,
+    )
+    others = tuple((b.name, b.timeline) for b in made.baselines)
+    return Corunned(
+        Judged(solution.schedule, timeline, claim, others=others),
+        solution.objective,
+        str(solution.claim),
+        "optimal" if solution.claim.proved else "feasible",
+        cost_ms(timeline, solution.objective),
+        bound,
+        costs,
+        solution.seconds,
+        solution.solver,
+        solution.ended,
+    )
