@@ -14,6 +14,7 @@
         ├── NoAddresses     none were found for what is to stay on chip; not proved       (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
         ├── IllegalSchedule a schedule breaks a rule, or its figures are not its own      (exit 1)
+        ├── WorkerLost      a process that ran a part of a schedule died or hung          (exit 1)
         └── Mismatch        an executed plan differed from the reference                  (exit 1)
 
 Every message is one line that makes sense alone; the command line prints it as it is.
@@ -37,6 +38,7 @@ __all__ = [
     "PlanFormatError",
     "ProfileError",
     "UsageError",
+    "WorkerLost",
 ]
 
 
@@ -161,6 +163,10 @@ class IllegalSchedule(NegativeAnswer):
     def __init__(self, rule: str, reason: str) -> None:
         self.rule, self.reason = rule, reason
         super().__init__(f"illegal schedule: {rule}: {reason}")
+
+
+class WorkerLost(NegativeAnswer):
+    """A process that ran a unit's part of a schedule died, or got nowhere; all others were ended."""
 
 
 class Mismatch(NegativeAnswer):

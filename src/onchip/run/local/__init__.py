@@ -1,0 +1,13 @@
+"""Executing a schedule of several networks on the cores of this machine (HaX-CoNN, without a board).
+
+Each unit is one process on one core with one engine; tensors cross through shared memory, and the order
+on every unit is enforced. docs/corun.md says what that proves: mapping, order, transitions and outputs, and
+hardly anything about contention.
+"""
+
+from onchip.run.local.execute import run_schedule
+from onchip.run.local.outcome import LocalReport, NetworkOutcome
+from onchip.run.local.pieces import Cut, cut
+from onchip.run.local.runtime import Execution, Runtime
+
+__all__ = ["Cut", "Execution", "LocalReport", "NetworkOutcome", "Runtime", "cut", "run_schedule"]
