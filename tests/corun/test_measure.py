@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 
 import pytest
@@ -71,6 +72,15 @@ def test_a_unit_that_was_not_measured_runs_nothing() -> None:
     assert {g.gb_per_second[0] for g in profile.groups} == {0.0}
     with pytest.raises(ProfileError, match="runs on no unit"):
         measured_profile(network, groups, LOCAL, {})
+
+
+def test_a_group_that_a_unit_does_not_support_has_no_time_there() -> None:
+    network, groups = three()
+    soc = replace(LOCAL, units=(LOCAL.units[0], replace(LOCAL.units[1], unsupported=("gemm",))))
+    rounds = [spans(0, 3, 0, 2, 0, 1)]
+    profile = measured_profile(network, groups, soc, {"onnxruntime": rounds, "openvino": rounds})
+    assert [g.ms[1] is None for g in profile.groups] == ["gemm" in g.types for g in groups]
+    assert any("gemm" in g.types for g in groups)
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,11 @@ def measured_profile(
 ) -> Profile:
     """The profile that follows from runs of the network, which had the machine for themselves.
 
-    `alone` has the rounds in which one unit, by name, ran every group; a unit that is not there supports
-    nothing. `changing` are runs with (the unit of each group, rounds): the time between a group's end on one
-    unit and the next one's start on another, beyond what it takes on one unit, is their transition. Only the
-    sum of OUT and IN shows, so all of it is OUT; with more than two units, the mean over where it may go.
+    `alone` has the rounds in which one unit, by name, ran every group that it supports (another unit the
+    rest); a unit that is not there runs nothing. `changing` are runs with (the unit of each group, rounds):
+    the time between a group's end on one unit and the next one's start on another, beyond what it takes on
+    one unit, is their transition. Only the sum of OUT and IN shows, so all of it is OUT; with more than two
+    units, the mean over where it may go.
     The bandwidth is what its operators read and write once over the group's time: no counter was read, so it
     is the least that a group asks for. Raises `ProfileError` for rounds that have no figure for some group,
     or one that is no time.
@@ -62,8 +63,10 @@ def measured_profile(
     rows = []
     for n, group in enumerate(groups):
         ms = tuple(
-            min(end - start for start, end in (one[n] for one in alone[unit])) if unit in alone else None
-            for unit in soc.unit_names
+            min(end - start for start, end in (one[n] for one in alone[unit.name]))
+            if unit.name in alone and group.runs_on(unit)
+            else None
+            for unit in soc.units
         )
         moved = scale * (group.activation_bytes + group.weight_bytes) / 1e6
         rows.append(
