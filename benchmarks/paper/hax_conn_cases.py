@@ -1,0 +1,148 @@
+"""What HaX-CoNN ran, as workloads (Table 6, all pairs of Table 5's networks), and what it printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+
+import onchip
+from onchip.corun.baselines import Baseline
+from onchip.corun.profile import Profile
+from onchip.corun.published import Experiment, googlenet, standalone
+from onchip.corun.soc import SoC
+from onchip.corun.soc_file import load_soc
+from onchip.corun.solution import Objective
+from onchip.corun.solve import CorunResult, SolveOptions, solve
+from onchip.corun.synthetic import synthetic_profile
+from onchip.corun.workload import Job, Workload
+
+SETS = ("light", "medium", "heavy")
+TRIES = 3_000
+"""Schedules that local search plays for each."""
+
+TITLES = {
+    "caffenet": "CaffeNet",
+    "densenet121": "DenseNet",
+    "googlenet": "GoogleNet",
+    "inception_resnet_v2": "Inc-res-v2",
+    "inception_v4": "Inception",
+    "resnet18": "ResNet18",
+    "resnet50": "ResNet50",
+    "resnet101": "ResNet101",
+    "resnet152": "ResNet152",
+    "vgg19": "VGG19",
+    "alexnet": "AlexNet",
+    "fcn_resnet18": "FCN-ResNet18",
+}
+TEN = tuple(standalone("xavier-agx"))
+"""Table 5's networks, in its order and Table 8's."""
+
+PAIRS = tuple(combinations_with_replacement(range(len(TEN)), 2))
+
+PAPER_8: tuple[tuple[str, ...], ...] = (
+    ("GPU 1.13",),
+    ("GPU 1.14", "H2H 1.18"),
+    ("GPU 1.06", "D/G 1.18", "GPU 1.22"),
+    ("GPU 1.08", "GPU x", "D/G 1.25", "D/G 1.18"),
+    ("GPU 1.10", "GPU 1.15", "GPU 1.15", "D/G 1.06", "H2H 1.05"),
+    ("GPU x", "D/G 1.14", "G/D 1.13", "D/G 1.32", "GPU 1.19", "GPU 1.23"),
+    ("GPU x", "D/G 1.21", "H2H 1.06", "GPU 1.16", "GPU 1.11", "GPU 1.06", "GPU 1.17"),
+    ("GPU 1.11", "G/D 1.05", "G/D 1.08", "D/G 1.19", "GPU 1.08", "D/G 1.24", "GPU 1.11", "GPU 1.09"),
+    ("GPU 1.09", "G/D 1.08", "G/D 1.17", "GPU 1.14", "Her. 1.07", "D/G 1.18", "H2H 1.09",
+     "GPU 1.08", "GPU 1.18"),
+    ("GPU x", "GPU 1.11", "GPU 1.04", "GPU x", "GPU x", "GPU 1.08", "GPU x", "GPU x", "GPU x", "GPU x"),
+)  # fmt: skip
+"""Table 8 of the paper: the best baseline and the gain over it; x is none."""
+
+OWN = "contention-blind"
+"""The baseline that the paper does not have: the best order and mapping for a memory without contention."""
+
+
+@cache
+def soc_of(name: str) -> SoC:
+    return load_soc(name)
+
+
+@cache
+def profile_of(network: str, soc: str) -> Profile:
+    """Table 2 where it applies, else synthetic."""
+    if (network, soc) == ("googlenet", "xavier-agx"):
+        return googlenet()
+    return synthetic_profile(onchip.load(f"zoo:{network}").network, soc_of(soc))
+
+
+def pair(
+    soc: str,
+    first: str,
+    second: str,
+    contention: str,
+    *,
+    iterations: tuple[int, int] = (1, 1),
+    frames: int = 1,
+) -> Workload:
+    second_name = second if second != first else f"{second} #2"
+    jobs = (
+        Job(first, profile_of(first, soc), iterations[0]),
+        Job(second_name, profile_of(second, soc), iterations[1]),
+    )
+    return Workload(soc_of(soc), jobs, soc_of(soc).model(contention), frames)
+
+
+def balanced(soc: str, first: str, second: str) -> tuple[int, int]:
+    """Table 8's iterations: the faster one runs as often as fits into the other's time, on the GPU."""
+    a, b = (profile_of(name, soc).total_ms(0) or 0.0 for name in (first, second))
+    return (1, max(1, round(a / b))) if a >= b else (max(1, round(b / a)), 1)
+
+
+def experiment(row: Experiment, contention: str) -> Workload:
+    """A row of Table 6: chains side by side.
+
+    Scenario 3, a pair in series on a stream, is such a pair, too: in every period the second network works on
+    the frame that the first one had in the period before, so that the period is the pair's time.
+    """
+    soc, jobs = soc_of(row.soc), []
+    for chain in row.chains:
+        for n, name in enumerate(chain):
+            jobs.append(Job(name, profile_of(name, row.soc), 1, chain[n - 1 : n] if n else ()))
+    return Workload(soc, tuple(jobs), soc.model(contention))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A result with the baselines split into the paper's and the one that is ours."""
+
+    result: CorunResult
+
+    @property
+    def cost(self) -> float:
+        return self.result.solution.cost_ms
+
+    @property
+    def objective(self) -> Objective:
+        return self.result.solution.objective
+
+    def baseline(self, name: str) -> float | None:
+        for one in self.result.baselines:
+            if one.name == name:
+                return one.cost_ms(self.objective)
+        return None
+
+    @property
+    def best_of_theirs(self) -> Baseline:
+        theirs = [one for one in self.result.baselines if one.name != OWN]
+        return min(theirs, key=lambda one: one.cost_ms(self.objective))
+
+    @property
+    def saved(self) -> float:
+        """Time saved over the best of the paper's baselines, as a fraction of that."""
+        return 1 - self.cost / self.best_of_theirs.cost_ms(self.objective)
+
+    @property
+    def worse(self) -> bool:
+        """Than any baseline at all: never."""
+        return self.cost > self.result.best_baseline.cost_ms(self.objective) * (1 + 1e-9)
+
+
+def solved(workload: Workload, objective: Objective = "latency", *, prove: bool = True) -> Beside:
+    return Beside(solve(workload, objective, SolveOptions(prove=prove, tries=TRIES)))
