@@ -12,6 +12,7 @@ from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.corun.schedule_file import is_schedule
+from onchip.errors import UsageError
 from onchip.files import write_atomically
 
 
@@ -57,23 +58,35 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
 def run(
     plan: PlanFile,
     model: Annotated[
-        str | None,
-        typer.Option("--model", help="where the model is now, if it has moved since it was planned"),
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="where the model is now, if it has moved since it was planned; for a schedule NETWORK=MODEL",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="seed of the input, and of weights that the model lacks")] = 0,
     checked: Annotated[
         bool, typer.Option("--check/--no-check", help="prove the plan legal before executing it")
     ] = True,
+    rounds: Annotated[int, typer.Option(help="how often a schedule runs; the best time counts")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Execute a plan in a byte array of its budget and compare every tensor with its runtime, bit for bit."""
+    """Execute a plan in a byte array of its budget and compare every tensor with its runtime, bit for bit.
+
+    A schedule of several networks runs on the cores of this machine, if it was made for them (--soc local).
+    """
+    if is_schedule(plan):
+        _run_schedule(plan, model or [], seed, checked, rounds, as_json)
+        return
     import msgspec
 
     from onchip.run import run as execute
 
+    if model is not None and len(model) > 1:
+        raise UsageError("a plan has one model", item="--model")
     made = api.read(plan)
     with progress(as_json) as say:
-        report = execute(made, model, seed=seed, checked=checked, progress=say)
+        report = execute(made, model[0] if model else None, seed=seed, checked=checked, progress=say)
     if as_json:
         print(json.dumps(msgspec.to_builtins(report)))
     else:
@@ -103,6 +116,21 @@ def report(
     console.print(summary(made))
     if output is not None:
         console.print(f"report written to {output}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _run_schedule(
+    path: Path, models: list[str], seed: int, checked: bool, rounds: int, as_json: bool
+) -> None:
+    """Run a schedule's networks in a process for each unit."""
+    from onchip.run.local.scheduled import run_file
+
+    with progress(as_json) as say:
+        report = run_file(path, models, rounds=rounds, seed=seed, checked=checked, progress=say)
+    if as_json:
+        print(json.dumps(report.data()))
+        return
+    for line in report.lines():
+        print(line)
 
 
 def _check_schedule(path: Path, as_json: bool) -> None:

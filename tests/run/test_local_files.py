@@ -1,0 +1,111 @@
+"""`onchip run SCHEDULE.json`: the networks found again, cut as profiled, executed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from corun.workloads import random_schedule
+from onchip import cli
+from onchip.corun.contention import NO_CONTENTION
+from onchip.corun.profile import Profile
+from onchip.corun.schedule_json import schedule_json
+from onchip.corun.simulate import simulate
+from onchip.corun.soc import SoC, Unit
+from onchip.corun.workload import Job, Workload
+from onchip.errors import IllegalSchedule, InputError, UsageError
+from onchip.readers.source import Source
+from onchip.run.local.scheduled import cut_as_profiled, run_file
+from run.local_work import UNITS, in_groups, profile_of, two_cores
+from run.models import source
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Source:
+    return source("residual", tmp_path)
+
+
+def profiled(model: Source) -> Profile:
+    """Three groups, with the names of their layers."""
+    cut = in_groups(model, 3)
+    profile = profile_of(cut)
+    groups = [
+        replace(group, layers=tuple(model.network.operators[op].name for op in ids))
+        for group, ids in zip(profile.groups, cut.groups, strict=True)
+    ]
+    return replace(profile, groups=tuple(groups))
+
+
+def written(profile: Profile, path: Path) -> Path:
+    """A schedule of the network beside itself, three frames, as a file."""
+    jobs = (Job("a", profile), Job("b", profile, after=("a",)))
+    workload = Workload(SoC("local", tuple(map(Unit, UNITS)), 1.0, 1.0), jobs, NO_CONTENTION, 3)
+    schedule = random_schedule(Random(2), workload)
+    path.write_text(schedule_json(schedule, simulate(workload, schedule)))
+    return path
+
+
+def answer(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    before, sys.argv = sys.argv, ["onchip", *arguments]
+    try:
+        code = cli.main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.argv = before
+    said = capsys.readouterr()
+    return int(code or 0), said.out, said.err
+
+
+@two_cores
+def test_a_schedule_file_is_executed(
+    model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(profiled(model), tmp_path / "s.json")
+    code, out, err = answer(
+        ["run", str(path), "--model", str(tmp_path / "residual.onnx"), "--rounds", "2", "--json"], capsys
+    )
+    assert (code, err) == (0, "")
+    data = json.loads(out)
+    assert (data["rounds"], data["frames"], data["outputs_compared"]) == (2, 3, 2 * 3 * 2)
+    assert [network["network"] for network in data["networks"]] == ["a", "b"]
+    assert data["order_violations"] == 0
+
+
+def test_the_model_is_named_or_built_in(
+    model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(profiled(model), tmp_path / "s.json")
+    code, out, err = answer(["run", str(path)], capsys)
+    assert (code, out) == (2, "")
+    assert "network a: 'residual' is no built-in network; say where the model is with --model a=MODEL" in err
+    with pytest.raises(UsageError, match="does not say of which network it is"):
+        run_file(path, ["x.onnx", "y.onnx"])
+    with pytest.raises(UsageError, match="two models of a"):
+        run_file(path, ["a=x.onnx", "a=y.onnx"])
+
+
+def test_another_model_is_no_profiled_one(model: Source, tmp_path: Path) -> None:
+    path = written(profiled(model), tmp_path / "s.json")
+    source("concat", tmp_path)
+    with pytest.raises(InputError, match="has no such layer"):
+        run_file(path, [str(tmp_path / "concat.onnx")])
+    path.write_text(path.read_text().replace('"makespan_ms": ', '"makespan_ms": 1'))
+    with pytest.raises(IllegalSchedule, match="makespan"):
+        run_file(path, [str(tmp_path / "residual.onnx")])
+
+
+def test_a_profile_says_which_layers_it_is_of(model: Source) -> None:
+    with pytest.raises(UsageError, match="group g0: does not say which layers"):
+        cut_as_profiled(model, profile_of(in_groups(model, 3)))
+    profile = profiled(model)
+    assert cut_as_profiled(model, profile).groups == in_groups(model, 3).groups
+    fewer = replace(profile, groups=profile.groups[:-1])
+    with pytest.raises(UsageError, match="is in no group"):
+        cut_as_profiled(model, fewer)
