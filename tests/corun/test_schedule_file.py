@@ -98,6 +98,7 @@ BROKEN = [
     (_set("frames", to=10**6), "groups to run"),
     (_set("frames", to=2), "have 20 segments for 40 groups to run"),
     (_set("epsilon_ms", to=-1), "epsilon_ms"),
+    (_set("in_flight", to=-1), "in_flight"),
     (_set("soc", "units", 1, "name", to="gpu"), "soc.units: names a unit twice"),
     (_set("soc", "units", to=[]), "soc.units"),
     (_set("contention", "model", to="magic"), "contention.model"),

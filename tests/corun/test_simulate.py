@@ -75,6 +75,22 @@ def test_a_serial_pair_has_no_concurrency_in_one_frame_and_has_it_in_a_stream() 
         assert timeline.fps == pytest.approx(1000 / 3 if pipelined else 200)
 
 
+def test_frames_in_flight_keep_a_fast_network_with_the_slow_one() -> None:
+    """a takes 1 ms a frame and b 3: with two frames at once, a begins frame f when b has ended f - 2."""
+    a, b = Job("a", profile_of("a", [(1, 9)])), Job("b", profile_of("b", [(9, 3)]), after=("a",))
+    rows = ((((0,),) * 4), (((1,),) * 4))
+    order = tuple(tuple(Step(j, f, 0) for f in range(4)) for j in (0, 1))
+    begins = {}
+    for most in (0, 1, 2):
+        work = replace(workload_of(NO_CONTENTION, a, b, frames=4), in_flight=most)
+        timeline = simulate(work, Schedule(rows, order))
+        begins[most] = [s.start for s in timeline.segments if s.step.job == 0]
+        assert timeline.makespan_ms == pytest.approx(16 if most == 1 else 13)
+    assert begins[0] == pytest.approx([0, 1, 2, 3])
+    assert begins[1] == pytest.approx([0, 4, 8, 12])
+    assert begins[2] == pytest.approx([0, 1, 4, 7])
+
+
 def test_iterations_of_a_network_follow_each_other_and_who_waits_waits_for_the_last() -> None:
     a = Job("a", profile_of("a", [(1, 9)]), iterations=3)
     work = workload_of(NO_CONTENTION, a, Job("b", profile_of("b", [(9, 1)]), after=("a",)))
@@ -157,6 +173,7 @@ def test_units_may_be_renamed_and_reordered(seed: int) -> None:
         ThreeRegions(tuple(work.model.units[u] for u in old), 100.0),
         work.frames,
         work.pipelined,
+        work.in_flight,
     )
     moved = Schedule(
         tuple(tuple(tuple(new[u] for u in row) for row in rows) for rows in schedule.units),

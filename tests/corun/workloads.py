@@ -69,7 +69,8 @@ def random_workload(rng: Random, *, least: float = 0.2) -> Workload:
         for _ in range(units)
     )  # fmt: skip
     model = ThreeRegions(constants, 100.0)
-    return Workload(soc_of(units), tuple(jobs), model, rng.choice((1, 1, 2, 3)), rng.random() < 0.7)
+    frames, pipelined = rng.choice((1, 1, 2, 3)), rng.random() < 0.7
+    return Workload(soc_of(units), tuple(jobs), model, frames, pipelined, rng.choice((0, 0, 1, 2)))
 
 
 def _somewhere(rng: Random, units: int, least: float) -> tuple[float | None, ...]:
@@ -117,8 +118,9 @@ def _open(workload: Workload, job: int, done: Sequence[int], inside: Sequence[in
         return True
     if any(done[p] < (frame + 1) * workload.jobs[p].iterations for p in workload.waits_for[job]):
         return False
-    return workload.pipelined or all(
-        done[j] >= frame * other.iterations for j, other in enumerate(workload.jobs)
+    most = workload.in_flight if workload.pipelined else 1
+    return not most or all(
+        done[j] >= (frame - most + 1) * other.iterations for j, other in enumerate(workload.jobs)
     )
 
 

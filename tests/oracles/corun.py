@@ -86,4 +86,7 @@ def _may_begin(
         other = next(n for n, j in enumerate(workload.jobs) if j.name == name)
         if not done(other, (frame + 1) * workload.jobs[other].iterations):
             return False
-    return workload.pipelined or all(done(n, frame * j.iterations) for n, j in enumerate(workload.jobs))
+    most = workload.in_flight if workload.pipelined else 1
+    return not most or all(
+        done(n, max(0, frame - most + 1) * j.iterations) for n, j in enumerate(workload.jobs)
+    )

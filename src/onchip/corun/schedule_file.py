@@ -119,6 +119,7 @@ class _File(_Wire):
     idle: tuple[tuple[str, _Index, str, _Amount], ...] = ()
     frames: _Count = 1
     pipelined: bool = True
+    in_flight: Annotated[int, msgspec.Meta(ge=0, le=10**6)] = 0
     epsilon_ms: _Amount = 0.0
 
 
@@ -169,7 +170,9 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
             raise refuse(f"network {net.name}", f"names an unknown profile {net.profile!r}")
         jobs.append(Job(net.name, profiles[net.profile], net.iterations, net.after))
     try:
-        workload = Workload(soc, tuple(jobs), _model(wire, soc, refuse), wire.frames, wire.pipelined)
+        workload = Workload(
+            soc, tuple(jobs), _model(wire, soc, refuse), wire.frames, wire.pipelined, wire.in_flight
+        )
     except InputError as problem:
         raise (
             problem if problem.where == where else refuse(problem.item or "networks", problem.reason)

@@ -97,6 +97,7 @@ def schedule_json(
         "contention": _contention_object(workload.model, soc, claim.contention_set),
         "frames": workload.frames,
         "pipelined": workload.pipelined,
+        "in_flight": workload.in_flight,
         "epsilon_ms": epsilon_ms,
         "profiles": {key: profile_object(profile) for key, profile in profiles.items()},
         "networks": [

@@ -103,9 +103,11 @@ class _Simulation:
             self.finished_runs[p] < (frame + 1) * jobs[p].iterations for p in self.workload.waits_for[job]
         ):
             return False
-        if self.workload.pipelined:
+        most = self.workload.frames_at_once
+        if not most:
             return True
-        return all(self.finished_runs[j] >= frame * jobs[j].iterations for j in range(len(jobs)))
+        finished = frame + 1 - most
+        return all(done >= finished * j.iterations for done, j in zip(self.finished_runs, jobs, strict=True))
 
     def _begin(self) -> None:
         """Start what can start now; a start allows no other one now unless epsilon is as long as a group."""

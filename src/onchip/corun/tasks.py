@@ -93,7 +93,7 @@ def tasks_of(workload: Workload) -> Tasks:
         before = workload.waits_for[job]
         return {first for p in before for first in firsts_of(p)} if before else {job}
 
-    streamed = workload.pipelined and workload.frames > 1
+    streamed = workload.frames > 1 and frames_overlap(workload)
     tokens = tuple(step for step in steps if step.run < jobs[step.job].iterations)
     return Tasks(
         workload,
@@ -118,15 +118,26 @@ def _gates(workload: Workload, ids: dict[Step, int], ends: list[list[int]], step
     gates = [ids[Step(job, run - 1, groups - 1)]] if run else []
     if not iteration:
         gates += [ends[other][frame] for other in workload.waits_for[job]]
-        if frame and not workload.pipelined:
-            gates += [row[frame - 1] for row in ends]
+        most = workload.frames_at_once
+        if most and frame >= most:
+            gates += [row[frame - most] for row in ends]
     return sorted(set(gates))
+
+
+def frames_overlap(workload: Workload) -> bool:
+    """Whether every network in a series may work on a frame of its own."""
+
+    def depth(job: int) -> int:
+        return 1 + max(map(depth, workload.waits_for[job]), default=0)
+
+    most = workload.frames_at_once
+    return not most or most >= max(map(depth, range(len(workload.jobs))))
 
 
 def one_frame(workload: Workload) -> Workload:
     """One period of the workload: in a stream, networks in series work on different frames at a time."""
     if workload.frames == 1:
         return workload
-    if not workload.pipelined:
+    if not workload.pipelined or not frames_overlap(workload):
         return replace(workload, frames=1)
     return replace(workload, frames=1, jobs=tuple(replace(job, after=()) for job in workload.jobs))

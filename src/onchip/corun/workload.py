@@ -34,8 +34,11 @@ class Workload:
 
     With `pipelined`, a job begins its next frame as soon as it has finished the last one (a stream of frames;
     a serial pair then works on two frames at once). Without, no job begins a frame before all have finished
-    the one before. Runs of a job are numbered through: run r is iteration r % iterations of frame
-    r // iterations. Jobs are referred to by their position in `jobs`, units by that in `soc.units`.
+    the one before. With `in_flight`, a job begins a frame only when all have finished the one that many
+    before, so that a fast job does not run away from the others (0: it may).
+
+    Runs of a job are numbered through: run r is iteration r % iterations of frame r // iterations. Jobs are
+    referred to by their position in `jobs`, units by that in `soc.units`.
 
     Raises `ProfileError` naming the job for names given twice or unknown, units that are not the SoC's, jobs
     that wait for each other in a circle, and counts below 1.
@@ -46,6 +49,7 @@ class Workload:
     model: ContentionModel
     frames: int = 1
     pipelined: bool = True
+    in_flight: int = 0
     waits_for: tuple[tuple[int, ...], ...] = field(init=False, compare=False)
     """For each job, the jobs that it is `after`."""
 
@@ -56,6 +60,8 @@ class Workload:
             raise ProfileError("has no networks", where=where)
         if self.frames < 1:
             raise ProfileError("must be at least 1", where=where, item="frames")
+        if self.in_flight < 0:
+            raise ProfileError("must not be negative", where=where, item="in_flight")
         for n, job in enumerate(self.jobs):
             item = f"network {job.name}"
             if job.name in names[:n]:
@@ -86,6 +92,11 @@ class Workload:
                     "waits, directly or not, for itself", where=where, item=f"network {names[stuck]}"
                 )
             ready |= more
+
+    @property
+    def frames_at_once(self) -> int:
+        """How many frames may be begun and not finished; 0 is no bound."""
+        return self.in_flight if self.pipelined else 1
 
     def runs(self, job: int) -> int:
         """How often the job runs in all frames."""
