@@ -218,7 +218,7 @@ def test_every_refusal_is_a_line_and_leaves_no_file(
         ((tmp_path / "missing.csv", *twice), "no such file"),
         ((tmp_path / "missing.onnx", *twice), "no such file"),
         (("zoo:nothing", *twice), "nothing"),
-        ((*twice, "--soc", "local"), "is not stated"),
+        ((*twice, "--soc", "local", "--profile", "synthetic"), "is not stated"),
     ):
         assert words in refused(monkeypatch, capsys, *args, "-o", out), args
         assert not out.exists()

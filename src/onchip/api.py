@@ -314,7 +314,7 @@ def corun(
     how = CorunOptions(**asked)
     named = [str(model) for model in models if isinstance(model, str | Path)]
     source = Profiles.asked(on, named, how.profile, how.most_groups, reading)
-    workload = workload_of([source.of(model) for model in models], on, how)
+    workload = workload_of([source.of(model, progress) for model in models], on, how)
     if progress is not None:
         progress("searching schedules")
     how_hard = SolveOptions(**solving)

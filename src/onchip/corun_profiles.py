@@ -1,9 +1,9 @@
-"""Which profile a network of a co-run has: the user's, the paper's, or one by the units' rooflines."""
+"""Which profile a network of a co-run has: the user's, the paper's, one measured here, or by rooflines."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Profiles"]
 
 SYNTHETIC = "synthetic"
+MEASURED = "measured"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Profiles:
     synthetic: bool
     most_groups: int
     reading: dict[str, Any]
+    measured: bool = False
+    """Measure on this machine; always so where the SoC is nothing but engines that no figure is known of."""
+    seen: dict[str, Profile] = field(default_factory=dict, compare=False)
+    """What was measured already, by the model as it was written."""
 
     @classmethod
     def asked(
@@ -51,11 +56,11 @@ class Profiles:
     ) -> Profiles:
         """What `--profile` says of `models`; raises `UsageError` when it names none of them."""
         given: dict[str, Path] = {}
-        synthetic = False
+        words: set[str] = set()
         different = list(dict.fromkeys(models))
         for text in profile:
-            if text == SYNTHETIC:
-                synthetic = True
+            if text in (SYNTHETIC, MEASURED):
+                words.add(text)
                 continue
             name = next((m for m in different if text.startswith(f"{m}=")), None)
             if name is None and len(different) == 1 and (Path(text).exists() or "=" not in text):
@@ -73,14 +78,22 @@ class Profiles:
             given[name] = Path(path)
         if most_groups < 1:
             raise UsageError(f"{most_groups} is no number of groups from 1 on", item="--most-groups")
-        return cls(soc, given, synthetic, most_groups, reading or {})
+        if len(words) > 1:
+            raise UsageError("is either synthetic or measured", item="--profile")
+        measured = MEASURED in words or (not words and _is_engines(soc))
+        return cls(soc, given, SYNTHETIC in words, most_groups, reading or {}, measured)
 
-    def of(self, model: str | Path | Source | Network | Profile) -> Profile:
+    def of(
+        self,
+        model: str | Path | Source | Network | Profile,
+        progress: Callable[[str], None] | None = None,
+    ) -> Profile:
         """The profile of a model.
 
-        That which was given; the file, where the model is a profile (`.csv` or `onchip.profile/1`); the
-        paper's Table 2 for `zoo:googlenet` on xavier-agx; else a synthetic one. Raises `ProfileError`,
-        `ModelError` or `ChipError` naming the file and what is wrong with it.
+        That which was given; the file, where the model is a profile (`.csv` or `onchip.profile/1`); what this
+        machine takes, where it is the SoC; the paper's Table 2 for `zoo:googlenet` on xavier-agx; else a
+        synthetic one. Raises `ProfileError`, `ModelError` or `ChipError` naming the file and what is wrong
+        with it, and what measuring raises.
         """
         if isinstance(model, Profile):
             return self._fits(model, f"profile of {model.network}")
@@ -93,14 +106,31 @@ class Profiles:
                 name = "" if path == Path(text) else _short(text)
                 read = load_profile(path, network=name, soc=self.soc.name, units=self.soc.unit_names)
                 return self._fits(read, str(path))
+            if self.measured:
+                if text not in self.seen:
+                    self.seen[text] = self._measure(model, progress)
+                return self.seen[text]
             if text == "zoo:googlenet" and not self.synthetic and self._is_xavier():
                 return googlenet()
             from onchip import api
 
             network = api.load(model, **self.reading).network
+        elif self.measured:
+            return self._measure(model, progress)
         else:
             network = model if isinstance(model, Network) else model.network
         return synthetic_profile(network, self.soc, most=self.most_groups)
+
+    def _measure(
+        self, model: str | Path | Source | Network, progress: Callable[[str], None] | None
+    ) -> Profile:
+        from onchip import api
+        from onchip.run.local.measuring import measure
+
+        if isinstance(model, Network):
+            raise UsageError("is sizes only: there is nothing to execute and measure", where=model.name)
+        source = api.load(model, **self.reading) if isinstance(model, str | Path) else model
+        return measure(source, self.soc, most=self.most_groups, progress=progress)
 
     def _is_xavier(self) -> bool:
         table = googlenet()
@@ -115,6 +145,13 @@ class Profiles:
                 item="units",
             )
         return profile
+
+
+def _is_engines(soc: SoC) -> bool:
+    """Whether the SoC is this machine: every unit an engine that it has, and no rooflines."""
+    from onchip.run.local.engines import ENGINES
+
+    return all(unit.name in ENGINES and unit.macs_per_second is None for unit in soc.units)
 
 
 class _Kind(msgspec.Struct):

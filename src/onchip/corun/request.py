@@ -27,7 +27,8 @@ class CorunOptions:
 
     profile: tuple[str, ...] = ()
     """A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given.
-    `synthetic` is a roofline even for what the paper measured."""
+    `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine,
+    as is done for the SoC `local`."""
 
     most_groups: int = MOST_GROUPS
     """Layer groups of a network whose profile is made here, at most."""
