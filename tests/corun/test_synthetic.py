@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from math import prod
 
 import pytest
@@ -22,6 +23,7 @@ from onchip.readers import ReadOptions, load
 SOCS = ("xavier-agx", "orin-agx", "snapdragon-865")
 
 
+@cache
 def zoo(name: str) -> Network:
     return load(f"zoo:{name}").network
 
