@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from onchip.corun.grouping import MOST_GROUPS
-from onchip.corun.profile import Profile
+from onchip.corun.profile import Group, Profile
 from onchip.corun.profile_file import PROFILE_FORMAT, load_profile
 from onchip.corun.published import googlenet
 from onchip.corun.soc import SoC
@@ -114,12 +114,12 @@ class Profiles:
                 return googlenet()
             from onchip import api
 
-            network = api.load(model, **self.reading).network
+            model = api.load(model, **self.reading)
         elif self.measured:
             return self._measure(model, progress)
-        else:
-            network = model if isinstance(model, Network) else model.network
-        return synthetic_profile(network, self.soc, most=self.most_groups)
+        network = model if isinstance(model, Network) else model.network
+        made = synthetic_profile(network, self.soc, most=self.most_groups)
+        return made if isinstance(model, Network) else _in_the_files_names(made, model)
 
     def _measure(
         self, model: str | Path | Source | Network, progress: Callable[[str], None] | None
@@ -152,6 +152,24 @@ def _is_engines(soc: SoC) -> bool:
     from onchip.run.local.engines import ENGINES
 
     return all(unit.name in ENGINES and unit.macs_per_second is None for unit in soc.units)
+
+
+def _in_the_files_names(profile: Profile, source: Source) -> Profile:
+    """The profile with layers and tensors named as in the ONNX file, fused nodes included."""
+    from onchip.readers.source import Executable
+
+    run, network = source.executable, source.network
+    if not isinstance(run, Executable):
+        return profile
+
+    def named(group: Group) -> Group:
+        ids = [network.operator_id[name] for name in group.layers]
+        nodes = [run.model.graph.node[n].name for op in ids for n in run.nodes[op]]
+        tensor = network.tensor_id.get(group.output)
+        output = group.output if tensor is None else run.value[tensor]
+        return replace(group, layers=tuple(name for name in nodes if name), output=output)
+
+    return replace(profile, groups=tuple(named(group) for group in profile.groups))
 
 
 class _Kind(msgspec.Struct):

@@ -121,6 +121,18 @@ class Corunned:
             write_atomically(Path(path), page)
         return page
 
+    def export(self, to: str, path: str | Path | None = None) -> bytes:
+        """The schedule in another format: `tensorrt`, `trtexec`, `order`, `json`, `trace`.
+
+        Written to `path` when given. Raises `UsageError` when the format cannot say the schedule.
+        """
+        from onchip.export import export_schedule
+
+        written = export_schedule(self.judged, to)
+        if path is not None:
+            write_atomically(Path(path), written)
+        return written
+
     def __str__(self) -> str:
         from rich.console import Console
 

@@ -10,22 +10,37 @@ import typer
 from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import PlanFile, stdout, writable
-from onchip.export import FORMATS
+from onchip.corun.schedule_file import is_schedule
+from onchip.errors import UsageError
+from onchip.export import FORMATS, SCHEDULE_FORMATS, export_schedule
 from onchip.files import write_atomically
 
 
 @app.command()
 def export(
     plan: PlanFile,
-    to: Annotated[str, typer.Option("--to", help=f"the format: {', '.join(FORMATS)}")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help=f"the format: {', '.join(FORMATS)}; of a schedule {', '.join(SCHEDULE_FORMATS)}"
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="the file to write")],
     model: Annotated[
         Path | None,
         typer.Option("--model", help="tflm: where the model is now, if it has moved since it was planned"),
     ] = None,
 ) -> None:
-    """Write a plan for another program: a packer's CSV, a TFLM model, a C header or a JSON table."""
+    """Write a plan or a schedule for another program: a packer, a runtime, TensorRT, C, JSON, Perfetto."""
     writable(output, plan, model)
+    if is_schedule(plan):
+        from onchip.corun.judged import judged_file
+
+        if model is not None:
+            raise UsageError("a schedule is exported without its models", item="--model")
+        write_atomically(output, export_schedule(judged_file(plan), to))
+        stdout().print(f"{to} written to {output}", markup=False, highlight=False, soft_wrap=True)
+        return
     made = api.read(plan)
     writable(output, Path(made.network.source) if made.network.source else None)
     write_atomically(output, made.export(to, model=model))
