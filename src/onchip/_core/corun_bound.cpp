@@ -239,10 +239,14 @@ double Bounds::pair(std::size_t a, double left_a, std::size_t b, double left_b, 
         work[n] = at[n] % 3 == running ? left[n] : pair_.net[n].work[place];
         move[n] = at[n] % 3 == moving ? left[n] : 0.0;
     }
-    for (std::size_t k = 0; k < count; ++k) {
-        double value = 0;
-        for (std::size_t n = 0; n < 2; ++n) value += work[n] * group[n][k] + move[n] * costs_[n].move[k] + after[n][k];
-        best = std::max(best, value);
+    // The first weights are best for the whole pair and often enough.
+    for (std::size_t from = 0; from < count && best < enough; from += 4) {
+        for (std::size_t k = from; k < std::min(count, from + 4); ++k) {
+            double value = 0;
+            for (std::size_t n = 0; n < 2; ++n)
+                value += work[n] * group[n][k] + move[n] * costs_[n].move[k] + after[n][k];
+            best = std::max(best, value);
+        }
     }
     return best;
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <tuple>
 
 namespace onchip::corun {
 
@@ -188,11 +187,17 @@ void Search::expand(std::int32_t index) {
 
 // Keeps of the labels in one state those that no other one dominates; without the rule, the earliest of equals.
 bool Search::dominated_sweep(std::vector<Label>& level) {
-    const auto key = [](const Label& l) {
-        const std::size_t other = 1u - l.fresh;
-        return std::tuple(l.at[0], l.at[1], l.fresh, l.left[l.fresh], l.left[other], l.time);
+    const auto state = [](const Label& l) {
+        return std::uint64_t{l.at[0]} << 33 | std::uint64_t{l.at[1]} << 1 | std::uint64_t{l.fresh};
     };
-    std::sort(level.begin(), level.end(), [&](const Label& l, const Label& r) { return key(l) < key(r); });
+    std::sort(level.begin(), level.end(), [&](const Label& l, const Label& r) {
+        const std::uint64_t one = state(l), two = state(r);
+        if (one != two) return one < two;
+        const std::size_t fresh = l.fresh, other = 1 - fresh;
+        if (l.left[fresh] < r.left[fresh] || l.left[fresh] > r.left[fresh]) return l.left[fresh] < r.left[fresh];
+        if (l.left[other] < r.left[other] || l.left[other] > r.left[other]) return l.left[other] < r.left[other];
+        return l.time < r.time;
+    });
     std::size_t count = 0;
     double earliest = never;
     for (std::size_t i = 0; i < level.size(); ++i) {
