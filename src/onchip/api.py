@@ -329,8 +329,11 @@ def corun(
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
     """The options, with the chip's elements for a zoo network unless they say which."""
     zoo = isinstance(model, str) and model.startswith("zoo:")
-    if zoo and options.get("dtype") is None and on.element in ("int8", "int16"):
-        return {**options, "dtype": on.element}
+    if zoo and options.get("dtype") is None and on.element in ("int8", "int16", "float32"):
+        return {
+            **options,
+            "dtype": "file" if on.element == "float32" else on.element,
+        }  # the zoo's own: float32
     return options
 
 

@@ -8,7 +8,7 @@ from onchip.plan import Instruction, Load, Plan, PlanChip, Result, Run, Section,
 
 __all__ = ["CHIP", "ON_CHIP", "network", "plan", "runs"]
 
-CHIP = Chip("plain", 1)
+CHIP = Chip("plain", 1, parallel_channels=16)
 RESULT = Result("feasible", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25)
 
 

@@ -54,8 +54,11 @@ class Item:
 
 
 class DoesNotFit(Exception):
-    """A layer needs more than there is: (operator, bytes required, bytes available)."""
+    """A layer needs more than there is: bytes required and available, and what they are `for_`."""
 
-    def __init__(self, operator: int, required: int, available: int) -> None:
+    def __init__(
+        self, operator: int, required: int, available: int, for_: tuple[tuple[str, int], ...] = ()
+    ) -> None:
         super().__init__(operator, required, available)
         self.operator, self.required, self.available = operator, required, available
+        self.for_ = for_

@@ -25,7 +25,7 @@ MOST_ORDERS = 24
 MOST_MISPLACED = 24
 """Ways of one module that may fit by their sizes and find no addresses, before the paper's are taken."""
 
-MODULE_NODES = 500
+MODULE_NODES = 5_000
 """Nodes of the search that tells whether the regions of one module find addresses at all."""
 
 
@@ -89,6 +89,12 @@ def _reads(memory: Memory, step: Module | int | None, t: int) -> bool:
     return step.start == t if isinstance(step, Module) else bool(memory.network.reads[step] >> t & 1)
 
 
+def _readers(memory: Memory, step: Module | int | None, t: int) -> int:
+    """How many layers of the next item read a tensor."""
+    inside = 0 if step is None else step.operators if isinstance(step, Module) else 1 << step
+    return (memory.network.readers[t] & inside).bit_count()
+
+
 def _hand_over(memory: Memory, after: Module | int | None, step: Module | int) -> None:
     """Leave on chip one tensor at most: what the next item reads, the newest first."""
     made = memory.network.operators[step.merge if isinstance(step, Module) else step].outputs
@@ -97,6 +103,8 @@ def _hand_over(memory: Memory, after: Module | int | None, step: Module | int) -
     for t in tuple(memory.resident):
         if t != kept:
             memory.let_go(t)
+        elif memory.left[t] > _readers(memory, after, t) and not memory.in_dram(t):
+            memory.keep_copy(t)  # who made it stores it for those that come later
 
 
 def _layer(memory: Memory, v: int, after: Module | int | None, options: BranchOptions) -> None:
@@ -241,15 +249,11 @@ def _choice(memory: Memory, begin: int, module: Module, after: Module | int | No
 
 
 def _infeasible(memory: Memory, problem: DoesNotFit) -> Infeasible:
-    network = memory.network
-    op = network.operators[problem.operator]
-    tensors = [(network.tensors[t].name, network.tensors[t].bytes) for t in (*op.inputs, *op.outputs)]
-    workspace = memory.sizes.resident(problem.operator)
-    if workspace:
-        tensors.append(("weights and working memory", workspace))
+    op = memory.network.operators[problem.operator]
+    tensors = [(memory.network.tensors[t].name, memory.size(t)) for t in (*op.inputs, *op.outputs)]
     return Infeasible(
         needs=problem.required + memory.budget - problem.available,
         has=memory.budget,
         operator=op.name,
-        tensors=tuple(tensors),
+        tensors=problem.for_ or tuple(tensors),
     )

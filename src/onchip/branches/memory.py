@@ -144,7 +144,7 @@ class Memory:
         target = self._overwritten(v, over) if want else None
         # Streamed inputs, or else whole ones: either crosses once.
         ways = [(away, held), ((), brought)] if away else [((), held)]
-        least = 0
+        least: DoesNotFit | None = None
         for keep in (True, False) if want else (False,):
             for read, inputs in ways:
                 written = () if keep else op.outputs
@@ -159,10 +159,31 @@ class Memory:
                         replace(act, over=target, made=op.outputs) if keep else replace(act, written=written)
                     )
                     return
-                least = min(least or required, required)
+                if least is None or required < least.required:
+                    there = {*reads} - {*read} if read else {*reads}
+                    made = op.outputs if whole else ()
+                    least = DoesNotFit(v, required, available, self._why(v, there, made, workspace, written))
             if strict:
                 break
-        raise DoesNotFit(v, least, available)
+        assert least is not None
+        raise least
+
+    def _why(
+        self, v: int, there: Collection[int], made: Sequence[int], workspace: int, written: Sequence[int]
+    ) -> tuple[tuple[str, int], ...]:
+        """What a layer's memory is for: tensors, and its workspace in words."""
+        network = self.network
+        held = [t for t in self.resident if t not in there]
+        found = [(network.tensors[t].name, self.size(t)) for t in (*sorted(there), *made, *held)]
+        passing = [t for t in bits(network.reads[v]) if t not in there] + list(written)
+        if not passing:
+            words = "weights and working memory"
+        elif network.operators[v].geometry is None:
+            words = "its streamed operands whole, since no geometry says how it walks"
+        else:
+            names = " and ".join(network.tensors[t].name for t in passing)
+            words = f"what passes of {names}, weights and working memory"
+        return (*found, (words, workspace)) if workspace else tuple(found)
 
     def merge(
         self,

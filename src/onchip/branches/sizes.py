@@ -32,10 +32,15 @@ class Sizes:
         return self.chip.round_up(self.network.tensors[t].bytes)
 
     def weights(self, v: int) -> int:
-        """W.Partial: weights of the channels that are computed at a time, and of those that come in."""
+        """W.Partial: weights of the channels that are computed at a time, and of those that come in.
+
+        A chip that does not say how many those are takes its weights from DRAM as they are used.
+        """
         op = self.network.operators[v]
+        if self.channels is None:
+            return 0
         outputs = _output_channels(op.geometry)
-        if self.channels is None or outputs is None:
+        if outputs is None:
             return op.weight_bytes
         return -(-op.weight_bytes * min(outputs, self.channels * self.buffers) // outputs)
 

@@ -19,15 +19,15 @@ ELEMENT_BYTES = (1, 2, 4, 8)
 def stored(network: Network, chip: Chip) -> Network:
     """`network` with every feature map of more than one pixel in the chip's patches.
 
-    Vectors stay as they are, and so does a map whose shape no geometry states, or of which a part that is no
-    run of whole channels is used as a view.
+    On a chip without patches they are of one pixel: channel after channel, each row by row. Vectors stay as
+    they are, and so does a map whose shape no geometry states, or of which a part that is no run of whole
+    channels is used as a view.
     """
-    if chip.patch_rows is None or chip.patch_columns is None:
-        return network
+    height, width = chip.patch_rows or 1, chip.patch_columns or 1
     found: dict[int, Patches] = {}
     for t in bits(network.roots):
-        patches = _patches(network, t, chip.patch_rows, chip.patch_columns)
-        if patches is not None and (patches.height, patches.width) != (1, 1):
+        patches = _patches(network, t, height, width)
+        if patches is not None:
             found[t] = patches
     views = [list(v) for v in ((view.tensor, view.of, view.offset) for view in network.views)]
     for tensor, of, offset in views:
