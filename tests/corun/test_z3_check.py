@@ -90,7 +90,11 @@ def test_no_time_is_no_answer_or_no_proof() -> None:
     needs_z3()
     soc = load_soc("xavier-agx")
     workload = Workload(soc, (Job("x", shortened(10)), Job("y", shortened(10))), soc.model("light"))
-    assert not solve_with_z3(workload, time_limit=0.001).proved
+    for limit in (0.001, 0.2):
+        answer = solve_with_z3(workload, time_limit=limit)
+        assert not answer.proved
+        if answer.timeline is not None:
+            assert answer.makespan_ms == answer.timeline.makespan_ms >= solve_pair(workload).lower_bound_ms
 
 
 def test_without_z3_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

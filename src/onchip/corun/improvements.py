@@ -12,6 +12,7 @@ from itertools import islice, product
 
 from onchip import _core
 from onchip.corun.baselines import baselines
+from onchip.corun.branch import branchable, solve_branching
 from onchip.corun.chains import chains_of
 from onchip.corun.dp import PairOptions, solve_pair
 from onchip.corun.schedule import Schedule
@@ -108,6 +109,8 @@ def improvements(
             return searched(LONG, [best, *(one.schedule for one in baselines(workload, objective))])
 
         stages.append(again)
+        if branchable(workload, objective):
+            stages.append(lambda: solve_branching(workload, objective, known=best, stop=lambda n: stopped()))
     least = cost_ms(simulate(workload, known), objective)
     for stage in stages:
         if stopped():

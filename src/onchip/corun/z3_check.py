@@ -24,14 +24,14 @@ from onchip.corun.schedule import Schedule, Step
 from onchip.corun.simulate import simulate
 from onchip.corun.timeline import Timeline
 from onchip.corun.workload import Workload
-from onchip.errors import MissingExtra, UsageError
+from onchip.errors import IllegalSchedule, MissingExtra, UsageError
 
 __all__ = ["Z3Answer", "solve_with_z3"]
 
 
 @dataclass(frozen=True, slots=True)
 class Z3Answer:
-    """What Z3 found: `makespan_ms` is its own figure, `timeline` the judge's of the same schedule.
+    """What Z3 found: `makespan_ms` is its own figure where `proved`, `timeline` the judge's of the schedule.
 
     Both are None where it found nothing in time. `proved` says that no schedule of the space is better:
     with idle time inserted at will, or in which every group begins as soon as its order lets it.
@@ -63,7 +63,13 @@ def solve_with_z3(workload: Workload, *, idle: bool = False, time_limit: float |
     if answer is None:
         return Z3Answer(None, None, False, seconds)
     schedule, makespan, proved = answer
-    return Z3Answer(float(makespan), simulate(workload, schedule), proved, seconds)
+    try:
+        timeline = simulate(workload, schedule)
+    except IllegalSchedule:
+        if proved:
+            raise
+        return Z3Answer(None, None, False, seconds)  # what Z3 has half-way need not be a schedule
+    return Z3Answer(float(makespan) if proved else timeline.makespan_ms, timeline, proved, seconds)
 
 
 class _Formulation:
@@ -100,10 +106,13 @@ class _Formulation:
             return None
         proved = verdict == self.z3.sat
         starts = {g: self._value(found, self.start[g]) for g in self.groups}
-        unit = {
-            g: next(u for u in range(self.units) if self.z3.is_true(found.eval(self.on[g][u], True)))
+        placed = {
+            g: [u for u in range(self.units) if self.z3.is_true(found.eval(self.on[g][u], True))]
             for g in self.groups
         }
+        if not all(placed.values()):
+            return None  # stopped half-way
+        unit = {g: units[0] for g, units in placed.items()}
         ordered = sorted(self.groups, key=lambda g: starts[g])
         schedule = schedule_of(self.workload, [(self._step(g), unit[g]) for g in ordered])
         if self.idle:
