@@ -208,6 +208,7 @@ def test_every_refusal_is_a_line_and_leaves_no_file(
         ((*twice, "--iterations", "1:0"), "from 1"),
         ((*twice, "--iterations", "1:9999999"), "999,999"),
         ((*twice, "--frames", "0"), "--frames"),
+        ((*twice, "--in-flight", "-1"), "--in-flight"),
         ((*twice, "--time-limit", "-1"), "--time-limit"),
         ((*twice, "--time-limit", "nan"), "--time-limit"),
         ((*twice, "--tries", "-1"), "--tries"),

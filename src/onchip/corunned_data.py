@@ -22,6 +22,7 @@ def judged_data(made: Judged) -> dict[str, Any]:
         "contention": claim.contention_set,
         "frames": workload.frames,
         "pipelined": workload.pipelined,
+        "in_flight": workload.in_flight,
         "objective": claim.objective,
         "makespan_ms": line.makespan_ms,
         "fps": line.fps,

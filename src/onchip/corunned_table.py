@@ -70,9 +70,11 @@ def _networks(made: Judged, width: int) -> Table:
     )
     for j, job in list(enumerate(workload.jobs))[:MOST_NETWORKS]:
         source = job.profile.source or "not said"
+        if job.profile.synthetic and "synthetic" not in source:
+            source = f"synthetic: {source}"
         found.add_row(
             Text(visible(shorten(job.name, 24))),
-            Text(visible(shorten(f"{source}, synthetic" if job.profile.synthetic else source, 24))),
+            Text(visible(shorten(source, 26))),
             f"{workload.runs(j):,}",
             *(milliseconds(ms) if ms else "" for ms in lost[j].on_unit),
             milliseconds(lost[j].contention),

@@ -15,9 +15,9 @@ from onchip.corun.soc_file import load_soc
 from onchip.corun.workload import Job, Workload
 
 
-def random_judged(rng: Random) -> Judged:
+def random_judged(rng: Random, in_flight: int = 0) -> Judged:
     """Any schedule of any small workload, with inserted waits."""
-    workload = random_workload(rng)
+    workload = replace(random_workload(rng), in_flight=in_flight)
     schedule = random_schedule(rng, workload, idle=True)
     return Judged(schedule, simulate(workload, schedule), Claim("best found", contention_set="random"))
 

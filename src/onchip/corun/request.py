@@ -46,6 +46,10 @@ class CorunOptions:
     pipelined: bool = True
     """Whether a network may begin its next frame before the others have finished this one."""
 
+    in_flight: int | None = None
+    """Frames of a stream that may be under way at once, 0 for any number [default: as many as there are
+    networks, at least 2]."""
+
 
 def workload_of(profiles: Sequence[Profile], soc: SoC, options: CorunOptions) -> Workload:
     """The workload of networks given by their profiles, in their order.
@@ -65,11 +69,14 @@ def workload_of(profiles: Sequence[Profile], soc: SoC, options: CorunOptions) ->
         after.setdefault(later, []).append(names[earlier - 1])
     if not 1 <= options.frames <= MAX_COUNT:
         raise UsageError(f"{options.frames:,} is not from 1 to {MAX_COUNT:,}", item="--frames")
+    in_flight = max(2, len(names)) if options.in_flight is None else options.in_flight
+    if not 0 <= in_flight <= MAX_COUNT:
+        raise UsageError(f"{in_flight:,} is not from 0 to {MAX_COUNT:,}", item="--in-flight")
     jobs = tuple(
         Job(name, profile, times.get(n, 1), tuple(dict.fromkeys(after.get(n, ()))))
         for n, (name, profile) in enumerate(zip(names, profiles, strict=True), 1)
     )
-    return Workload(soc, jobs, soc.model(options.contention), options.frames, options.pipelined)
+    return Workload(soc, jobs, soc.model(options.contention), options.frames, options.pipelined, in_flight)
 
 
 def _pair(text: str, networks: int, option: str) -> tuple[int, int]:

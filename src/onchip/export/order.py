@@ -38,7 +38,7 @@ def write(made: Judged) -> str:
     for one in mine:
         first[one.job + 1] += 1
         before = len(gates)
-        gates += [f"    {{{other}u, {runs}u}}," for other, runs in _gates(made, one)]
+        gates += [f"    {{{other}u, {runs}}}," for other, runs in _gates(made, one)]
         last = len(workload.jobs[one.job].profile.groups) - 1
         wait = round(idle.get(Step(one.job, one.run, one.first), 0.0) * 1e6)
         number = engine.get((one.job, one.first, one.last, one.unit), 0)
@@ -50,7 +50,7 @@ def write(made: Judged) -> str:
         first[n] += first[n - 1]
     body = (resources.files("onchip.export") / "order_flags.h.txt").read_text("utf-8")
     return "\n".join([*_HEAD, *_tables(made, names, units), "",
-        "inline constexpr Gate kGates[] = {", *(gates or ["    {0u, 0u},"]), "};",
+        "inline constexpr Gate kGates[] = {", *(gates or ["    {0u, 0},"]), "};",
         "// All stretches; a network has kFirst[network] to kFirst[network + 1], in the order of its runs.",
         "inline constexpr Stretch kStretches[] = {", *lines, "};",
         f"inline constexpr std::uint32_t kFirst[] = {{{', '.join(f'{n}u' for n in first)}}};",
@@ -76,15 +76,18 @@ def _tables(made: Judged, names: list[str], units: dict[str, str]) -> list[str]:
 
 
 def _gates(made: Judged, one: Stretch) -> list[tuple[int, int]]:
-    """(network, its runs of this period that must have ended) before a stretch that begins a frame."""
+    """(network, its runs that must have ended) before a stretch that begins a frame.
+
+    Runs are counted from the beginning of the period: those of periods before are below 1.
+    """
     workload = made.workload
     frame, iteration = divmod(one.run, workload.jobs[one.job].iterations)
     if one.first or iteration:
         return []
     found = {other: (frame + 1) * workload.jobs[other].iterations for other in workload.waits_for[one.job]}
-    if not workload.pipelined:
+    if workload.frames_at_once:
         for other, job in enumerate(workload.jobs):
-            found.setdefault(other, frame * job.iterations)
+            found.setdefault(other, (frame + 1 - workload.frames_at_once) * job.iterations)
     return sorted(found.items())
 
 
@@ -107,9 +110,10 @@ _HEAD = [
     "",
     "namespace onchip_order {",
     "",
-    "// A network may not begin before `network` has ended so many runs of the period.",
+    "// A network may not begin before `network` has ended so many runs since the period began.",
     "struct Gate {",
-    "    std::uint32_t network, runs;",
+    "    std::uint32_t network;",
+    "    std::int64_t runs;",
     "};",
     "",
     "// Groups that a unit runs in one go. `turn` counts the unit's stretches in a period, from 0.",

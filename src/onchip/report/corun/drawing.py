@@ -117,11 +117,11 @@ class _Drawing:
                         opacity=f"{0.25 + 0.75 * lost:.2f}",
                     )
                 )
-        words = fitted(first, wide - 8, 11)
+        words = _words(first, wide - 8, 11)
         if words:
             down = y + height / 2 + (-3 if second else 4)
             parts.append(element("text", words, x=left + 5, y=down, class_="strong on"))
-        words = fitted(second, wide - 8, 10.5)
+        words = _words(second, wide - 8, 10.5)
         if words:
             parts.append(element("text", words, x=left + 5, y=y + height / 2 + 12, class_="small on"))
         index = self.index[s.step]
@@ -284,6 +284,12 @@ def in_small(line: Timeline, until: float) -> Markup:
         aria_label=label,
         class_="mini",
     )
+
+
+def _words(text: str, width: float, size: float) -> str:
+    """The text as far as it fits; nothing where less than half of it would be left."""
+    found = fitted(text, width, size)
+    return found if 2 * len(found) >= len(text) else ""
 
 
 def _nice(step: float) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onchip.corun.judged import Judged
 from onchip.corun.losses import losses
 from onchip.corun.timeline import Segment
+from onchip.corun.workload import Workload
 from onchip.report.corun.drawing import MOST, SHADES, by_network, by_unit, in_small
 from onchip.report.corun.words import (
     FIGURES,
@@ -76,10 +77,15 @@ def _words(made: Judged) -> dict[str, Any]:
         "facts": [
             ("contention", visible(claim.contention_set or "not named")),
             ("memory", f"{workload.soc.peak_gb_per_second:g} of {workload.soc.nominal_gb_per_second:g} GB/s"),
-            ("frames", f"{workload.frames:,}{', pipelined' if workload.pipelined else ''}"),
+            ("frames", f"{workload.frames:,}, {_under_way(workload)}"),
             ("tolerated overlap", f"{made.epsilon_ms:g} ms"),
         ],
     }
+
+
+def _under_way(workload: Workload) -> str:
+    most = workload.frames_at_once
+    return f"at most {most:,} under way at once" if most else "any number under way at once"
 
 
 def _synthetic(made: Judged) -> str:
@@ -149,7 +155,7 @@ def _networks(made: Judged) -> list[dict[str, Any]]:
             "name": visible(job.name),
             "shade": j % SHADES,
             "source": visible(job.profile.source or "not said"),
-            "synthetic": job.profile.synthetic,
+            "synthetic": job.profile.synthetic and "synthetic" not in job.profile.source,
             "runs": workload.runs(j),
             "after": ", ".join(visible(name) for name in job.after),
             "on": [milliseconds(ms) if ms else "" for ms in lost.on_unit],
