@@ -176,6 +176,25 @@ def test_a_network_without_measurements_has_a_profile_that_says_so(
     assert "Synthetic profiles, which nobody measured: resnet18." in out
 
 
+def test_a_short_stream_that_beats_the_long_runs_bound_is_not_called_optimal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four frames, of which the last two follow each other closely, whatever the throughput is."""
+    (tmp_path / "long.csv").write_text("group,gpu_ms,dla_ms\na,9,1\nb,1,9\n")
+    (tmp_path / "short.csv").write_text("group,gpu_ms,dla_ms\na,1,2\n")
+    path = tmp_path / "schedule.json"
+    for frames in ("2", "4"):
+        data = asked(
+            monkeypatch, capsys, tmp_path / "long.csv", tmp_path / "short.csv", "--objective", "throughput",
+            "--frames", frames, "--in-flight", "0", "-o", path,
+        )  # fmt: skip
+        assert data["status"] == "feasible"
+        if data["cost_ms"] < data["lower_bound_ms"]:
+            assert "in the long run" in data["note"]
+        assert onchip(monkeypatch, "check", path) == 0
+        capsys.readouterr()
+
+
 def test_a_profile_of_ones_own_takes_the_place_of_the_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
