@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -44,7 +45,7 @@ def play(rng: Random, wired: tuple[tuple[Wired, ...], ...]) -> Times:
 
 def case(seed: int) -> tuple[Random, Workload, Schedule]:
     rng = Random(seed)
-    workload = random_workload(rng)
+    workload = replace(random_workload(rng), frames=rng.randint(1, 4), in_flight=rng.choice((0, 0, 1, 2, 3)))
     return rng, workload, random_schedule(rng, workload, idle=True)
 
 

@@ -15,8 +15,8 @@ def violations(workload: Workload, schedule: Schedule, times: Mapping[Step, tupl
     """What was out of order, a line each: `times` are [start, end) of every step, in ns of one clock.
 
     On a unit nothing begins before the step ordered before it has ended; a group waits for the one before it,
-    a run for the one before it, the first run of a frame for the jobs that it is after, and without
-    pipelining for everybody's frame before.
+    a run for the one before it, the first run of a frame for the jobs that it is after and, where only so
+    many frames may be under way, for everybody to have finished an earlier one.
     """
     found: list[str] = []
 
@@ -45,12 +45,13 @@ def violations(workload: Workload, schedule: Schedule, times: Mapping[Step, tupl
                 for o, other in enumerate(workload.jobs)
             }
             after(first, [ends[name] for name in job.after], "a network that it is after")
-            if frame and not workload.pipelined:
+            away = workload.in_flight if workload.pipelined else 1
+            if 0 < away <= frame:
                 before = [
-                    Step(o, frame * other.iterations - 1, len(other.profile.groups) - 1)
+                    Step(o, (frame - away + 1) * other.iterations - 1, len(other.profile.groups) - 1)
                     for o, other in enumerate(workload.jobs)
                 ]
-                after(first, before, "the frame before")
+                after(first, before, f"{away} frames at once")
     return found
 
 

@@ -41,10 +41,11 @@ def dependencies(workload: Workload, step: Step) -> Iterator[Step]:
         return
     for other in workload.waits_for[job]:
         yield _last(workload, other, (frame + 1) * workload.jobs[other].iterations - 1)
-    if frame and not workload.pipelined:
+    finished = frame + 1 - workload.frames_at_once
+    if workload.frames_at_once and finished > 0:
         for other in range(len(workload.jobs)):
             if other != job:
-                yield _last(workload, other, frame * workload.jobs[other].iterations - 1)
+                yield _last(workload, other, finished * workload.jobs[other].iterations - 1)
 
 
 def _last(workload: Workload, job: int, run: int) -> Step:
