@@ -52,7 +52,7 @@ def with_layers(made: Judged, prefix: str = "layer") -> Judged:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_trace_and_table_are_the_timeline(rng: Random) -> None:
     made = random_judged(rng)
     line = made.timeline
@@ -118,7 +118,7 @@ def test_formats_that_say_no() -> None:
 
 
 @given(hostile_names)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_hostile_names_are_data(name: str) -> None:
     made = with_layers(crossing(name, name + " #2"), name)
     header = export_schedule(made, "order").decode()

@@ -26,7 +26,7 @@ from chromium import Chromium, find_chromium
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_every_group_its_contention_and_every_change_of_units_is_drawn(rng: Random) -> None:
     made = random_judged(rng)
     page = Page(html(made))
@@ -82,7 +82,7 @@ def test_the_page_needs_nothing_else() -> None:
 
 
 @given(hostile_names)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_hostile_names_stay_text(name: str) -> None:
     plain, hostile = (
         Page(html(crossing(first, second))) for first, second in (("a", "b"), (name, name + " #2"))
