@@ -79,14 +79,13 @@ def pair(
     contention: str,
     *,
     iterations: tuple[int, int] = (1, 1),
-    frames: int = 1,
 ) -> Workload:
     second_name = second if second != first else f"{second} #2"
     jobs = (
         Job(first, profile_of(first, soc), iterations[0]),
         Job(second_name, profile_of(second, soc), iterations[1]),
     )
-    return Workload(soc_of(soc), jobs, soc_of(soc).model(contention), frames)
+    return Workload(soc_of(soc), jobs, soc_of(soc).model(contention))
 
 
 def balanced(soc: str, first: str, second: str) -> tuple[int, int]:
