@@ -5,45 +5,54 @@
 
 Zoo networks on chip `exynos-npu` (1 MiB, 8 bits, 4x4 patches), the paper's rules and ours; what DATA.json has
 of other networks stays. Exact placement gets `--time-limit` for each search, and plans the same modules with
-the same sizes. Seconds of planning are wall clock, the best of five for the simple method, of one for exact
-placement.
+the same sizes. Seconds of planning are CPU time, so that what else the machine does hardly counts: the
+least of five runs, of fewer where together they take more than two seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import onchip
+from onchip import placement
 from onchip.beside import beside
 from onchip.branches.modules import Module
 from onchip.branches.options import BranchOptions
 from onchip.branches.plan import BranchPlan, plan_branches
+from onchip.branches.sizes import Sizes
 from onchip.chip import load_chip
 from onchip.errors import Infeasible, OnchipError
+from onchip.module_region import regions
 from onchip.module_table import module_table
 from onchip.network import Network
+from onchip.placement import PlacementOptions
 from onchip.plan import Plan
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 NAMES = (
     "inception_v3", "googlenet", "squeezenet1_0", "resnet18", "resnet50", "mobilenet_v2", "mnasnet1_0",
     "shufflenet_v2_x1_0", "inception_resnet_v2", "resnet152", "resnext50_32x4d",
-    "mobilenet_v3_large", "nasnetamobile", "nasnetalarge", "pnasnet5large", "amoebanet_d", "darts",
-    "densenet121", "alexnet", "vgg16", "mobilenet_v1", "vit_b_16",
+    "mobilenet_v3_large", "darts", "vit_b_16",
+    "densenet121", "alexnet", "vgg16", "mobilenet_v1", "amoebanet_d", "inception_v4", "fcn_resnet50",
+    "deeplabv3_resnet50", "transformer", "s3d", "r2plus1d_18",
 )  # fmt: skip
-"""The paper's kinds of networks first, then others, some of which have no such module."""
+"""The paper's kinds of networks first, then others, some of which have no such module or do not fit."""
 
 CHIP = load_chip("exynos-npu")
+BUDGET = CHIP.scratchpad_bytes or 0
 RULES = ("paper", "ours")
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 def measure(name: str, time_limit: float) -> Row:
@@ -51,18 +60,44 @@ def measure(name: str, time_limit: float) -> Row:
     row: Row = {"network": name, "operators": len(network.operators)}
     for rules in RULES:
         options = BranchOptions(rules=rules)
-        made = best(lambda: plan_branches(network, CHIP, CHIP.scratchpad_bytes or 0, options))  # noqa: B023
-        row |= of_method(rules, made)
+        made, seconds = quickest(lambda: plan_branches(network, CHIP, BUDGET, options))  # noqa: B023
+        row |= of_method(rules, made, seconds)
         try:
             found = beside(made.plan, CHIP, again(network, options), time_limit=time_limit)
         except KeyboardInterrupt:
             raise SystemExit(130) from None
         row[rules]["beside"] = found.data()
+        if rules == "paper":
+            row["exact_seconds"] = exactly(made.plan, time_limit)
     return row
 
 
-def best(work: Callable[[], BranchPlan]) -> BranchPlan:
-    return min((work() for _ in range(5)), key=lambda made: made.seconds)
+def exactly(plan: Plan, time_limit: float) -> float:
+    """CPU seconds of placing the modules of which every operator fits whole."""
+    options = PlacementOptions(in_place=True, time_limit=time_limit)
+    total = 0.0
+    for region in regions(plan, Sizes(plan.network, CHIP).resident, lambda n: least(n) > BUDGET):
+        if least(region.network) <= BUDGET:
+            total += quickest(lambda: placement.plan(region.network, CHIP, BUDGET, options))[1]  # noqa: B023
+    return total
+
+
+def least(network: Network) -> int:
+    """The bytes without which some operator cannot run whole."""
+    return placement.Problem.of(network, CHIP.alignment_bytes, in_place=True).minimum_budget
+
+
+def quickest(work: Callable[[], T]) -> tuple[T, float]:
+    """What `work` gives and the CPU seconds of its fastest run."""
+    fastest, spent = math.inf, 0.0
+    for _ in range(5):
+        began = time.process_time()
+        result = work()
+        took = time.process_time() - began
+        fastest, spent = min(fastest, took), spent + took
+        if spent > 2.0:
+            break
+    return result, fastest
 
 
 def again(network: Network, options: BranchOptions) -> Callable[[int], Plan | None]:
@@ -75,7 +110,7 @@ def again(network: Network, options: BranchOptions) -> Callable[[int], Plan | No
     return plan
 
 
-def of_method(rules: str, made: BranchPlan) -> Row:
+def of_method(rules: str, made: BranchPlan, seconds: float) -> Row:
     table = module_table(made.plan)
     total = table.total
     modules = [item for item in made.detection.items if isinstance(item, Module)]
@@ -93,7 +128,7 @@ def of_method(rules: str, made: BranchPlan) -> Row:
         "fm": total.fm_bytes,
         "accesses": total.reads + total.writes,
         "two": sum(row.processing == "II" for row in table.modules),
-        "seconds": made.seconds,
+        "seconds": seconds,
     }
     return {**facts, rules: method}
 
@@ -116,7 +151,8 @@ def page(data: Row) -> str:
         "## What the modules move\n",
         *_moved(own),
         "\nWithout such a module: " + (", ".join(without) or "none") + ".",
-        "\nWith a layer that fits in no way: " + (", ".join(too_large) or "none") + ".",
+        "\nWith a layer that fits in no way in 1 MiB, of those tried (the layer, and the bytes it needs):",
+        (", ".join(too_large) or "none") + ".",
         "\n## Beside exact placement\n",
         *_beside(own),
         "\n## The smallest buffer\n",
@@ -164,17 +200,19 @@ def _beside(rows: list[Row]) -> Iterator[str]:
         whole = sum(len(x["modules"]) for x in fits["paper"])
         exact = sum(x["exact_bytes"] for x in fits["paper"])
         star = "" if all(x["status"] == "optimal" for x in fits["paper"]) else " \\*"
-        seconds = sum(x["seconds"] for x in fits["paper"])
         cells = [
             f"{whole} of {r['modules']}",
             *((kb(sum(x["simple_bytes"] for x in fits[k])) if whole else "-") for k in RULES),
             f"{kb(exact)}{star}" if whole else "-",
             *((kb(sum(x["simple_bytes"] for x in rest[k])) if rest[k] else "-") for k in RULES),
             *(ms(r[k]["seconds"]) for k in RULES),
-            ms(seconds) if whole else "-",
+            ms(r["exact_seconds"]) if whole else "-",
         ]
         yield f"| {r['network']} | " + " | ".join(cells) + " |"
-    yield "\nThe simple method's time is for the whole network, exact placement's for the modules in *whole*."
+    yield (
+        "\nThe simple method's time is for the whole network, exact placement's for the modules in *whole*;"
+        " both are CPU time, the least of five runs (of fewer, where they took over two seconds)."
+    )
 
 
 def _zero(rows: list[Row]) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Zero:
 @dataclass(frozen=True, slots=True)
 class Beside:
     """Both methods on the modules of a network. `simple_seconds` planned the whole network, `exact_seconds`
-    the modules. `complete` is false after Ctrl-C."""
+    the modules. `complete` is false after Ctrl-C: a smallest buffer that was not searched then is None."""
 
     network: str
     chip: str
@@ -75,8 +75,8 @@ class Beside:
     rows: tuple[BesideRow, ...]
     simple_seconds: float
     exact_seconds: float
-    simple_zero: Zero
-    exact_zero: Zero
+    simple_zero: Zero | None
+    exact_zero: Zero | None
     complete: bool
 
     def data(self) -> dict[str, Any]:
@@ -94,7 +94,14 @@ class Beside:
             "simple_zero": _zero_data(self.simple_zero),
             "exact_zero": _zero_data(self.exact_zero),
             "complete": self.complete,
+            "not_searched": self.not_searched,
         }
+
+    @property
+    def not_searched(self) -> dict[str, str]:
+        """Which smallest buffers are not known because nobody finished the search, and why."""
+        zeros = {"simple_zero": self.simple_zero, "exact_zero": self.exact_zero}
+        return {name: "interrupted" for name, zero in zeros.items() if zero is None}
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -107,7 +114,9 @@ class Beside:
         return capture.get()
 
 
-def _zero_data(zero: Zero) -> dict[str, int | None]:
+def _zero_data(zero: Zero | None) -> dict[str, int | None] | None:
+    if zero is None:
+        return None
     return {"bytes": zero.bytes, "at_least": zero.at_least, "tried": zero.tried}
 
 
@@ -127,20 +136,23 @@ def beside(
     say = progress or (lambda _: None)
     sizes = Sizes(plan.network, chip)
     rows: list[BesideRow] = []
-    simple, exact = Zero(None), Zero(None)
-    done = False
+    simple: Zero | None = None
+    exact: Zero | None = None
     with until_interrupted() as stopped:
         limits = Limits(time_limit, cancelled=stopped)
         try:
             for region in regions(plan, sizes.resident, lambda n: _least(n, chip) > plan.budget):
                 say(f"exact placement of {region.modules[0]}")
                 rows.append(_row(region, chip, plan.budget, time_limit, stopped))
+                if stopped():  # a search kept the interruption to itself
+                    raise KeyboardInterrupt
             whole = regions(plan, sizes.resident)
             say("exact placement: the smallest buffer without traffic")
             exact = exact_zero(whole, chip, limits)
+            if stopped():
+                raise KeyboardInterrupt
             say("the simple method: the smallest buffer without traffic")
             simple = simple_zero(again, chip, plan)
-            done = not stopped()
         except KeyboardInterrupt:
             pass
     return Beside(
@@ -153,7 +165,7 @@ def beside(
         exact_seconds=sum(row.seconds for row in rows),
         simple_zero=simple,
         exact_zero=exact,
-        complete=done,
+        complete=simple is not None,
     )
 
 

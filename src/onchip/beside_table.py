@@ -52,6 +52,10 @@ def table(made: Beside) -> RenderableType:
     parts.append(
         Text(f"  Without traffic from: simple {_zero(made.simple_zero)}; {_exact(made.exact_zero)}.")
     )
+    if any(len(row.modules) > 2 for row in made.rows):
+        parts.append(
+            Text("  Of runs of modules the first and the last are named; --json names all.", style="dim")
+        )
     if not made.complete:
         parts.append(Text("  interrupted: this much was finished"))
     return Group(*parts)
@@ -72,11 +76,15 @@ def _status(row: BesideRow) -> str:
     return f"at least {_kib(row.bound_bytes or 0)}"
 
 
-def _zero(zero: Zero) -> str:
+def _zero(zero: Zero | None) -> str:
+    if zero is None:
+        return "not searched"
     return "no buffer" if zero.bytes is None else _buffer(zero.bytes)
 
 
-def _exact(zero: Zero) -> str:
+def _exact(zero: Zero | None) -> str:
+    if zero is None:
+        return "exact not searched"
     if zero.bytes is None:
         return f"exact not found, at least {_buffer(zero.at_least)}"
     proved = ", and from no fewer" if zero.at_least == zero.bytes else ""

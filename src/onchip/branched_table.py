@@ -99,7 +99,7 @@ COLUMNS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
 """Heading, how early the column gives way on a narrow terminal (0: never), and its text."""
 
 
-def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> Table:
+def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> RenderableType:
     shown, rest = rows[:MOST_ROWS], len(rows) - MOST_ROWS
     lines = [*((visible(row.name), row) for row in shown), *sums]
     kinds = [row.processing or "" for row in shown]
@@ -117,16 +117,21 @@ def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> Table:
     for i, (name, row) in enumerate(lines):
         if i == len(shown):
             if rest > 0:
-                grid.add_row(f"{rest:,} more")
+                grid.add_row("...")
             grid.add_section()
         kind = [kinds[i]] if any(kinds) and i < len(shown) else []
         grid.add_row(
             Text(shorten(name, max(SHORTEST_NAME, room))), *(COLUMNS[c][2](row) for c in columns), *kind
         )
-    return grid
+    return _cut(grid, rest)
 
 
-def _skips(made: Branched, width: int) -> Table:
+def _cut(grid: Table, rest: int) -> RenderableType:
+    """The rows that are shown, and where the others are."""
+    return Group(grid, Text(f"{rest:,} more: --json lists all", style="dim")) if rest > 0 else grid
+
+
+def _skips(made: Branched, width: int) -> RenderableType:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading, number in (("tensor", 0), ("to", 0), ("around layers", 1), ("KB", 1), ("r/w", 1)):
         grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
@@ -135,12 +140,10 @@ def _skips(made: Branched, width: int) -> Table:
         names = (Text(shorten(visible(name), room)) for name in (s.tensor, s.reader))
         moved = s.cost.read_bytes + s.cost.written_bytes
         grid.add_row(*names, f"{s.layers:,}", _kb(moved), f"{s.cost.reads:,}/{s.cost.writes:,}")
-    if made.long_skips[MOST_REASONS:]:
-        grid.add_row(f"{len(made.long_skips) - MOST_REASONS:,} more")
-    return grid
+    return _cut(grid, len(made.long_skips) - MOST_REASONS)
 
 
-def _reasons(made: Branched, width: int) -> Table:
+def _reasons(made: Branched, width: int) -> RenderableType:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     grid.add_column(no_wrap=True)
     grid.add_column()
@@ -148,9 +151,7 @@ def _reasons(made: Branched, width: int) -> Table:
         grid.add_row(
             Text(shorten(visible(u.operator), max(SHORTEST_NAME, width // 3))), Text(visible(u.reason))
         )
-    if made.unmerged[MOST_REASONS:]:
-        grid.add_row(f"{len(made.unmerged) - MOST_REASONS:,} more")
-    return grid
+    return _cut(grid, len(made.unmerged) - MOST_REASONS)
 
 
 def resource_map(made: Branched, width: int) -> RenderableType:

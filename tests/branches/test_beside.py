@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from dataclasses import replace
 from random import Random
 
@@ -51,12 +53,57 @@ def test_an_operator_that_does_not_fit_is_said() -> None:
     assert (first.status, first.exact_bytes, first.needs_bytes) == ("optimal", 0, None)
     assert (second.status, second.exact_bytes, second.needs_bytes) == ("does not fit", None, 228)
     assert found.simple_seconds == 0.25
+    assert found.exact_zero is not None
     assert found.exact_zero.bytes == 228
+    assert found.data()["not_searched"] == {}
     assert found.complete
     text = str(found)
     assert "an operator needs 228 B" in text
     assert "exact 228 B (0.2 KiB), and from no fewer" in text
     assert [row["modules"] for row in found.data()["rows"]] == [["first"], ["second"]]
+
+
+@pytest.mark.parametrize(
+    ("stage", "unknown"),
+    [
+        ("exact placement of", ["simple_zero", "exact_zero"]),
+        ("exact placement: the smallest", ["simple_zero", "exact_zero"]),
+        ("the simple method: the smallest", ["simple_zero"]),
+    ],
+)
+def test_what_an_interruption_left_out_is_not_called_impossible(stage: str, unknown: list[str]) -> None:
+    def interrupt(line: str) -> None:
+        if line.startswith(stage):
+            raise KeyboardInterrupt
+
+    found = beside(ON_CHIP, CHIP, lambda budget: ON_CHIP, progress=interrupt)
+    assert not found.complete
+    data = found.data()
+    assert data["not_searched"] == dict.fromkeys(unknown, "interrupted")
+    assert [name for name in ("simple_zero", "exact_zero") if data[name] is None] == unknown
+    text = str(found)
+    assert "no buffer" not in text
+    assert "interrupted" in text
+    if found.rows:
+        assert "simple not searched" in text
+        assert ("exact not searched" in text) == ("exact_zero" in unknown)
+
+
+def test_a_search_that_keeps_an_interruption_to_itself_ends_the_comparison() -> None:
+    """The search of a region takes Ctrl-C as "the best so far"; what comes after it is not begun."""
+    lines: list[str] = []
+
+    def pressed(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 1:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+    found = beside(ON_CHIP, CHIP, lambda budget: ON_CHIP, progress=pressed)
+    assert len(lines) == 1
+    assert len(found.rows) == 1
+    assert (found.complete, found.simple_zero, found.exact_zero) == (False, None, None)
+    assert "simple not searched; exact not searched" in str(found)
 
 
 def exact_is_no_worse(seed: int) -> int:

@@ -17,7 +17,7 @@ class BranchOptions:
     rules: Literal["paper", "ours"] = "paper"
     """`paper`: Algorithms 1 to 6 to the letter; `ours`: the best of all branch orders, a module's input is
     given back after its last reader, a sum may be written over it, and layers outside modules hand on chip
-    what fits."""
+    what fits. `ours` moves no more than `paper` in the whole network; in the modules alone it may."""
 
     long_skip: int = 8
     """A connection around more layers than this is long: it goes through DRAM, and closes no module."""
