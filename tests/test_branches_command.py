@@ -287,6 +287,17 @@ def test_the_map_lists_the_regions_of_every_module(
         assert part in out
 
 
+def test_a_list_that_is_cut_says_where_the_rest_is(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["branches", str(model), "--budget", ROOMY]
+    assert onchip(monkeypatch, *args) == 0
+    assert "--json lists all" not in capsys.readouterr().out
+    monkeypatch.setattr("onchip.branched_table.MOST_ROWS", 0)
+    assert onchip(monkeypatch, *args) == 0
+    assert "1 more: --json lists all" in capsys.readouterr().out
+
+
 def test_exact_placement_is_shown_beside(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
