@@ -249,11 +249,12 @@ class Crew:
             if states != known:
                 known, since = states, time.monotonic()
             elif waiting and time.monotonic() - since > patience:
-                unit = max(waiting, key=lambda u: (states[u][1] == BUSY, -u))
-                raise WorkerLost(
-                    f"unit {self.names[unit]} (process {self._processes[unit].pid}) got nowhere for"
-                    f" {patience:g} s while {doing(unit)}; it was ended"
+                # Who waits for another's message is not to blame, unless everybody does.
+                stuck = [u for u in sorted(waiting) if states[u][1] == BUSY] or sorted(waiting)
+                named = ", ".join(
+                    f"unit {self.names[u]} (process {self._processes[u].pid}) {doing(u)}" for u in stuck
                 )
+                raise WorkerLost(f"nothing moved for {patience:g} s: {named}; every unit was ended")
         return replies
 
     # -- what went wrong ----------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ class Crew:
 
     def _doing(self, unit: int) -> str:
         number, state = self._states()[unit]
-        return f"{'running' if state == BUSY else 'before'} {self.labels(unit, number)}"
+        return f"{'running' if state == BUSY else 'waiting to run'} {self.labels(unit, number)}"
 
     def _lost(self, unit: int, doing: str) -> WorkerLost:
         process = self._processes[unit]

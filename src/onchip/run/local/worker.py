@@ -138,13 +138,14 @@ class _Worker:
         gc.disable()
         _wait_until(start_ns)
         for number, (binding, waits, rings, idle_ns) in enumerate(program.steps):
-            state[:] = number, WAITING
+            state[:] = number, BUSY
             for bell, count in waits:
                 while heard.get(bell, 0) < count:
+                    state[1] = WAITING
                     heard[bell] = heard.get(bell, 0) + os.eventfd_read(bell)
+                    state[1] = BUSY
             if idle_ns:
                 _wait_until(clock() + idle_ns)
-            state[1] = BUSY
             begin = clock()
             self.calls[binding]()
             times[number] = begin, clock()
