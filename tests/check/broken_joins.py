@@ -185,6 +185,7 @@ def _(s: Site) -> Iterator[Broken]:
         yield Broken(only(replace(whole, first=first, end=last)), None)
     yield Broken(only(replace(whole, end=half), replace(whole, first=half + 1)), None)
     yield Broken(only(whole, whole) if end else only(replace(whole, first=1, end=1)), None)
+    yield Broken(only(replace(whole, end=half), replace(whole, first=half)), None)  # one name
     if end:
         yield Broken(only(replace(whole, first=half), replace(whole, end=half)), None)
     for part in ({"start": s.tensors[0]}, {"branches": ((),)}, {"processing": "I"}):

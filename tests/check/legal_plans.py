@@ -37,7 +37,7 @@ def legal_plan(rng: Random, max_operators: int = 7) -> Plan:
         lower_bound_bytes=0,
         seconds=rng.choice((0, 0.25, 1e-9, 12345.678)),
         groups=groups,
-        sections=_sections(rng, network, walk.program, member),
+        sections=_sections(rng, walk.program),
         options={
             "granularity": "op",
             "weights": "streamed" if streams else rng.choice(("streamed", "resident")),
@@ -137,27 +137,12 @@ def _shape(stored: Patches | None, size: int) -> tuple[int, ...]:
     return (1, size, 1, 1) if stored is None else (1, stored.channels, stored.rows, stored.columns)
 
 
-def _sections(
-    rng: Random, network: Network, program: list[Instruction], member: dict[str, str]
-) -> tuple[Section, ...]:
-    """Now and then stretches, some of them called a module: what runs there, in branches."""
+def _sections(rng: Random, program: list[Instruction]) -> tuple[Section, ...]:
+    """Now and then stretches."""
     if rng.random() < 0.6:
         return ()
     cuts = sorted(rng.randint(0, len(program)) for _ in range(rng.randint(0, 2)))
-    roots = [t.name for t in network.tensors if network.root[t.id] == t.id]
-    found = []
-    for i, (first, end) in enumerate(pairwise((0, *cuts, len(program)))):
-        units = [x.operator for x in program[first:end] if isinstance(x, Run | Join)]
-        ran = [op.name for op in network.operators if member.get(op.name, op.name) in units]
-        if not ran or rng.random() < 0.5:
-            found.append(Section(f"s{i}", first, end))
-            continue
-        rng.shuffle(ran)
-        at = rng.randint(1, len(ran))
-        branches = (tuple(ran[1:at]), (), tuple(ran[at:]))
-        kept = rng.choice((None, "I", "II"))
-        found.append(Section(f"s{i}", first, end, rng.choice(roots), ran[0], branches, kept))
-    return tuple(found)
+    return tuple(Section(f"s{i}", *ends) for i, ends in enumerate(pairwise((0, *cuts, len(program)))))
 
 
 def _order(rng: Random, network: Network) -> list[str]:

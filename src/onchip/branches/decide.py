@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from onchip.branches.acts import Act, DoesNotFit, Item
 from onchip.branches.memory import Memory
@@ -63,7 +64,8 @@ def decide(
         if isinstance(step, Module):
             way = _module(memory, step, after, options, (banned or {}).get(step.merge, 0), naive, placed)
             orders = tuple(sorted(way.order.items()))
-            made = Item((), handed, None, step.merge, way.named, orders)
+            named = _processing(memory, step, memory.acts[begin:])
+            made = Item((), handed, None, step.merge, named, orders)
         else:
             _layer(memory, step, None if naive else after, options)
             made = Item((), handed, None)
@@ -76,6 +78,15 @@ def decide(
             items[-1] = replace(items[-1], output=None)
         items.append(replace(made, acts=tuple(memory.acts[begin:]), output=output))
     return tuple(items)
+
+
+def _processing(memory: Memory, module: Module, acts: Sequence[Act]) -> Literal["I", "II"]:
+    """I if nothing that the module makes, nor its input once it is there, passes through DRAM."""
+    own = {t for v in bits(module.operators) for t in memory.network.operators[v].outputs}
+    loads = [t for act in acts for t in act.load]
+    streamed = {t for act in acts for t in (*act.read, *act.written)}
+    through = streamed & {*own, module.start} or own.intersection(loads) or loads.count(module.start) > 1
+    return "II" if through or any(act.how == "join" for act in acts) else "I"
 
 
 def _again(acts: tuple[Act, ...], now: Sequence[Act], end: int) -> tuple[Act, ...]:

@@ -34,11 +34,6 @@ class Way:
     in_place: bool = True
     strict: bool = True
 
-    @property
-    def named(self) -> Literal["I", "II"]:
-        """I if all of the module stays on chip."""
-        return "I" if self.processing == "I" and self.hold and self.strict else "II"
-
 
 def process(memory: Memory, module: Module, way: Way) -> None:
     """Decide every layer of the module; raises `DoesNotFit` where the way asks for more than there is.

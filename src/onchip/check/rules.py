@@ -84,7 +84,7 @@ RULES: dict[str, str] = {
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",
     "timing": "the stated times are those that the program and the chip's rates give",
-    "section": "sections follow each other through the program; a module's operators run inside its own",
+    "section": "sections follow each other; a module's parts and processing are what its program does",
     "result": "every figure of the result is what the program gives, and its claims agree with each other",
 }
 """Rule name -> what holds in every legal plan."""

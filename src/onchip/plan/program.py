@@ -201,9 +201,11 @@ Pin = PinnedTensor | PinnedWeights
 class Section:
     """Instructions [first, end) that a planner treats as one: a module of branches, or a stretch outside any.
 
-    A module has its `merge` operator and its `branches`, operators each, in the order in which they run; a
-    branch without operators hands on the module's input `start`. `processing` is "I" where all of it stays on
-    chip, and "II" where a part goes through DRAM: the paper's II is the output (simple method, Algorithm 6).
+    A module is exactly its `branches`, operators each, in the order in which they run, and last the `merge`
+    that reads of all of them. Every branch reads the tensor `start`, and else what it makes itself or what
+    comes from DRAM over a long connection; one without operators hands `start` on to the merge.
+    `processing` is "I" where nothing that the module makes passes through DRAM and `start` comes in once at
+    most, and "II" where something does (simple method, Algorithm 6, whose II is the output).
     """
 
     name: str
