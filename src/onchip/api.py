@@ -320,8 +320,10 @@ def corun(
     how_hard = SolveOptions(**solving)
     if how_hard.time_limit is not None and not 0 <= how_hard.time_limit < inf:
         raise UsageError(f"{how_hard.time_limit} is no number of seconds", item="--time-limit")
-    if how_hard.tries < 0:
-        raise UsageError(f"{how_hard.tries} is no number of schedules", item="--tries")
+    for name in ("tries", "nodes", "switches", "seed"):
+        value = getattr(how_hard, name)
+        if value is not None and value < 0:
+            raise UsageError(f"{value} is below 0", item=f"--{name}")
     made = solve(workload, aim, how_hard)
     return corunned_of(made, on.default_contention if contention is None else contention)
 

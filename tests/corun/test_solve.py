@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -42,6 +43,26 @@ def test_never_worse_than_the_best_baseline_and_never_below_the_bound(objective:
         assert cost_ms(again, objective) == near(result.solution.cost_ms)
         if objective != "throughput" or workload.frames == 1 or not workload.pipelined:
             assert result.solution.lower_bound_ms <= result.solution.cost_ms * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("switches", [0, 1, 2])
+def test_few_switches_means_no_run_has_more(switches: int) -> None:
+    """Not even a baseline that is better is taken then: the claim speaks of schedules of that class."""
+    rng = Random(5)
+    found = 0
+    for _ in range(60):
+        workload = random_workload(rng)
+        if workload.frames > 1:
+            continue
+        try:
+            result = solve(workload, "latency", SolveOptions(tries=100, nodes=2000, switches=switches))
+        except UsageError:
+            continue
+        found += 1
+        for runs in result.solution.schedule.units:
+            for run in runs:
+                assert sum(a != b for a, b in pairwise(run)) <= switches
+    assert found > 10
 
 
 def test_googlenet_twice_and_every_baseline() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, permutations
+from itertools import islice, pairwise, permutations
 
 from onchip.corun.baselines import Baseline, baselines, best_baseline
 from onchip.corun.bound import alone_row
@@ -79,9 +79,10 @@ def solve(
     """
     began = time.monotonic()
     found = baselines(workload, objective)
-    rival = best_baseline(found, objective)
+    rivals = _allowed(found, options.switches)
     solution = _search(workload, objective, options, found)
-    if rival.cost_ms(objective) < solution.cost_ms:
+    rival = best_baseline(rivals, objective) if rivals else None
+    if rival is not None and rival.cost_ms(objective) < solution.cost_ms:
         solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
     # What a stream's few frames show may beat a bound that holds in the long run: that proves nothing.
     stream = objective == "throughput" and workload.frames > 1
@@ -105,7 +106,9 @@ def _search(
         rival = best_baseline(found, objective).schedule
         if options.switches is not None:
             few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, options.time_limit)
-            return solve_branching(workload, objective, few, known=rival)
+            rivals = _allowed(found, options.switches)
+            known = best_baseline(rivals, objective).schedule if rivals else None
+            return solve_branching(workload, objective, few, known=known)
         if pair:
             return solve_pair(workload, objective, exact, known=rival)
         patterns = [pattern_of(workload, one.schedule) for one in found]
@@ -128,6 +131,21 @@ def _search(
         return searched
     deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=options.time_limit)
     return solve_branching(workload, objective, deeper, known=searched.schedule)
+
+
+def _allowed(found: tuple[Baseline, ...], switches: int | None) -> tuple[Baseline, ...]:
+    """The baselines in which no run changes its unit more than `switches` times."""
+    if switches is None:
+        return found
+
+    def changes(units: tuple[int, ...]) -> int:
+        return sum(a != b for a, b in pairwise(units))
+
+    return tuple(
+        one
+        for one in found
+        if all(changes(tuple(run)) <= switches for runs in one.schedule.units for run in runs)
+    )
 
 
 def _in_series(workload: Workload) -> Iterator[Pattern]:
