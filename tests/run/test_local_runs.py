@@ -266,6 +266,7 @@ def test_a_worker_that_hangs_is_ended(cuts: dict[str, Cut]) -> None:
 
 
 SCRIPT = """
+    import signal
     import sys
     from pathlib import Path
     from random import Random
@@ -274,6 +275,7 @@ SCRIPT = """
     from run.local_work import UNITS, in_groups, workload_of
     from run.models import source
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, shells have it ignored
     cut = in_groups(source("residual", Path(sys.argv[1])), 3)
     workload = workload_of((cut, 1, ()), (cut, 1, ()), frames=20)
     schedule = random_schedule(Random(1), workload)
@@ -333,7 +335,10 @@ def test_control_c_gives_the_rounds_up_to_then(tmp_path: Path) -> None:
             time.sleep(0.01)
         time.sleep(0.3)
         script.send_signal(signal.SIGINT)
-        said, errors = script.communicate(timeout=60)
+        try:
+            said, errors = script.communicate(timeout=60)
+        finally:
+            script.kill()
         assert (said.split(), errors) == (["True", "True"], "")
         assert all(map(is_gone, pids))
 
