@@ -16,10 +16,10 @@ from onchip.corun.request import (
     workload_of,
 )  # here: `onchip.corun` is a verb beside its package
 from onchip.errors import Infeasible, UsageError
-from onchip.files import write_atomically
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
-from onchip.plan import Result, Run, from_json, from_text, read_plan, to_json, to_text, write_plan
+from onchip.plan import Run, read_plan
+from onchip.planned import Plan
 from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from onchip.corunned import Corunned
     from onchip.fused import Fused
     from onchip.readers import Source
-    from onchip.run import RunReport
 
 __all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "plan", "read"]
 
@@ -40,95 +39,6 @@ CONTEXT_SECONDS = 10.0
 
 Progress = Callable[[str], None]
 """Called now and then with one line that says how far a long search is."""
-
-
-class Plan(PlanProgram):
-    """A plan that can check, run and show itself. `plan()` and `read()` make it.
-
-    >>> import onchip
-    >>> plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
-    >>> plan.result.status, plan.check() == plan.result
-    ('optimal', True)
-    """
-
-    @classmethod
-    def of(cls, program: PlanProgram) -> Plan:
-        """The same plan with these verbs."""
-        return cls(**{f.name: getattr(program, f.name) for f in fields(PlanProgram)})
-
-    def check(self) -> Result:
-        """Prove the plan legal and return its figures, all recomputed; raises `IllegalPlan` if it is not."""
-        from onchip.check import check
-
-        return check(self)
-
-    def run(
-        self, model: Source | str | Path | None = None, *, seed: int = 0, checked: bool = True
-    ) -> RunReport:
-        """Execute the plan on `seed`'s weights and input, and compare every tensor with the whole network.
-
-        `model` is where the model is now, if it has moved since it was planned.
-
-        Raises `Mismatch` naming the tensor that differs, `IllegalPlan` when `checked` and it is illegal,
-        `InputError` when the model is gone or changed.
-        """
-        from onchip.run import run
-
-        return run(self, model, seed=seed, checked=checked)
-
-    def report(self, path: str | Path | None = None) -> str:
-        """The report as one self-contained HTML page; written to `path` when given."""
-        from onchip.report import html
-
-        page = html(self)
-        if path is not None:
-            write_atomically(Path(path), page)
-        return page
-
-    def export(self, to: str, path: str | Path | None = None, *, model: str | Path | None = None) -> bytes:
-        """The plan in another program's format (`minimalloc`, `tflm`, `c`, `json`), checked first.
-
-        Written to `path` when given. `model` is where the model is now, for `tflm`, if it has moved. Raises
-        `UsageError` when the format cannot say the plan.
-        """
-        from onchip.export import export
-
-        written = export(self, to, model=model)
-        if path is not None:
-            write_atomically(Path(path), written)
-        return written
-
-    def save(self, path: str | Path) -> None:
-        """Write the plan: JSON for a name ending in `.json`, the text form for any other."""
-        write_plan(self, path)
-
-    def to_json(self) -> str:
-        """The JSON form."""
-        return to_json(self)
-
-    def to_text(self) -> str:
-        """The text form."""
-        return to_text(self)
-
-    @classmethod
-    def from_text(cls, text: str) -> Plan:
-        """The plan in either written form."""
-        return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
-
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        from onchip.report import summary
-
-        console = Console(width=100, no_color=True)
-        with console.capture() as capture:
-            console.print(summary(self))
-        return capture.get()
-
-    def _repr_html_(self) -> str:
-        from onchip.report import notebook
-
-        return notebook(self)
 
 
 def load(model: str | Path, **options: Any) -> Source:
@@ -174,14 +84,13 @@ def plan(
 
     model, options = _read_if_needed(model, options)
     placing = _options(placement.PlacementOptions, options)
-    how = {} if isinstance(model, Network) else how_read(model.options)
-    network = model if isinstance(model, Network) else model.network
+    network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
     bytes_ = None if as_it_takes else resolve_budget(network, on, budget, placing, progress)
     planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
     context = _context(planned, network, on, placing, progress)
-    return Plan.of(replace(planned, options={**how, **planned.options, **context}))
+    return _recorded(planned, model, **context)
 
 
 def fuse(
@@ -212,13 +121,9 @@ def fuse(
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     fusing = _options(FusionOptions, options)
-    network = model if isinstance(model, Network) else model.network
-    how = {} if isinstance(model, Network) else how_read(model.options)
-    if budget is None:
-        budget = int(on.require("scratchpad_bytes", "fusion without --budget"))
-    bytes_ = _sized(budget)
-    made = fuse_network(network, on, bytes_, fusing, progress=_counts(progress))
-    plan = None if made.plan is None else Plan.of(replace(made.plan, options={**how, **made.plan.options}))
+    bytes_ = _own_budget(on, budget, "fusion")
+    made = fuse_network(_network(model), on, bytes_, fusing, progress=_counts(progress))
+    plan = None if made.plan is None else _recorded(made.plan, model)
     return fused_of(made, on.name, plan, _cannot_run(model, plan))
 
 
@@ -250,13 +155,9 @@ def branches(
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     branching = _options(BranchOptions, options)
-    network = model if isinstance(model, Network) else model.network
-    how = {} if isinstance(model, Network) else how_read(model.options)
-    if budget is None:
-        budget = int(on.require("scratchpad_bytes", "branches without --budget"))
-    bytes_ = _sized(budget)
+    network = _network(model)
+    bytes_ = _own_budget(on, budget, "branches")
     made = plan_branches(network, on, bytes_, branching, progress=progress)
-    plan = Plan.of(replace(made.plan, options={**how, **made.plan.options}))
 
     def again(within: int) -> PlanProgram | None:
         try:
@@ -264,7 +165,7 @@ def branches(
         except Infeasible:
             return None
 
-    return branched_of(made, on, plan, again)
+    return branched_of(made, on, _recorded(made.plan, model), again)
 
 
 def corun(
@@ -328,6 +229,24 @@ def corun(
     return corunned_of(made, on.default_contention if contention is None else contention)
 
 
+def _network(model: Source | Network) -> Network:
+    """What planners see of a model."""
+    return model if isinstance(model, Network) else model.network
+
+
+def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
+    """The plan with its verbs, and with how its model was read among its options, and `more`."""
+    how = {} if isinstance(model, Network) else how_read(model.options)
+    return Plan.of(replace(plan, options={**how, **plan.options, **more}))
+
+
+def _own_budget(on: Chip, budget: str | int | None, purpose: str) -> int:
+    """A budget that is a size, or without one the chip's scratchpad."""
+    if budget is None:
+        return int(on.require("scratchpad_bytes", f"{purpose} without --budget"))
+    return _sized(budget)
+
+
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
     """The options, with the chip's elements for a zoo network unless they say which."""
     zoo = isinstance(model, str) and model.startswith("zoo:")
@@ -384,7 +303,7 @@ def compare(
 
     model, options = _read_if_needed(model, options)
     asked = _options(comparison.CompareOptions, options)
-    network = model if isinstance(model, Network) else model.network
+    network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     sizing = placement.PlacementOptions(
         weights=asked.weights, time_limit=asked.time_limit, memory_limit=asked.memory_limit

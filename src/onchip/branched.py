@@ -15,10 +15,11 @@ from onchip.plan import Plan as Program
 from onchip.plan import Section
 
 if TYPE_CHECKING:
-    from onchip.api import Plan, Progress
+    from onchip.api import Progress
     from onchip.beside import Beside
     from onchip.branches.modules import Detection
     from onchip.branches.plan import BranchPlan
+    from onchip.planned import Plan
 
 __all__ = ["Branched", "BranchedModule", "Layer", "LongSkip", "Unmerged"]
 

@@ -10,9 +10,9 @@ from onchip.chip import ELEMENTS
 from onchip.network import Network, bits
 
 if TYPE_CHECKING:
-    from onchip.api import Plan
     from onchip.fusion.cost import GroupCost
     from onchip.fusion.fuse import FusedPlan
+    from onchip.planned import Plan
     from onchip.report.grouped import GroupRow
 
 __all__ = ["Fused", "FusedGroup"]

@@ -36,6 +36,12 @@ class Act:
     store: tuple[int, ...] = ()
     free: tuple[int, ...] = ()
 
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """The tensors that cross to or from DRAM, one for every access; a join moves nothing of its own."""
+        written = self.written if self.how == "run" else ()
+        return (*self.load, *self.read, *self.store_first, *self.store, *written)
+
 
 @dataclass(frozen=True, slots=True)
 class Item:

@@ -243,17 +243,8 @@ def _ways(memory: Memory, module: Module, options: BranchOptions) -> Iterator[Wa
 def _choice(memory: Memory, begin: int, module: Module, after: Module | int | None) -> Choice:
     """What a module moves that was just processed, and what its output will cost the next item."""
     tensors = memory.network.tensors
-    total = accesses = 0
-    for act in memory.acts[begin:]:
-        for group in (
-            act.load,
-            act.read,
-            act.store_first,
-            act.store,
-            act.written if act.how == "run" else (),
-        ):
-            total += sum(tensors[t].bytes for t in group)
-            accesses += len(group)
+    moved = [t for act in memory.acts[begin:] for t in act.moved]
+    total, accesses = sum(tensors[t].bytes for t in moved), len(moved)
     if module.output not in memory.resident and _reads(memory, after, module.output):
         total, accesses = total + tensors[module.output].bytes, accesses + 1
     return Choice(total, accesses)

@@ -152,14 +152,7 @@ def _program(
     for item, x, p in zip(items, life, placed, strict=True):
         program += instructions(network, item, *x.addresses(p.addresses))
         ends.append(len(program))
-    size = [t.bytes for t in network.tensors]
-    moved = sum(
-        size[t]
-        for item in items
-        for act in item.acts
-        for group in (act.load, act.read, act.store_first, act.store, act.written if act.how == "run" else ())
-        for t in group
-    )
+    moved = sum(network.tensors[t].bytes for item in items for act in item.acts for t in act.moved)
     return _Made(items, program, ends, moved)
 
 

@@ -116,37 +116,29 @@ def instructions(
 
 
 def _act(network: Network, act: Act, address: Mapping[int, int], scratch: int | None) -> list[Instruction]:
-    name = _Names(network)
+    def name(t: int) -> str:
+        return network.tensors[t].name
+
     operator = network.operators[act.operator].name
-    made: list[Instruction] = [Load(name[t], address[t]) for t in act.load]
-    made += [Store(name[t]) for t in act.store_first]
+    made: list[Instruction] = [Load(name(t), address[t]) for t in act.load]
+    made += [Store(name(t)) for t in act.store_first]
     if act.how == "join":
         made.append(Join(operator))
     else:
         for t in act.made:
             if act.parts:
-                made.append(Alloc(name[t], address[t], parts=tuple(name[x] for x in act.parts)))
+                made.append(Alloc(name(t), address[t], parts=tuple(name(x) for x in act.parts)))
             elif act.over is not None:
-                made.append(Alloc(name[t], address[t], name[act.over], address[act.over] - address[t]))
+                made.append(Alloc(name(t), address[t], name(act.over), address[act.over] - address[t]))
             else:
-                made.append(Alloc(name[t], address[t]))
+                made.append(Alloc(name(t), address[t]))
         if scratch is not None:
             made.append(Scratch(operator, scratch))
-        streamed = ((name[t], network.tensors[t].bytes) for t in dict.fromkeys((*act.read, *act.written)))
+        streamed = ((name(t), network.tensors[t].bytes) for t in dict.fromkeys((*act.read, *act.written)))
         made.append(Run(operator, tuple(streamed)))
-    made += [Store(name[t]) for t in act.store]
-    made += [Free(name[t]) for t in act.free]
+    made += [Store(name(t)) for t in act.store]
+    made += [Free(name(t)) for t in act.free]
     return made
-
-
-class _Names:
-    """Names of tensors by id, without a list of all."""
-
-    def __init__(self, network: Network) -> None:
-        self.tensors = network.tensors
-
-    def __getitem__(self, t: int) -> str:
-        return self.tensors[t].name
 
 
 def sections(
