@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(LIST)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check scikit-build-core nanobind cmake ninja
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation -e '.[run,dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation -e '.[corun,run,dev]'
 	@touch $@
 
 demo: setup ## plan, check, run and show NASNet-A (886 operators)
