@@ -25,9 +25,11 @@ from onchip.plan import (
     Plan,
     PlanChip,
     Result,
+    Rings,
     Run,
     Scratch,
     Section,
+    Stage,
     State,
     Store,
     Tiling,
@@ -76,15 +78,27 @@ sections = st.builds(
     st.lists(st.lists(section_words, max_size=3).map(tuple), max_size=3).map(tuple),
     st.sampled_from((None, "I", "II")),
 )  # fmt: skip
-keywords = st.sampled_from(("tiling", "blocks", "rows", "channels", "keep_weights", "refills", "streaming"))
+keywords = st.sampled_from((
+    "tiling", "blocks", "rows", "channels", "keep_weights", "refills", "streaming", "rings", "stage",
+    "fetched",
+))  # fmt: skip
 members = st.lists(hostile_names | keywords, max_size=3, unique=True).map(tuple)
-tilings = st.builds(Tiling, numbers, members, numbers, numbers) | st.builds(
-    Blocks, numbers, numbers, numbers, numbers, st.booleans()
+tilings = st.one_of(
+    st.builds(Tiling, numbers, members, numbers, numbers),
+    st.builds(Blocks, numbers, numbers, numbers, numbers, st.booleans()),
+    st.builds(
+        Rings,
+        st.lists(st.builds(Stage, members, numbers), max_size=3).map(tuple),
+        numbers,
+        st.sampled_from(("rows", "columns")),
+        st.sampled_from(("forward", "reverse")),
+    ),
 )
 sizes = st.lists(st.integers(0, 1 << 40), max_size=4).map(tuple)
 geometries = st.builds(
     Geometry, hostile_names, sizes, sizes, sizes, sizes, st.lists(st.integers(-3, 3), max_size=4).map(tuple),
     sizes, st.integers(0, 99), st.sampled_from(("NCHW", "NHWC")), st.sampled_from(("forward", "reverse")),
+    st.just(1) | st.integers(-3, 99), st.just(0) | st.integers(-3, 99),
 )  # fmt: skip
 
 
@@ -192,6 +206,11 @@ def test_text_is_plain_where_names_are() -> None:
         "group blocked blocks rows 1 columns 2 output_channels 3 channels 4 keep_weights"
         ' scratch 5 subgroups 6 operators "rows" run\n' in text
     )
+    assert (
+        "group ringed rings strips 4 fetched columns traversal reverse stage 2 op rows stage 1"
+        ' "stage" stage 3 scratch 5 subgroups 1 operators op "stage" resident run\n' in text
+    )
+    assert " geometry pool traversal reverse pixels 4 channels 2\n" in text
     assert '  run op streaming "x:1 y":3 k:4\n' in text
     assert 'tensor "a \\"b\\"\\n#" 4 activation patches 1 1 2 2 2\n' in text
     assert '  alloc "in" @8 of of "x y"\n  join op\n' in text
@@ -228,7 +247,7 @@ def test_words_of_a_tiled_line_are_names_on_every_other_one() -> None:
     assert names in to_text(replaced(groups=(group,)))
 
 
-def with_tiling(tiling: Tiling | Blocks) -> Plan:
+def with_tiling(tiling: Tiling | Blocks | Rings) -> Plan:
     return replaced(groups=(Group("g", ("op",), 0, 1, (), (), tiling),))
 
 
@@ -267,6 +286,9 @@ def replaced(**changes: object) -> Plan:
         with_tiling(Blocks(1, 10**18, 1, 1)),
         with_tiling(Blocks(1, 1, 10**18, 1)),
         with_tiling(Blocks(1, 1, 1, 1.5)),  # type: ignore[arg-type]
+        with_tiling(Rings((), 10**18)),
+        with_tiling(Rings((Stage(("a",), 10**18),))),
+        with_tiling(Rings((Stage(("\ud800",), 1),))),
         replaced(result=Result("feasible", 10**18, 2, 3, 4, 5, 6, 7, 8, 9, 1)),
     ],
 )

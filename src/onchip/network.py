@@ -120,6 +120,9 @@ class Geometry:
     Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right),
     negative where rows or columns are cut off.
     `traversal` says in which order output elements are written, by address: `forward` or `reverse`.
+    A step of the walk makes `pixels` pixels of one row in NHWC (fewer at the row's end), its output channels
+    in chunks of `channels` (0: all at once): each chunk may read whatever the step reads, and is then written
+    to every pixel of the step.
     """
 
     kind: str
@@ -132,6 +135,8 @@ class Geometry:
     groups: int = 1
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     traversal: Literal["forward", "reverse"] = "forward"
+    pixels: int = 1
+    channels: int = 0
 
     @property
     def promises(self) -> bool:

@@ -46,6 +46,8 @@ class WireGeometry(_Wire):
     groups: _Int = 1
     layout: Literal["NCHW", "NHWC"] = "NCHW"
     traversal: Literal["forward", "reverse"] = "forward"
+    pixels: _Int = 1
+    channels: _Int = 0
 
 
 class WireOperator(_Wire):

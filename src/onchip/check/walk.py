@@ -91,6 +91,8 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
         return f"{op.name} has not one output and an input"
     if any(type(n) is not int or n < 1 for n in (*g.input, *g.output, g.groups)):
         return f"the geometry of {op.name} has a size below 1"
+    if g.pixels != 1 or g.channels != 0:
+        return f"{op.name} makes several pixels a step, or channels in chunks"
     out, first = network.tensors[op.outputs[0]], network.tensors[op.inputs[0]]
     steps = prod(g.output) if out.patches is None else out.patches.elements
     wide = element_bytes(out.bytes, steps)

@@ -25,9 +25,11 @@ from onchip.plan.program import (
     Plan,
     PlanChip,
     Result,
+    Rings,
     Run,
     Scratch,
     Section,
+    Stage,
     State,
     Status,
     Store,
@@ -58,6 +60,18 @@ class _WireBlocks(msgspec.Struct, forbid_unknown_fields=True):
     keep_weights: bool = False
 
 
+class _WireStage(msgspec.Struct, forbid_unknown_fields=True):
+    operators: tuple[str, ...]
+    rows: Count
+
+
+class _WireRings(msgspec.Struct, forbid_unknown_fields=True):
+    stages: tuple[_WireStage, ...]
+    strips: Count
+    fetched: Literal["rows", "columns"]
+    traversal: Literal["forward", "reverse"]
+
+
 class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     operators: tuple[str, ...]
@@ -67,6 +81,7 @@ class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     resident_weights: tuple[str, ...] = ()
     tiling: _WireTiling | None = None
     blocks: _WireBlocks | None = None
+    rings: _WireRings | None = None
 
 
 class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
@@ -238,6 +253,9 @@ def _wire_group(group: Group) -> _WireGroup:
             wire.tiling = _WireTiling(rows, channels, images, streamed)
         case Blocks(rows, columns, output_channels, channels, keep_weights):
             wire.blocks = _WireBlocks(rows, columns, output_channels, channels, bool(keep_weights))
+        case Rings(stages, strips, fetched, traversal):
+            cut = tuple(_WireStage(stage.operators, stage.rows) for stage in stages)
+            wire.rings = _WireRings(cut, strips, fetched, traversal)
     return wire
 
 
@@ -245,16 +263,20 @@ def _group(wire: _WireGroup, index: int, where: str) -> Group:
     def refuse(reason: str) -> PlanFormatError:
         return PlanFormatError(reason, where=where, item=f"groups[{index}]")
 
-    tiling: Tiling | Blocks | None = None
+    tiling: Tiling | Blocks | Rings | None = None
+    if sum(way is not None for way in (wire.tiling, wire.blocks, wire.rings)) > 1:
+        raise refuse("has more than one of tiling, blocks and rings")
     if wire.tiling is not None:
-        if wire.blocks is not None:
-            raise refuse("has both a tiling and blocks")
         t = wire.tiling
         if len(set(t.streamed)) < len(t.streamed):
             raise refuse("its tiling names a streamed tensor twice")
         tiling = Tiling(t.rows, t.streamed, t.channels, t.images)
     elif wire.blocks is not None:
         tiling = Blocks(**msgspec.structs.asdict(wire.blocks))
+    elif wire.rings is not None:
+        r = wire.rings
+        stages = tuple(Stage(stage.operators, stage.rows) for stage in r.stages)
+        tiling = Rings(stages, r.strips, r.fetched, r.traversal)
     return Group(
         wire.name,
         wire.operators,

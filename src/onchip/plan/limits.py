@@ -17,6 +17,7 @@ from onchip.plan.program import (
     Plan,
     PlanChip,
     Result,
+    Rings,
     Run,
     Scratch,
     Tiling,
@@ -117,12 +118,14 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
                 yield from ((f"program[{index}]", n) for _, n in streaming)
 
 
-def _tiling_numbers(tiling: Tiling | Blocks | None) -> tuple[int, ...]:
+def _tiling_numbers(tiling: Tiling | Blocks | Rings | None) -> tuple[int, ...]:
     match tiling:
         case Tiling(rows, _, channels, images):
             return rows, channels, images
         case Blocks(rows, columns, output_channels, channels, _):
             return rows, columns, output_channels, channels
+        case Rings(stages, strips):
+            return strips, *(stage.rows for stage in stages)
     return ()
 
 
@@ -137,6 +140,8 @@ def _strings(plan: Plan) -> Iterator[str]:
         yield from (group.name, *group.operators, *group.resident_weights, *(n for n, _ in group.refills))
         if isinstance(group.tiling, Tiling):
             yield from group.tiling.streamed
+        if isinstance(group.tiling, Rings):
+            yield from (name for stage in group.tiling.stages for name in stage.operators)
     for pin in plan.pins:
         yield pin.tensor if isinstance(pin, PinnedTensor) else pin.operator
     for state in plan.state:

@@ -25,9 +25,11 @@ from onchip.plan.program import (
     PinnedWeights,
     Plan,
     Result,
+    Rings,
     Run,
     Scratch,
     Section,
+    Stage,
     State,
     Status,
     Store,
@@ -39,6 +41,7 @@ from onchip.plan.words import SECTION, TILED, Word, split
 __all__ = ["from_text"]
 
 T = TypeVar("T")
+Direction = Literal["forward", "reverse"]
 
 _SIZES = ("input", "output", "kernel", "stride", "padding", "dilation")
 _GEOMETRY = ("geometry", *_SIZES, "groups", "layout", "traversal")
@@ -214,22 +217,41 @@ class _Reader:
     def geometry(self, lists: dict[str, list[Word]]) -> Geometry:
         sizes = {key: tuple(self.integer(w) for w, _ in lists.get(key, ())) for key in _SIZES}
         groups = self.count(lists, "groups", 1)
-        kind, layout, traversal = (_names(lists.get(key, ())) for key in ("geometry", "layout", "traversal"))
+        kind, layout = (_names(lists.get(key, ())) for key in ("geometry", "layout"))
+        traversal, pixels, channels = self.steps(_names(lists.get("traversal", ())))
         if len(kind) != 1 or layout not in ([], ["NCHW"], ["NHWC"]):
             raise self.refuse("a geometry has one kind and layout NCHW or NHWC")
-        if traversal not in ([], ["forward"], ["reverse"]):
-            raise self.refuse("a geometry has traversal forward or reverse")
         return Geometry(
             kind[0],
             **sizes,
             groups=groups,
             layout="NHWC" if layout == ["NHWC"] else "NCHW",
-            traversal="reverse" if traversal == ["reverse"] else "forward",
+            traversal=traversal,
+            pixels=pixels,
+            channels=channels,
+        )
+
+    def steps(self, words: list[str]) -> tuple[Direction, int, int]:
+        """`reverse pixels 4 channels 1`: the traversal of a walk, and what a step of it makes."""
+        match words:
+            case []:
+                return "forward", 1, 0
+            case [("forward" | "reverse") as traversal]:
+                return traversal, 1, 0
+            case [("forward" | "reverse") as traversal, "pixels", pixels, "channels", channels]:
+                return traversal, self.integer(pixels), self.integer(channels)
+        raise self.refuse(
+            "a geometry has traversal forward or reverse, then `pixels N channels N` if need be"
         )
 
     def group(self, name: str, words: Sequence[Word]) -> Group:
         first, quoted = words[0] if words else ("", True)
-        lists = self.lists(words, (*(() if quoted else TILED.get(first, ())), *_GROUP))
+        own = () if quoted else TILED.get(first, ())
+        stages: list[Stage] = []
+        if own == TILED["rings"]:
+            words, stages = self.stages(words, (*own, *_GROUP, "traversal"))
+            own = (*own, "traversal")
+        lists = self.lists(words, (*own, *_GROUP))
         return Group(
             name,
             tuple(_names(lists.get("operators", ()))),
@@ -237,12 +259,28 @@ class _Reader:
             self.count(lists, "subgroups", 1),
             self.counts(lists.get("refills", ())),
             tuple(_names(lists.get("resident", ()))),
-            self.tiling(lists),
+            self.tiling(lists, stages),
         )
 
-    def tiling(self, lists: dict[str, list[Word]]) -> Tiling | Blocks | None:
-        if any(lists.get(key) for key in ("tiling", "blocks", "keep_weights")):
-            raise self.refuse("tiling, blocks and keep_weights take no words of their own")
+    def stages(self, words: Sequence[Word], keywords: Sequence[str]) -> tuple[list[Word], list[Stage]]:
+        """The words outside of any `stage N OP ...`, and the stages in the order in which they come."""
+        rest: list[Word] = []
+        found: list[list[str]] = []
+        inside = False
+        for text, quoted in words:
+            if not quoted and text in keywords:
+                inside = text == "stage"
+                if inside:
+                    found.append([])
+                    continue
+            (found[-1].append(text) if inside else rest.append((text, quoted)))
+        if any(not stage for stage in found):
+            raise self.refuse("a stage has a number of rows, and then its operators")
+        return rest, [Stage(tuple(stage[1:]), self.integer(stage[0])) for stage in found]
+
+    def tiling(self, lists: dict[str, list[Word]], stages: Sequence[Stage]) -> Tiling | Blocks | Rings | None:
+        if any(lists.get(key) for key in ("tiling", "blocks", "rings", "keep_weights")):
+            raise self.refuse("tiling, blocks, rings and keep_weights take no words of their own")
         if "tiling" in lists:
             streamed = tuple(_names(lists.get("streaming", ())))
             if len(set(streamed)) < len(streamed):
@@ -253,6 +291,18 @@ class _Reader:
             keys = ("rows", "columns", "output_channels", "channels")
             rows, columns, output_channels, channels = (self.count(lists, key, None) for key in keys)
             return Blocks(rows, columns, output_channels, channels, "keep_weights" in lists)
+        if "rings" in lists:
+            fetched, traversal = (_names(lists.get(key, ())) for key in ("fetched", "traversal"))
+            if fetched not in (["rows"], ["columns"]) or traversal not in (["forward"], ["reverse"]):
+                raise self.refuse(
+                    "rings have what is fetched, rows or columns, and traversal forward or reverse"
+                )
+            return Rings(
+                tuple(stages),
+                self.count(lists, "strips", None),
+                "rows" if fetched == ["rows"] else "columns",
+                "forward" if traversal == ["forward"] else "reverse",
+            )
         return None
 
     def section(self, name: str, first: int, end: int, words: Sequence[Word]) -> Section:

@@ -25,9 +25,11 @@ __all__ = [
     "Plan",
     "PlanChip",
     "Result",
+    "Rings",
     "Run",
     "Scratch",
     "Section",
+    "Stage",
     "State",
     "Status",
     "Store",
@@ -151,6 +153,30 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """Operators of a group in `Rings` that sweep bands of `rows` rows of the last one's output together."""
+
+    operators: tuple[str, ...]
+    rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rings:
+    """A group's stages each make the rows that the next one's band needs, and hand them on in rings of rows.
+
+    The `stages` cut the group's operators, in topological order; each hands on its last operator's output.
+    All run once for each of `strips` equal strips of the group's output. What the group streams in is
+    `fetched` by whole rows into a ring of its own, or by the columns that its first stage's band needs.
+    `traversal` mirrors every map: rows from the last to the first, columns likewise.
+    """
+
+    stages: tuple[Stage, ...]
+    strips: int = 1
+    fetched: Literal["rows", "columns"] = "rows"
+    traversal: Literal["forward", "reverse"] = "forward"
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A fused group, used like an operator; its inner tensors live only in its scratch.
 
@@ -165,7 +191,7 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
-    tiling: Tiling | Blocks | None = None
+    tiling: Tiling | Blocks | Rings | None = None
 
     def __post_init__(self) -> None:
         if len(dict(self.refills)) < len(self.refills):

@@ -26,6 +26,7 @@ from onchip.plan.program import (
     Plan,
     PlanChip,
     Result,
+    Rings,
     Run,
     Scratch,
     Section,
@@ -123,10 +124,12 @@ def _geometry(geometry: Geometry) -> str:
         sizes = getattr(geometry, key)
         if sizes:
             line += f" {key} " + " ".join(map(str, sizes))
-    for key in ("groups", "layout", "traversal"):
+    for key in ("groups", "layout"):
         if getattr(geometry, key) != getattr(default, key):
             line += f" {key} {getattr(geometry, key)}"
-    return line
+    if (geometry.pixels, geometry.channels) != (default.pixels, default.channels):
+        return f"{line} traversal {geometry.traversal} pixels {geometry.pixels} channels {geometry.channels}"
+    return line if geometry.traversal == default.traversal else f"{line} traversal {geometry.traversal}"
 
 
 def _timed(timed: Timed) -> str:
@@ -136,7 +139,7 @@ def _timed(timed: Timed) -> str:
 
 def _group(group: Group) -> str:
     line = f"group {word(group.name)}{_tiling(group.tiling)}"
-    own = () if group.tiling is None else TILED["tiling" if isinstance(group.tiling, Tiling) else "blocks"]
+    own = () if group.tiling is None else TILED[type(group.tiling).__name__.lower()]
     line += f" scratch {group.scratch_bytes} subgroups {group.subgroups}"
     line += f" operators{words(group.operators, own)}"
     if group.refills:
@@ -144,7 +147,7 @@ def _group(group: Group) -> str:
     return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
 
 
-def _tiling(tiling: Tiling | Blocks | None) -> str:
+def _tiling(tiling: Tiling | Blocks | Rings | None) -> str:
     match tiling:
         case Tiling(rows, streamed, channels, images):
             line = f" tiling rows {rows} channels {channels} images {images}"
@@ -152,6 +155,10 @@ def _tiling(tiling: Tiling | Blocks | None) -> str:
         case Blocks(rows, columns, output_channels, channels, keep_weights):
             line = f" blocks rows {rows} columns {columns} output_channels {output_channels}"
             return line + f" channels {channels}" + (" keep_weights" if keep_weights else "")
+        case Rings(stages, strips, fetched, traversal):
+            line = f" rings strips {strips} fetched {fetched} traversal {traversal}"
+            own = TILED["rings"]
+            return line + "".join(f" stage {stage.rows}{words(stage.operators, own)}" for stage in stages)
     return ""
 
 

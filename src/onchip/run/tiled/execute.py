@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onchip.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plan import Blocks
+from onchip.plan import Blocks, Rings
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.onnx_engine import OnnxEngine
@@ -54,6 +54,10 @@ class Tiles:
         if self.kernels is None:
             raise InputError("TensorFlow Lite models cannot be executed in tiles yet", item=f"group {name}")
         group = machine.groups[name]
+        if isinstance(group.tiling, Rings):
+            raise InputError(
+                "rings of rows are executed as C for a microcontroller only", item=f"group {name}"
+            )
         shape = group_shape(self.kernels.engine, name, operators)
         stated = {machine.tensor(tensor): crossing for tensor, crossing in streaming}
         for t in (*shape.external, *shape.escaping):
