@@ -8,10 +8,14 @@
     │   ├── PlanFormatError a plan or schedule file that cannot be read                   (exit 2)
     │   └── ProfileError    a profile of layer groups, or what is to run together         (exit 2)
     ├── MissingExtra        an optional dependency; the message is the install line       (exit 2)
+    ├── MissingTool         a program that is not installed; the message is the line      (exit 2)
+    ├── BuildFailed         firmware that the cross compiler refuses                      (exit 2)
     └── NegativeAnswer      the question was understood and the answer is no              (exit 1)
         ├── Infeasible      no plan exists within the budget: needs, has, because of      (exit 1)
         ├── NeedsTraffic    no plan without spills and reloads within the budget          (exit 1)
         ├── NoAddresses     none were found for what is to stay on chip; not proved       (exit 1)
+        ├── DoesNotFitBoard a program needs more RAM or flash than the board has          (exit 1)
+        ├── EmulationFailed a program on the emulated core faulted, or got nowhere        (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
         ├── IllegalSchedule a schedule breaks a rule, or its figures are not its own      (exit 1)
         ├── WorkerLost      a process that ran a part of a schedule died or hung          (exit 1)
@@ -23,13 +27,17 @@ Every message is one line that makes sense alone; the command line prints it as 
 from __future__ import annotations
 
 __all__ = [
+    "BuildFailed",
     "ChipError",
+    "DoesNotFitBoard",
+    "EmulationFailed",
     "IllegalPlan",
     "IllegalSchedule",
     "Infeasible",
     "InputError",
     "Mismatch",
     "MissingExtra",
+    "MissingTool",
     "ModelError",
     "NeedsTraffic",
     "NegativeAnswer",
@@ -90,6 +98,17 @@ class MissingExtra(OnchipError):
         super().__init__(f"{package} is not installed: pip install 'onchip[{extra}]'")
 
 
+class MissingTool(OnchipError):
+    """A program that is needed is not installed; `packages` are Debian's that bring it."""
+
+    def __init__(self, program: str, packages: str) -> None:
+        super().__init__(f"{program} is not installed: apt-get install {packages}")
+
+
+class BuildFailed(OnchipError):
+    """The compiler refused what was to run on a microcontroller; its first complaint is the message."""
+
+
 class NegativeAnswer(OnchipError):
     """The question was understood; the answer is no."""
 
@@ -142,6 +161,25 @@ class NoAddresses(NegativeAnswer):
             f"no addresses were found within {budget:,} bytes for what is to stay on chip and the rest; more"
             " bytes or other addresses may help"
         )
+
+
+class DoesNotFitBoard(NegativeAnswer):
+    """A program needs more of a board's memories than they have.
+
+    `short` has for each of them (memory, bytes needed, bytes there).
+    """
+
+    def __init__(self, board: str, short: tuple[tuple[str, int, int], ...]) -> None:
+        self.short = short
+        lines = ", and ".join(
+            f"{needs:,} bytes of {memory}, it has {has:,} ({needs - has:,} missing)"
+            for memory, needs, has in short
+        )
+        super().__init__(f"does not fit {board}: the program needs {lines}")
+
+
+class EmulationFailed(NegativeAnswer):
+    """A program on the emulated core touched what is not its own, or did not end."""
 
 
 class IllegalPlan(NegativeAnswer):
