@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import Counter
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
 from onchip.check import certify
 from onchip.errors import IllegalPlan
@@ -17,6 +18,7 @@ from onchip.plan import Plan
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Executable, Source
 from onchip.run import run
+from run.models import HEADER
 from run.small_cnns import small_cnns
 from run.tilings import Sketch, plan_of, shapes_of
 
@@ -72,6 +74,24 @@ def certified(plan: Plan) -> Plan:
     )
 
 
+def judge(plan: Plan, source: Source, sketches: list[Sketch]) -> None:
+    """The checker and the executor agree with the sketches: on what is legal, and on every figure."""
+    if not all(sketch.legal() for sketch in sketches):
+        with pytest.raises(IllegalPlan, match="tiling-passes"):
+            certified(plan)
+        with pytest.raises(IllegalPlan, match="tiling-passes"):
+            run(plan, source, checked=False)
+        return
+    result = certified(plan).result
+    for figure in ("compulsory_bytes", "reload_bytes", "spill_bytes", "weight_bytes"):
+        assert getattr(result, figure) == getattr(plan.result, figure)
+    report = run(plan, source, checked=False)
+    assert len(report.tiled) == len(sketches)
+    for moved, sketch in zip(report.tiled, sketches, strict=True):
+        crossed = sum(sketch.crossing(t) for t in (*sketch.external, *sketch.escaping))
+        assert moved.counted_bytes == moved.stated_bytes == crossed + sketch.weights()
+
+
 @pytest.mark.slow
 @settings(max_examples=80)
 @given(
@@ -88,18 +108,65 @@ def test_tiled_groups_move_what_the_definition_says(
         sketches = sketches_of(source, data)
     except ValueError:
         return  # strides of two paths disagree
-    plan = plan_of(source.network, sketches)
-    if not all(sketch.legal() for sketch in sketches):
-        with pytest.raises(IllegalPlan, match="tiling-passes"):
-            certified(plan)
-        with pytest.raises(IllegalPlan, match="tiling-passes"):
-            run(plan, source, checked=False)
-        return
-    result = certified(plan).result
-    for figure in ("compulsory_bytes", "reload_bytes", "spill_bytes", "weight_bytes"):
-        assert getattr(result, figure) == getattr(plan.result, figure)
-    report = run(plan, source, checked=False)
-    assert len(report.tiled) == len(sketches)
-    for moved, sketch in zip(report.tiled, sketches, strict=True):
-        crossed = sum(sketch.crossing(t) for t in (*sketch.external, *sketch.escaping))
-        assert moved.counted_bytes == moved.stated_bytes == crossed + sketch.weights()
+    judge(plan_of(source.network, sketches), source, sketches)
+
+
+# Channels that meet at a distance: what is joined beside something made of it, and two maps out of step.
+APART = {
+    "ghost": """ghost (float[1,3,6,5] x) => (float[1,6,6,5] y, float[1,3,6,5] z) {
+        a = Abs(x)
+        b = Tanh(a)
+        c = Concat<axis=1>(b, a)
+        y = Relu(c)
+        z = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(b)
+    }""",
+    "crossed": """crossed (float[1,3,6,5] x, float[1,1,6,5] p, float[1,1,6,5] q) => (float[1,4,6,5] y) {
+        a = Abs(x)
+        w = Concat<axis=1>(a, p)
+        v = Concat<axis=1>(q, a)
+        y = Sub(w, v)
+    }""",
+    "three": """three (float[1,2,6,5] x, float[1,2,6,5] p, float[1,4,6,5] q) => (float[1,4,6,5] y) {
+        a = Abs(p)
+        w = Concat<axis=1>(x, a)
+        v = Tanh(w)
+        y = Sum(w, v, q)
+    }""",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("channels", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_channels_that_meet_at_a_distance(name: str, channels: int) -> None:
+    """Every set of streamed tensors runs with right values where the checker proves it, and only there."""
+    source = found(parser.parse_model(HEADER + APART[name]), "op", "file")
+    network, executable = source.network, source.executable
+    assert isinstance(executable, Executable)
+    shapes = shapes_of(network, executable.shape)
+    operators = [network.operators[v] for v in network.order]
+    tensors = range(len(network.tensors))
+    legal = Counter[bool]()
+    for streamed in chain.from_iterable(combinations(tensors, n) for n in range(len(tensors) + 1)):
+        sketch = Sketch(network, operators, shapes, streamed, 2, channels)
+        legal[sketch.legal()] += 1
+        judge(plan_of(network, [sketch]), source, [sketch])
+    assert legal[True] > 20
+    assert legal[False] > 5
+
+
+def test_rows_stay_for_a_reader_that_pauses() -> None:
+    """The mean needs all but the last row of `a` at once; that row comes bands later, and needs rows of x."""
+    text = """pauses (float[1,2,5,4] x) => (float[1,2,1,1] g, float[1,2,5,4] c) {
+        a = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(x)
+        p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a)
+        g = GlobalAveragePool(p)
+        c = Abs(a)
+    }"""
+    source = found(parser.parse_model(HEADER + text), "op", "file")
+    network, executable = source.network, source.executable
+    assert isinstance(executable, Executable)
+    shapes = shapes_of(network, executable.shape)
+    sketch = Sketch(network, [network.operators[v] for v in network.order], shapes, (), 1, 2)
+    x = network.tensor_id["x"]
+    assert [low[x] for low in sketch.low] == [0, 5, 3]
+    judge(plan_of(network, [sketch]), source, [sketch])

@@ -228,13 +228,9 @@ class Sketch:
 
     def legal(self) -> bool:
         """Whether these tensors can be streamed: no sum into a stream, one pass each, no circle."""
-        s = {t: t for t in self.streamed}
-
-        def find(t: int) -> int:
-            while t in s and s[t] != t:
-                t = s[t]
-            return t
-
+        s = self.streamed
+        meet: list[tuple[int, int, int]] = []  # channel c of the first is there with c + shift of the second
+        before: set[tuple[int, int]] = set()
         for op in self.operators:
             y, inside = op.outputs[0], [t for t in op.inputs if t in s]
             kind = self.kind(op)
@@ -246,12 +242,32 @@ class Sketch:
             ):
                 return False
             if y in s and kind != "reduce":
-                for t in inside:
-                    s[find(t)] = find(y)
-            elif kind == "elementwise" and len(op.inputs) > 2:
-                for t in inside:
-                    s[find(t)] = find(inside[0])
+                first = [sum(self.shapes[t][1] for t in op.inputs[:i]) for i in range(len(op.inputs))]
+                meet += [
+                    (t, y, at if kind == "concat" else 0)
+                    for t, at in zip(op.inputs, first, strict=True)
+                    if t in s
+                ]
+            elif kind == "elementwise" and len(op.inputs) > 2 and len(inside) > 1:
+                meet += [(inside[0], t, 0) for t in inside[1:]]
+                before |= {(t, inside[0]) for t in op.inputs if t not in s}
+        # Each meeting makes two passes one; in the end all of them have to hold.
+        place = {t: (t, 0) for t in s}
+        for x, y, shift in meet:
+            (pass_x, at_x), (pass_y, at_y) = place[x], place[y]
+            if pass_x != pass_y:
+                apart = at_x - shift - at_y
+                for t, (p, at) in place.items():
+                    if p == pass_y:
+                        place[t] = pass_x, at + apart
+        if any(place[x][1] != place[y][1] + shift for x, y, shift in meet):
+            return False
+
+        def find(t: int) -> int:
+            return place[t][0] if t in place else t
+
         edges = {(find(t), find(op.outputs[0])) for op in self.operators for t in op.inputs}
+        edges |= {(find(a), find(b)) for a, b in before}
         edges -= {(a, a) for a in s}
         while True:
             sources = {a for a, _ in edges} - {b for _, b in edges}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
 
 from onchip.errors import InputError
@@ -18,7 +19,10 @@ __all__ = ["Band", "bands_of"]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Rows by tensor: `new` are made (or fetched) now, and all of [`low`, end of `new`) is in its buffer."""
+    """Rows by tensor: `new` are made (or fetched) now, and all of [`low`, end of `new`) is in its buffer.
+
+    `low` is what this band or a later one reads: a reader may make nothing for some bands, and go on then.
+    """
 
     new: dict[int, tuple[int, int]]
     low: dict[int, int]
@@ -59,6 +63,8 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
             new[t] = (low[t] if t in streamed else had[t], end[t])
         bands.append(Band(new, low))
         had = end
+    for band, after in reversed([*pairwise(bands)]):
+        band.low.update((t, min(row, after.low[t])) for t, row in band.low.items())
     return bands
 
 

@@ -15,7 +15,7 @@ from onchip.run.tiled.dram import Dram
 from onchip.run.tiled.kernels import Kernels, fitting
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.memory import lay_out
-from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of
+from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of, takes_two
 from onchip.run.tiled.shape import GroupShape
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class _Run:
         self.had: dict[int, int] = {}
         self.ready: set[int] = set()
         self.parked: dict[int, set[int]] = {}  # by output: operands that lie in its buffer, not yet combined
+        self.places: Mapping[int, int] = {}  # of the pass at work
         self.partial: set[int] = set()  # outputs whose buffer has a sum that is not complete
         self.emitted: set[tuple[int, Span]] = set()  # slices that a pass has made from several operands
         self.made = self.again = 0
@@ -141,13 +142,8 @@ class _Run:
             return self.ready.issuperset(job.reads)
         needs = [self.shape.maker[t] for t in job.tensors if t in self.shape.maker]
         # One operand can wait in the output's buffer for held ones, two cannot.
-        needs += [c for t in job.tensors for c in self.shape.readers[t] if self.takes_two(c)]
+        needs += [c for t in job.tensors for c in self.shape.readers[t] if takes_two(c, self.slices)]
         return all(t in self.ready or t in job.tensors for c in needs for t in c.reads)
-
-    def takes_two(self, chain: Chain) -> bool:
-        """Whether an operator takes two streamed operands of one pass and yet another one."""
-        reads = set(chain.reads)
-        return chain.kind == "elementwise" and len(reads) > 2 and len(reads & self.slices.keys()) > 1
 
     def cross_the_rest(self, t: int) -> None:
         """Rows of an external map behind the last that a window reads: they cross with the rest."""
@@ -305,6 +301,7 @@ class _Run:
     def run_pass(self, job: Pass) -> None:
         """All channels of the pass's tensors, a slice at a time."""
         whole: dict[int, Array] = {}
+        self.places = job.places
         for t in job.tensors:
             chain = self.shape.maker.get(t)
             rows = self.band.new[t]
@@ -362,7 +359,7 @@ class _Run:
                         self.after_slice(chain, (first + channels[0], first + channels[1]), covered)
             elif chain.reduces:
                 self.accumulate(chain, t, channels, rows)
-            elif (chain.op.id, channels) not in self.emitted and self.arrived(chain, t, channels, covered):
+            elif (chain.op.id, channels) not in self.emitted and self.arrived(chain, t, channels):
                 self.emitted.add((chain.op.id, channels))
                 self.emit(chain, channels, rows)
                 self.after_slice(chain, channels, covered)
@@ -371,14 +368,18 @@ class _Run:
         if chain.output in self.slices:
             self.push(chain.output, channels, covered)
 
-    def arrived(self, chain: Chain, t: int, channels: Span, covered: dict[int, int]) -> bool:
+    def in_step(self, x: int, t: int) -> bool:
+        """Whether a tensor's channels come in the pass at work when the same ones of tensor t do."""
+        return x in self.places and self.places[x] == self.places[t]
+
+    def arrived(self, chain: Chain, t: int, channels: Span) -> bool:
         """Whether all operands of an element-wise operator are there; if not, this one may have to wait."""
         others = [x for x in dict.fromkeys(chain.reads) if x != t]
-        here = [x for x in others if x in self.slices and self.slices[x].has(channels)]
+        here = [x for x in others if self.in_step(x, t) and self.slices[x].has(channels)]
         here += [x for x in others if x in self.rings and x in self.ready]
         if len(here) == len(others):
             return True
-        if all(x in covered for x in others if x not in here):
+        if all(self.in_step(x, t) for x in others if x not in here):
             return False  # the other slice comes in this step
         waits_for_held = all(x in self.rings for x in others if x not in here)
         if chain.output in self.slices or (len(others) > 1 and not waits_for_held):

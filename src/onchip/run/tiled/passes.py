@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.shape import GroupShape
 
-__all__ = ["IllegalTiling", "Pass", "passes_of"]
+__all__ = ["IllegalTiling", "Pass", "passes_of", "takes_two"]
 
 
 Span = tuple[int, int]
@@ -27,10 +27,12 @@ class IllegalTiling(Exception):
 class Pass:
     """`tensors` in the group's order; `steps` are slices (tensor, channels) of those that no other one makes.
 
-    A step may also be what a concat takes from a held operand.
+    A step may also be what a concat takes from a held operand. Channel c of tensor t comes at place
+    `places[t]` + c.
     """
 
     tensors: tuple[int, ...]
+    places: Mapping[int, int]
     steps: tuple[tuple[int, tuple[int, int]], ...]
 
 
@@ -50,14 +52,21 @@ def passes_of(
         _refuse_unfit(chain, inputs, streamed, names)
         if chain.output in streamed and not chain.reduces:
             join([*inputs, chain.output])
-        elif chain.kind == "elementwise" and len(set(chain.reads)) > 2 and inputs:
+        elif takes_two(chain, streamed):
             join(inputs)
     found: list[Pass] = []
     for t in shape.tensors:
         if t in together and not any(t in p.tensors for p in found):
             members = tuple(x for x in shape.tensors if x in together[t])
-            found.append(Pass(members, _steps(shape, members, channels)))
+            places = _places(shape, members, names)
+            found.append(Pass(members, places, _steps(shape, members, places, channels)))
     return found
+
+
+def takes_two(chain: Chain, slices: Collection[int]) -> bool:
+    """Whether an operator takes two streamed operands and another one: no slice can wait in its output."""
+    reads = set(chain.reads)
+    return chain.kind == "elementwise" and len(reads) > 2 and sum(t in slices for t in reads) > 1
 
 
 def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], names: dict[int, str]) -> None:
@@ -75,49 +84,68 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
             raise IllegalTiling("tiling-passes", f"{names[t]} is streamed, and {chain.op.name} broadcasts it")
 
 
-def _steps(
-    shape: GroupShape, members: tuple[int, ...], channels: int
-) -> tuple[tuple[int, tuple[int, int]], ...]:
-    """Slices cut wherever one of any member ends, so that those that meet in an operator come together."""
-    at: dict[int, int] = {}
+def _places(shape: GroupShape, members: Collection[int], names: Mapping[int, str]) -> dict[int, int]:
+    """Where each tensor's first channel comes in its pass, so that channels at one place come together.
+
+    Channel c of a concat's operand is channel c + first of its output. Raises `IllegalTiling` where two ways
+    between the same tensors would have a channel come at two places.
+    """
     links: dict[int, list[tuple[int, int]]] = {t: [] for t in members}
-    roots = set(members)
+
+    def link(t: int, other: int, first: int) -> None:
+        links[t].append((other, -first))
+        links[other].append((t, first))
+
     for chain in shape.chains:
         inside = [t for t in dict.fromkeys(chain.reads) if t in members]
         if chain.output in members and inside:
-            roots.discard(chain.output)
             for t, first in chain.pieces if chain.kind == "concat" else [(t, 0) for t in inside]:
                 if t in members:
-                    links[t].append((chain.output, first))
-                    links[chain.output].append((t, -first))
-        elif chain.kind == "elementwise" and chain.output not in members:
+                    link(t, chain.output, first)
+        elif takes_two(chain, members):
             for t in inside[1:]:
-                links[inside[0]].append((t, 0))
-                links[t].append((inside[0], 0))
-    for start in members:
-        stack = [] if start in at else [start]
-        at.setdefault(start, 0)
-        while stack:
-            t = stack.pop()
-            for other, first in links[t]:
-                if other not in at:
-                    at[other] = at[t] + first
-                    stack.append(other)
+                link(inside[0], t, 0)
+    start = min(members)
+    at, waiting = {start: 0}, [start]
+    while waiting:
+        t = waiting.pop()
+        for other, apart in links[t]:
+            if other not in at:
+                at[other] = at[t] + apart
+                waiting.append(other)
+            elif at[other] != at[t] + apart:
+                raise IllegalTiling(
+                    "tiling-passes",
+                    f"{names[other]} is streamed, and needed with two of its channels at a time",
+                )
+    return at
+
+
+def _steps(
+    shape: GroupShape, members: tuple[int, ...], at: Mapping[int, int], channels: int
+) -> tuple[tuple[int, tuple[int, int]], ...]:
+    """Slices cut wherever one of any member ends, so that those that meet in an operator come together."""
     extent = {t: shape.maps[t].channels for t in members}
-    held: dict[int, list[Span]] = {t: [(0, extent[t])] for t in members if t in roots}
-    for chain in shape.chains:
-        if chain.kind == "concat" and chain.output in members and chain.output not in roots:
-            pieces = [
-                (first, first + shape.maps[t].channels) for t, first in chain.pieces if t not in members
-            ]
-            held[chain.output] = pieces
     cuts = {at[t] + c for t in members for c in (*range(0, extent[t], channels), extent[t])}
-    cuts |= {at[t] + c for t, pieces in held.items() for piece in pieces for c in piece}
-    edges = sorted(cuts)
+    begun: dict[int, list[Span]] = {}  # of each tensor, the channels that no other slice brings
+    for t in members:
+        chain = shape.maker.get(t)
+        if chain is None or not any(x in at for x in chain.reads):
+            begun[t] = [(0, extent[t])]
+        elif chain.kind == "concat":
+            begun[t] = [(first, first + shape.maps[x].channels) for x, first in chain.pieces if x not in at]
+    cuts |= {at[t] + c for t, spans in begun.items() for span in spans for c in span}
+    first, last = min(cuts), max(cuts)
+    for chain in shape.chains:
+        if chain.kind == "elementwise" and chain.output not in at:
+            # Two operands out of step: a slice no longer than what they are apart never meets itself.
+            places = {at[t] for t in chain.reads if t in at}
+            if len(places) > 1:
+                cuts.update(range(first, last, max(places) - min(places)))
     return tuple(
         (t, (a - at[t], b - at[t]))
-        for a, b in pairwise(edges)
+        for a, b in pairwise(sorted(cuts))
         for t in members
-        for first, last in held.get(t, ())
-        if at[t] + first <= a and b <= at[t] + last
+        for low, high in begun.get(t, ())
+        if at[t] + low <= a and b <= at[t] + high
     )
