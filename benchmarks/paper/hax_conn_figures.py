@@ -1,0 +1,215 @@
+"""Sections of docs/hax-conn.md that stand beside the paper's figures: 1, 3, 4, 5 and 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import ceil
+
+from hax_conn_cases import (
+    ORIN,
+    SETS,
+    TEN,
+    TITLES,
+    XAVIER,
+    ms,
+    pair,
+    percent,
+    profile_of,
+    side_by_side,
+    soc_of,
+)
+from hax_conn_tables import units_of
+
+from onchip.corun.contention import Contention, ThreeRegions
+from onchip.corun.estimate import estimate_bandwidth
+from onchip.corun.profile import Group, Profile
+from onchip.corun.schedule import Schedule, Step
+from onchip.corun.simulate import simulate
+from onchip.corun.soc import SoC, Unit
+from onchip.corun.synthetic import synthetic_profile
+from onchip.corun.timeline import Segment, Timeline
+from onchip.corun.workload import Job, Workload
+from onchip.network import Network, OperatorSpec
+
+
+def fig_1() -> Iterator[str]:
+    """Serial, naive and split."""
+    yield "| | serial on the GPU | VGG-19 on the GPU, ResNet-101 on the DLA | split | units of the groups |"
+    yield "|---|--:|--:|--:|---|"
+    yield "| paper | 11.30 | 10.60 | not printed | change after layers 28 and 95 |"
+    for contention in SETS:
+        workload = pair(XAVIER, "vgg19", "resnet101", contention)
+        found = side_by_side(XAVIER, "vgg19", "resnet101", contention)
+        naive = simulate(workload, whole(workload, (0, 1))).makespan_ms
+        gpu = found.baseline("gpu alone")
+        yield f"| {contention} | {ms(gpu)} | {ms(naive)} | {ms(found.cost)} | {units_of(found)} |"
+
+
+def whole(workload: Workload, where: tuple[int, ...]) -> Schedule:
+    """Whole networks on units, each unit's networks one after the other."""
+    order: list[list[Step]] = [[] for _ in workload.soc.units]
+    rows = []
+    for j, job in enumerate(workload.jobs):
+        rows.append(((where[j],) * len(job.profile.groups),) * workload.runs(j))
+        order[where[j]] += [
+            Step(j, r, g) for r in range(workload.runs(j)) for g in range(len(job.profile.groups))
+        ]
+    return Schedule(tuple(rows), tuple(map(tuple, order)))
+
+
+# -- Fig. 3 ----------------------------------------------------------------------------------------------
+
+INPUTS = ((224, 224, 64), (224, 112, 64), (112, 112, 64), (112, 56, 64), (56, 56, 64))
+FILTERS = (1, 2, 3, 4, 5)
+
+
+def fig_3() -> Iterator[str]:
+    """The four steps for the figure's 25 convolutions: `GPU GB/s, DLA GB/s (its slowdown)`."""
+    yield "| filter | " + " | ".join("x".join(map(str, size)) for size in INPUTS) + " |"
+    yield "|---|" + "---|" * len(INPUTS)
+    soc = soc_of(XAVIER)
+    for k in FILTERS:
+        cells = []
+        for size in INPUTS:
+            gpu, dla = four_steps(size, k)
+            slower = soc.model("light").slowdown(1, dla, gpu)
+            cells.append(f"{gpu:.0f}, {dla:.0f} ({slower:.2f})")
+        yield f"| {k}x{k} | " + " | ".join(cells) + " |"
+
+
+def four_steps(size: tuple[int, int, int], k: int) -> tuple[float, float]:
+    """GB/s of a convolution on GPU and DLA: counted on the one, by the controller's use on the other."""
+    soc = soc_of(XAVIER)
+    group = synthetic_profile(convolution(size, k), soc).groups[0]
+    gpu, _ = group.gb_per_second  # 1: counted on the GPU
+    emc = [100 * gb / soc.nominal_gb_per_second for gb in group.gb_per_second]  # 2: the controller's use
+    _, dla = estimate_bandwidth(group.ms, (gpu, None), emc)  # 3: divided by the ratio
+    return gpu, dla  # 4, the slowdown, is the model's
+
+
+def convolution(size: tuple[int, int, int], k: int) -> Network:
+    """One convolution that keeps the size and the channels."""
+    height, width, channels = size
+    pixels = height * width
+    spec = OperatorSpec(
+        "conv", "Conv", ["x"], ["y"], weight_bytes=k * k * channels**2, macs=pixels * k * k * channels**2
+    )
+    rows = [("x", pixels * channels, "input"), ("y", pixels * channels, "activation")]
+    return Network.build("conv", rows, [spec], ["y"])
+
+
+# -- Fig. 4 ----------------------------------------------------------------------------------------------
+
+
+def fig_4() -> Iterator[str]:
+    """Contention intervals of five groups of three networks on three units."""
+    units = ("dsa 1", "dsa 2", "dsa 3")
+    constants = Contention(normal_bw=0, intensive_bw=30, mrmc=5, tbwdc=40, cbp=60, rate=0.5)
+    soc = SoC("sketch", tuple(map(Unit, units)), 100.0, 100.0)
+
+    def network(name: str, unit: int, rows: tuple[tuple[float, float], ...]) -> Job:
+        groups = tuple(
+            Group(
+                f"L{n + 1}{name}",
+                tuple(time if u == unit else None for u in range(3)),
+                tuple(gb if u == unit else 0.0 for u in range(3)),
+                (0.0,) * 3,
+                (0.0,) * 3,
+            )
+            for n, (time, gb) in enumerate(rows)
+        )
+        return Job(f"network {name}", Profile(f"network {name}", "sketch", units, groups))
+
+    jobs = (
+        network("1", 0, ((3, 40), (2, 15))),
+        network("2", 1, ((4, 25),)),
+        network("3", 2, ((2, 35), (2, 10))),
+    )
+    workload = Workload(soc, jobs, ThreeRegions((constants,) * 3, 100.0))
+    timeline = simulate(workload, whole(workload, (0, 1, 2)))
+    groups = [(s, jobs[s.step.job].profile.groups[s.step.group].name) for s in timeline.segments]
+    groups.sort(key=lambda item: item[0].step)
+    yield "| interval, ms | " + " | ".join(f"{name} on {units[s.unit]}" for s, name in groups) + " |"
+    yield "|---|" + "--:|" * len(groups)
+    events = sorted({round(t, 9) for s in timeline.segments for p in s.pieces for t in (p.start, p.end)})
+    for start, end in pairwise(events):
+        middle = (start + end) / 2
+        cells = [
+            next((f"{p.slowdown:.3f}" for p in s.pieces if p.start <= middle < p.end), "") for s, _ in groups
+        ]
+        yield f"| {start:.3f} to {end:.3f} | " + " | ".join(cells) + " |"
+    yield "| all of it | " + " | ".join(f"{_longer(s, jobs):.3f}" for s, _ in groups) + " |"
+
+
+def _longer(segment: Segment, jobs: Sequence[Job]) -> float:
+    """Its time over its time alone."""
+    group = jobs[segment.step.job].profile.groups[segment.step.group]
+    return (segment.end - segment.start) / (group.ms[segment.unit] or 1.0)
+
+
+# -- Fig. 5 ----------------------------------------------------------------------------------------------
+
+
+def fig_5() -> Iterator[str]:
+    """Two copies of a network on Orin, images per second."""
+    columns = " | ".join(f"{c} | gain, %" for c in SETS)
+    yield f"| network | GPU only | GPU & DLA | Mensa-like | {columns} |"
+    yield "|---|" + "--:|" * (3 + 2 * len(SETS))
+    for name in TEN:
+        cells = []
+        for key in THREE:
+            rival = side_by_side(ORIN, name, name, "light").baseline(key)
+            cells.append("" if rival is None else f"{2000 / rival:,.0f}")
+        for contention in SETS:
+            found = side_by_side(ORIN, name, name, contention)
+            cells += [f"{2000 / found.cost:,.0f}", percent(gain_of_two(name, contention))]
+        yield f"| {TITLES[name]} | " + " | ".join(cells) + " |"
+
+
+THREE = ("gpu alone", "whole networks", "Mensa-like")
+"""Baselines of Fig. 5."""
+
+
+def gain_of_two(name: str, contention: str) -> float:
+    """Images per second gained over the best of the three baselines by two copies on Orin, as a fraction."""
+    found = side_by_side(ORIN, name, name, contention)
+    return min(rival for key in THREE if (rival := found.baseline(key)) is not None) / found.cost - 1
+
+
+# -- Fig. 6 ----------------------------------------------------------------------------------------------
+
+
+def fig_6() -> Iterator[str]:
+    """How much longer GoogleNet's groups take for the memory's sake."""
+    yield "| other network | " + " | ".join(f"{c}: naive | {c}: onchip" for c in SETS) + " |"
+    yield "|---|" + "--:|" * (2 * len(SETS))
+    for name in TEN:
+        cells = []
+        for contention in SETS:
+            naive, ours = slowdowns(name, contention)
+            cells += ["" if naive is None else percent(naive), percent(ours)]
+        yield f"| {TITLES[name]} | " + " | ".join(cells) + " |"
+
+
+def slowdowns(name: str, contention: str) -> tuple[float | None, float]:
+    """GoogleNet's slowdown on Xavier: on the GPU beside a network on the DLA, and in our schedule.
+
+    As fractions; None where the network does not run on the DLA.
+    """
+    alone = profile_of("googlenet", XAVIER).total_ms(0) or 0.0
+    other = profile_of(name, XAVIER).total_ms(1)
+    naive = None
+    if other is not None:
+        # Four times GoogleNet's own time: nothing here slows it down so much.
+        often = pair(XAVIER, "googlenet", name, contention, iterations=(1, ceil(4 * alone / other)))
+        naive = stretched(simulate(often, whole(often, (0, 1)))) - 1
+    found = side_by_side(XAVIER, "googlenet", name, contention)
+    return naive, stretched(found.result.solution.timeline) - 1
+
+
+def stretched(timeline: Timeline) -> float:
+    """Time of the first network's groups over their time alone."""
+    groups = timeline.workload.jobs[0].profile.groups
+    own = [s for s in timeline.segments if s.step.job == 0]
+    return sum(s.end - s.start for s in own) / sum(groups[s.step.group].ms[s.unit] or 0.0 for s in own)

@@ -1,0 +1,115 @@
+"""Section of docs/hax-conn.md: what hangs on the constants of the contention model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import cache
+from statistics import mean
+
+from hax_conn_cases import PAIRS, SETS, TEN, XAVIER, pair, percent, side_by_side, soc_of
+
+from onchip.corun.baselines import baselines
+from onchip.corun.contention import NO_CONTENTION, Contention, ThreeRegions
+from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.schedule import Schedule
+from onchip.corun.simulate import simulate
+from onchip.corun.workload import Workload
+
+FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""On what the memory costs: `mrmc` and `rate` of every unit."""
+STEP = 0.2
+"""One constant more and less by so much, as a fraction."""
+CASES = (("googlenet", "googlenet"), ("vgg19", "resnet152"))
+"""Table 2's network twice, and experiment 1's."""
+
+
+def sensitivity() -> Iterator[str]:
+    yield from _one_by_one()
+    yield ""
+    yield from _stronger()
+    yield ""
+    yield from _wrong_constants()
+
+
+def _one_by_one() -> Iterator[str]:
+    heads = [f"{' and '.join(case)}, ms: {sign}" for case in CASES for sign in ("less", "more")]
+    yield f"| constant of `light`, {100 * STEP:.0f} % less or more | " + " | ".join(heads) + " |"
+    yield "|---|" + "--:|" * len(heads)
+    for field in fields(Contention):
+        cells = []
+        for first, second in CASES:
+            for factor in (1 - STEP, 1 + STEP):
+                changed = _changed(lambda c, n=field.name, f=factor: replace(c, **{n: getattr(c, n) * f}))
+                cells.append(f"{_best(first, second, changed):.3f}")
+        yield f"| {field.name} | " + " | ".join(cells) + " |"
+    cells = [f"{_best(*case, _changed(lambda c: c)):.3f}" for case in CASES for _ in range(2)]
+    yield "| none | " + " | ".join(cells) + " |"
+
+
+def _stronger() -> Iterator[str]:
+    heads = (
+        "GPU & DLA",
+        "best of the paper's baselines",
+        "onchip",
+        "saved over the GPU alone, %",
+        "over the best, %",
+    )
+    yield (
+        "| contention of `light`, times | " + " | ".join(f"GoogleNet twice: {head}" for head in heads) + " |"
+    )
+    yield "|--:|" + "--:|" * len(heads)
+    for factor in FACTORS:
+        model = _changed(lambda c, f=factor: replace(c, mrmc=c.mrmc * f, rate=c.rate * f))
+        workload = replace(pair(XAVIER, "googlenet", "googlenet", "light"), model=model)
+        found = {one.name: one.cost_ms("latency") for one in baselines(workload)}
+        del found["contention-blind"]
+        ours, best = _best("googlenet", "googlenet", model), min(found.values())
+        yield (
+            f"| {factor:g} | {found['whole networks']:.3f} | {best:.3f} | {ours:.3f} |"
+            f" {percent(1 - ours / found['gpu alone'])} | {percent(1 - ours / best)} |"
+        )
+
+
+def _wrong_constants() -> Iterator[str]:
+    heads = [f"{c}: mean | most" for c in SETS]
+    yield "| planned for | " + " | ".join(f"memory is {head}" for head in heads) + " |"
+    yield "|---|" + "--:|" * (2 * len(heads))
+    for planned in ("none", *SETS):
+        cells = []
+        for real in SETS:
+            lost = [loss(i, j, planned, real) for i, j in PAIRS]
+            cells += [percent(mean(lost)), percent(max(lost))]
+        yield f"| {planned} | " + " | ".join(cells) + " |"
+
+
+def loss(i: int, j: int, planned: str, real: str) -> float:
+    """What a pair on Xavier loses by a schedule made for other constants, as a fraction of the optimum."""
+    schedule = _blind(i, j) if planned == "none" else _schedule(i, j, planned)
+    workload = pair(XAVIER, TEN[i], TEN[j], real)
+    return simulate(workload, schedule).makespan_ms / side_by_side(XAVIER, TEN[i], TEN[j], real).cost - 1
+
+
+def _schedule(i: int, j: int, contention: str) -> Schedule:
+    return side_by_side(XAVIER, TEN[i], TEN[j], contention).result.solution.schedule
+
+
+@cache
+def _blind(i: int, j: int) -> Schedule:
+    """The best schedule for a memory without contention, its order enforced."""
+    blind = replace(pair(XAVIER, TEN[i], TEN[j], "light"), model=NO_CONTENTION)
+    return solve_pair(blind, options=PairOptions(prove=False)).schedule
+
+
+def _changed(change: Callable[[Contention], Contention]) -> ThreeRegions:
+    """Xavier's `light` model with a change to the constants of every unit."""
+    soc = soc_of(XAVIER)
+    return ThreeRegions(
+        tuple(change(soc.contention["light"][unit]) for unit in soc.unit_names), soc.peak_gb_per_second
+    )
+
+
+def _best(first: str, second: str, model: ThreeRegions) -> float:
+    """The optimum of a pair on Xavier under a model of its own, ms."""
+    workload: Workload = replace(pair(XAVIER, first, second, "light"), model=model)
+    return solve_pair(workload).cost_ms
