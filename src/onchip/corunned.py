@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onchip.corun.derived_bound import derived_bound
 from onchip.corun.judged import Judged
-from onchip.corun.schedule_json import Claim
+from onchip.corun.schedule_json import Claim, Rival
+from onchip.corun.timeline import RATES
 from onchip.files import write_atomically
 
 if TYPE_CHECKING:
@@ -156,20 +158,18 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
     if figure is None:
         figure = "makespan_ms" if timeline.workload.frames == 1 else "latency_ms"
     costs = {b.name: b.cost_ms(solution.objective) for b in made.baselines}
-
-    def stated(ms: float) -> float:
-        return 1000.0 / ms if solution.objective in rates else ms
+    workload = timeline.workload
 
     # Rounding apart, only the bound on a stream's throughput, which holds in the long run, can be beaten.
     bound = solution.lower_bound_ms
     beaten = bound > solution.cost_ms * (1 + 1e-9)
-    bound = bound if beaten else min(bound, solution.cost_ms)
+    bound = bound if beaten else min(max(bound, _own_bound(workload, figure)), solution.cost_ms)
     claim = Claim(
         str(solution.claim),
         figure,
-        stated(bound) if bound > 0 and not beaten else None,
+        None if beaten or bound <= 0 else 1000.0 / bound if figure in RATES else bound,
         solution.seconds,
-        {name: stated(ms) for name, ms in costs.items()},
+        tuple(Rival(b.name, b.schedule, b.timeline.figure(figure) or 0.0) for b in made.baselines),
         contention,
     )
     others = tuple((b.name, b.timeline) for b in made.baselines)
@@ -185,3 +185,9 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
         solution.solver,
         solution.ended,
     )
+
+
+def _own_bound(workload: Workload, figure: str) -> float:
+    """The judge's bound as a time in ms."""
+    found = derived_bound(workload, figure) or 0.0
+    return 1000.0 / found if figure in RATES and found else found

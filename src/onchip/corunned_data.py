@@ -49,7 +49,8 @@ def judged_data(made: Judged) -> dict[str, Any]:
         ],
         "class": claim.claim,
         "bound": claim.bound,
-        "baselines": dict(claim.baselines),
+        "derived_bound": made.derived_bound,
+        "baselines": {rival.name: rival.value for rival in claim.rivals},
         "seconds": claim.seconds,
     }
 

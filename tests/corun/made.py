@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from corun.workloads import random_schedule, random_workload
+from corun.workloads import alone, random_schedule, random_workload
 from onchip.corun.judged import Judged
 from onchip.corun.published import googlenet
 from onchip.corun.schedule import Schedule, Step
-from onchip.corun.schedule_json import Claim
+from onchip.corun.schedule_json import Claim, Rival
 from onchip.corun.simulate import simulate
 from onchip.corun.soc_file import load_soc
 from onchip.corun.workload import Job, Workload
@@ -34,5 +34,18 @@ def crossing(first: str = "googlenet", second: str = "googlenet #2") -> Judged:
     )
     schedule = Schedule(units, order)
     line = simulate(workload, schedule)
-    claim = Claim("best found", "makespan_ms", 3.2, 0.5, {"gpu alone": 4.64, "other": 3.3}, "light")
-    return Judged(schedule, line, claim)
+    rivals = (
+        rival(workload, "gpu alone", alone(workload, [(0,) * 10, (0,) * 10])),
+        rival(workload, "one on each", alone(workload, [(0,) * 10, (1,) * 10])),
+    )
+    claim = Claim("best found", "makespan_ms", 3.2, 0.5, rivals, "light")
+    return Judged(
+        schedule, line, claim, others=tuple((r.name, simulate(workload, r.schedule)) for r in rivals)
+    )
+
+
+def rival(workload: Workload, name: str, schedule: Schedule, objective: str = "makespan_ms") -> Rival:
+    """A schedule to be set beside another, with its true value."""
+    value = simulate(workload, schedule).figure(objective)
+    assert value is not None
+    return Rival(name, schedule, value)

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from made import rival
 from workloads import random_schedule, random_workload
 
 from onchip.corun.check import check_file
@@ -87,7 +88,9 @@ def test_damaged_schedules(tmp_path: Path, seed: int) -> None:
     for _ in range(60):
         work = random_workload(rng)
         schedule = random_schedule(rng, work, idle=True)
-        text = schedule_json(schedule, simulate(work, schedule), claim=Claim("c", bound=0.0, seconds=1.0))
+        beside = rival(work, "r", random_schedule(rng, work))
+        claim = Claim("best found", seconds=1.0, rivals=(beside,))
+        text = schedule_json(schedule, simulate(work, schedule), claim=claim)
         only_clear_lines(check_file, tmp_path / "s.json", damaged_json(rng, json.loads(text)))
         only_clear_lines(check_file, tmp_path / "s.json", damaged_bytes(rng, text.encode()))
 

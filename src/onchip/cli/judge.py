@@ -136,23 +136,18 @@ def _run_schedule(
 def _check_schedule(path: Path, as_json: bool) -> None:
     """What the judge says of a schedule file, whose figures it has found to be right."""
     from onchip.corun.judged import judged_file
-    from onchip.report.corun.words import claim_sentence, heading, milliseconds
-    from onchip.report.wording import visible
 
     made = judged_file(path)
-    line = made.timeline
     if as_json:
+        from onchip.corun.check import CLAIMED, DERIVED
         from onchip.corunned_data import judged_data
 
-        print(json.dumps(judged_data(made)))
+        print(json.dumps({**judged_data(made), "re_derived": DERIVED, "claimed": CLAIMED}))
         return
-    changes = sum(s.transition_ms > 0 for s in line.segments)
-    print(f"legal: {len(line.segments):,} groups on {len(line.workload.soc.units)} units; every figure holds")
-    print(f"  {visible(heading(made))}")
-    print(f"  claimed: {claim_sentence(made)}")
-    for job, latency in zip(line.workload.jobs, line.latency_ms, strict=True):
-        print(f"  latency of {visible(job.name)} {milliseconds(latency)} ms")
-    print(f"  {line.fps:,.2f} frames per second; {changes:,} changes of units")
+    from onchip.report.corun.verdict import verdict_lines
+
+    for line in verdict_lines(made):
+        print(line)
 
 
 def _report_schedule(path: Path, output: Path | None) -> None:

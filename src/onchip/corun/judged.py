@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from onchip.corun.check import check_file
+from onchip.corun.derived_bound import derived_bound
 from onchip.corun.schedule import Schedule
 from onchip.corun.schedule_json import Claim, schedule_json
 from onchip.corun.timeline import Timeline
@@ -33,6 +35,11 @@ class Judged:
         """What runs at once."""
         return self.timeline.workload
 
+    @cached_property
+    def derived_bound(self) -> float | None:
+        """What no schedule gets beyond, as the judge derives it by itself; None where it cannot."""
+        return derived_bound(self.workload, self.claim.objective, self.epsilon_ms)
+
     def json(self) -> str:
         """The schedule as `onchip.schedule/1`."""
         return schedule_json(self.schedule, self.timeline, epsilon_ms=self.epsilon_ms, claim=self.claim)
@@ -44,8 +51,8 @@ def judged_file(path: Path) -> Judged:
     Raises `PlanFormatError` or `ProfileError` for a file that is no schedule, `IllegalSchedule` when it
     breaks a rule or states figures that are not its own.
     """
-    stated, timeline = check_file(path)
-    return Judged(stated.schedule, timeline, stated.claim, stated.epsilon_ms)
+    stated, found = check_file(path)
+    return Judged(stated.schedule, found.timeline, stated.claim, stated.epsilon_ms, found.rivals)
 
 
 def network_name(name: str, copies: int) -> str:

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from onchip.corun.compact import Row, schedule_of_rows
 from onchip.corun.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
 from onchip.corun.profile_file import WireProfile, profile_from_wire
 from onchip.corun.schedule import Schedule, Step
-from onchip.corun.schedule_json import SCHEDULE_FORMAT, Claim
+from onchip.corun.schedule_json import SCHEDULE_FORMAT, Claim, Rival
 from onchip.corun.soc import SoC, Unit
 from onchip.corun.workload import Job, Workload
 from onchip.errors import InputError, PlanFormatError
@@ -27,7 +28,8 @@ class StatedSchedule:
     """A schedule file: what is to be judged, and the figures it states.
 
     `figures` are makespan_ms, fps, sum_of_rates and (where stated) millijoules, `latency_ms` by network, and
-    `segments` the stated (start, end, transition) of every step, all in ms.
+    `segments` the stated (start, end, transition) of every step, all in ms. `derived_bound` is stated of the
+    claim's objective.
     """
 
     workload: Workload
@@ -37,6 +39,7 @@ class StatedSchedule:
     figures: Mapping[str, float]
     latency_ms: tuple[float, ...]
     segments: Mapping[Step, tuple[float, float, float]]
+    derived_bound: float | None = None
 
 
 class _Wire(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,6 +99,11 @@ class _Network(_Wire):
     after: tuple[str, ...] = ()
 
 
+class _Baseline(_Wire):
+    value: float
+    order: dict[str, tuple[tuple[str, _Index, str, str], ...]]
+
+
 class _Result(_Wire):
     makespan_ms: _Amount
     fps: _Amount
@@ -104,8 +112,9 @@ class _Result(_Wire):
     claim: str = msgspec.field(default="", name="class")
     objective: str = "makespan_ms"
     bound: float | None = None
+    derived_bound: float | None = None
     seconds: _Amount | None = None
-    baselines: dict[str, float] = {}
+    baselines: dict[str, _Baseline] = {}
 
 
 class _File(_Wire):
@@ -224,11 +233,20 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
     figures = {"makespan_ms": result.makespan_ms, "fps": result.fps, "sum_of_rates": result.sum_of_rates}
     if result.millijoules is not None:
         figures["millijoules"] = result.millijoules
-    claim = Claim(
-        result.claim, result.objective, result.bound, result.seconds, result.baselines, wire.contention.set
-    )
+    rivals = tuple(_rival(workload, name, stated, refuse) for name, stated in result.baselines.items())
+    claim = Claim(result.claim, result.objective, result.bound, result.seconds, rivals, wire.contention.set)
     latency = tuple(net.latency_ms for net in wire.networks)
-    return StatedSchedule(workload, schedule, wire.epsilon_ms, claim, figures, latency, segments)
+    return StatedSchedule(
+        workload, schedule, wire.epsilon_ms, claim, figures, latency, segments, result.derived_bound
+    )
+
+
+def _rival(
+    workload: Workload, name: str, wire: _Baseline, refuse: Callable[[str, str], PlanFormatError]
+) -> Rival:
+    rows: Mapping[str, tuple[Row, ...]] = wire.order
+    item = f"result.baselines.{name}"
+    return Rival(name, schedule_of_rows(workload, rows, lambda reason: refuse(item, reason)), wire.value)
 
 
 def _model(wire: _File, soc: SoC, refuse: Callable[[str, str], PlanFormatError]) -> ContentionModel:

@@ -1,17 +1,19 @@
 """Schedules written as `onchip.schedule/1` JSON: everything that the judge needs, and what was claimed.
 
 The file holds the profiles, the SoC's units, the contention model's constants, the networks with the unit and
-the times of every group, each unit's order, and the figures. Who has only the file can judge it again.
+the times of every group, each unit's order, the figures, and the schedules beside it whole. Who has only the
+file can judge all of it again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from onchip.corun.compact import compact_rows
 from onchip.corun.contention import ContentionModel, NoContention, ThreeRegions
+from onchip.corun.derived_bound import derived_bound
 from onchip.corun.profile import Profile
 from onchip.corun.profile_file import profile_object
 from onchip.corun.schedule import Schedule, Step
@@ -19,25 +21,38 @@ from onchip.corun.soc import SoC
 from onchip.corun.timeline import Segment, Timeline
 from onchip.errors import PlanFormatError
 
-__all__ = ["SCHEDULE_FORMAT", "Claim", "schedule_json"]
+__all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "schedule_json"]
 
 SCHEDULE_FORMAT = "onchip.schedule/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What a solver says of its schedule, and no simulation can derive.
+class Rival:
+    """A schedule of the same workload that another one is compared with, and the objective's `value` of it.
 
-    `claim` is the class of the result ("optimal among non-delay schedules", "best of 2 s"), `objective` what
-    it was made for (`makespan_ms`, `fps`, ...), `bound` what no schedule of that class gets beyond, in the
-    objective's unit, `baselines` the objective's value by others, `contention_set` the model's name.
+    Rivals wait for nothing on purpose; `idle_ms` of the schedule is not written.
+    """
+
+    name: str
+    schedule: Schedule
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a solver says of its schedule.
+
+    `claim` is the class of the result (`onchip.corun.classes`), `objective` what it was made for
+    (`timeline.FIGURES`), `bound` what no schedule gets beyond, in the objective's unit, `rivals` the
+    schedules beside it, `contention_set` the model's name. The judge derives the rivals' values; class and
+    bound it can only find to contradict themselves or others.
     """
 
     claim: str = ""
     objective: str = "makespan_ms"
     bound: float | None = None
     seconds: float | None = None
-    baselines: Mapping[str, float] = field(default_factory=dict)
+    rivals: tuple[Rival, ...] = ()
     contention_set: str = ""
 
 
@@ -83,8 +98,12 @@ def schedule_json(
         "class": claim.claim,
         "objective": claim.objective,
         "bound": claim.bound,
+        "derived_bound": derived_bound(workload, claim.objective, epsilon_ms),
         "seconds": claim.seconds,
-        "baselines": dict(claim.baselines),
+        "baselines": {
+            rival.name: {"value": rival.value, "order": compact_rows(workload, rival.schedule)}
+            for rival in claim.rivals
+        },
     }
     document = {
         "format": SCHEDULE_FORMAT,

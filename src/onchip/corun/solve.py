@@ -14,6 +14,7 @@ from onchip.corun.baselines import Baseline, baselines, best_baseline
 from onchip.corun.bound import alone_row
 from onchip.corun.branch import BranchOptions, branchable, solve_branching
 from onchip.corun.chains import chains_of
+from onchip.corun.classes import parse_class
 from onchip.corun.dp import PairOptions, solve_pair
 from onchip.corun.polish import polish
 from onchip.corun.schedule import Step
@@ -88,6 +89,10 @@ def solve(
     stream = objective == "throughput" and workload.frames > 1
     if not stream and solution.cost_ms <= solution.lower_bound_ms * (1 + 1e-9):
         solution = replace(solution, claim=Claim("any order", True))
+    # A baseline that is better than all of a class need not be in it.
+    named = parse_class(str(solution.claim))
+    if named is None or named.why_not(solution.schedule, solution.timeline):
+        solution = replace(solution, claim=Claim("searched", False))
     if options.delays:
         solution = polish(solution)
     return CorunResult(replace(solution, seconds=time.monotonic() - began), found)

@@ -9,7 +9,12 @@ from typing import NamedTuple
 from onchip.corun.schedule import Step
 from onchip.corun.workload import Workload
 
-__all__ = ["Piece", "Segment", "Timeline"]
+__all__ = ["FIGURES", "RATES", "Piece", "Segment", "Timeline"]
+
+FIGURES = ("makespan_ms", "latency_ms", "fps", "sum_of_rates", "millijoules")
+"""What a schedule can be made for."""
+RATES = ("fps", "sum_of_rates")
+"""Those of which more is better."""
 
 
 class Piece(NamedTuple):
@@ -97,6 +102,21 @@ class Timeline:
         if not half:
             return 1000.0 / done[-1]
         return 1000.0 * (len(done) - half) / (done[-1] - done[half - 1])
+
+    def figure(self, name: str) -> float | None:
+        """One of `FIGURES`, the longest `latency_ms`; None for any other, and for energy not known."""
+        match name:
+            case "latency_ms":
+                return max(self.latency_ms)
+            case "makespan_ms":
+                return self.makespan_ms
+            case "fps":
+                return self.fps
+            case "sum_of_rates":
+                return self.sum_of_rates
+            case "millijoules":
+                return self.millijoules
+        return None
 
     @cached_property
     def busy_ms(self) -> tuple[float, ...]:

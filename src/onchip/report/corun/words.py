@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onchip.corun.judged import Judged
+from onchip.corun.timeline import RATES
 from onchip.report.wording import shorten
 
 __all__ = [
@@ -51,7 +52,7 @@ def heading(made: Judged) -> str:
 
 def less_is_better(objective: str) -> bool:
     """Times and energies are to be small, rates large."""
-    return objective.endswith(("_ms", "joules"))
+    return objective not in RATES
 
 
 def is_proved(made: Judged) -> bool:
@@ -61,11 +62,7 @@ def is_proved(made: Judged) -> bool:
 
 def value_of(made: Judged) -> float | None:
     """The objective's value, from the judge; None for an objective that is not known."""
-    line = made.timeline
-    if made.claim.objective == "latency_ms":
-        return max(line.latency_ms)
-    found = getattr(line, made.claim.objective, None) if made.claim.objective in FIGURES else None
-    return found if isinstance(found, float) else None
+    return made.timeline.figure(made.claim.objective)
 
 
 def claim_sentence(made: Judged) -> str:
@@ -92,8 +89,8 @@ def claim_sentence(made: Judged) -> str:
 def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
     """(name, objective's value, is it ours) of this schedule and those beside it, best first."""
     value = value_of(made)
-    if not made.claim.baselines or value is None:
+    if not made.claim.rivals or value is None:
         return ()
-    rows = [(OURS, value, True), *((name, v, False) for name, v in made.claim.baselines.items())]
+    rows = [(OURS, value, True), *((rival.name, rival.value, False) for rival in made.claim.rivals)]
     sign = 1 if less_is_better(made.claim.objective) else -1
     return tuple(sorted(rows, key=lambda row: (sign * row[1], not row[2])))
