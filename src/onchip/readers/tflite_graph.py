@@ -20,7 +20,7 @@ from onchip.errors import MissingExtra, ModelError
 from onchip.network import MAX_OPERATORS, MAX_TENSORS
 from onchip.readers.elements import NAMES, value_bytes
 
-__all__ = ["Node", "TensorRow", "TfliteGraph", "parse", "schema"]
+__all__ = ["Node", "Quantisation", "TensorRow", "TfliteGraph", "parse", "schema"]
 
 MAX_RANK = 16
 MAX_OPERANDS = 4096
@@ -32,27 +32,44 @@ _ELEMENT = {
 }  # fmt: skip
 """ONNX element type of a TFLite one: the readers speak of elements in ONNX's numbers."""
 
+_ACTIVATION = "FusedActivationFunction"
+_WINDOW = ("Padding", "StrideH", "StrideW", _ACTIVATION)
 _OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "CONV_2D": (
-        "Conv2DOptions",
-        ("Padding", "StrideH", "StrideW", "DilationHFactor", "DilationWFactor"),
-    ),
+    "ADD": ("AddOptions", (_ACTIVATION,)),
+    "MUL": ("MulOptions", (_ACTIVATION,)),
+    "CONV_2D": ("Conv2DOptions", (*_WINDOW, "DilationHFactor", "DilationWFactor")),
     "DEPTHWISE_CONV_2D": (
         "DepthwiseConv2DOptions",
-        ("Padding", "StrideH", "StrideW", "DilationHFactor", "DilationWFactor"),
+        (*_WINDOW, "DilationHFactor", "DilationWFactor", "DepthMultiplier"),
     ),
+    "FULLY_CONNECTED": ("FullyConnectedOptions", (_ACTIVATION, "WeightsFormat")),
     **dict.fromkeys(
         ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
-        ("Pool2DOptions", ("Padding", "StrideH", "StrideW", "FilterHeight", "FilterWidth")),
+        ("Pool2DOptions", (*_WINDOW, "FilterHeight", "FilterWidth")),
     ),
+    "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
+    "RESIZE_NEAREST_NEIGHBOR": ("ResizeNearestNeighborOptions", ("AlignCorners", "HalfPixelCenters")),
+    "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
     "STRIDED_SLICE": (
         "StridedSliceOptions",
         ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask", "Offset"),
     ),
     "UNPACK": ("UnpackOptions", ("Axis", "Num")),
-    "CONCATENATION": ("ConcatenationOptions", ("Axis", "FusedActivationFunction")),
+    "CONCATENATION": ("ConcatenationOptions", ("Axis", _ACTIVATION)),
 }
-"""The options that the reader looks at: the table's name and its fields."""
+"""The options that readers look at: the table's name and its fields."""
+
+_REAL = frozenset({"Beta"})
+"""Those fields that are no integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """How the reals of a tensor lie in its integers: one scale for all, or one for each index of `axis`."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +87,7 @@ class TensorRow:
     stated: str
     data: tuple[int, int] | None
     variable: bool
+    quantisation: Quantisation | None = None
 
     @property
     def elements(self) -> int:
@@ -85,6 +103,7 @@ class Node:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: dict[str, int] = field(default_factory=dict)
+    reals: dict[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -106,6 +125,16 @@ class TfliteGraph:
     def refuse(self, reason: str, item: str | None = None) -> ModelError:
         """The error that names file and item."""
         return ModelError(reason, where=self.where, item=item)
+
+    def constant(self, tensor: int) -> np.ndarray[Any, Any] | None:
+        """A constant of integers in its shape, as it lies in the file; None for anything else."""
+        row = self.tensors[tensor]
+        kind = {2: "u1", 3: "i1", 5: "<i2", 6: "<i4", 7: "<i8"}.get(row.element)
+        if row.data is None or kind is None or min(row.shape, default=1) < 0:
+            return None
+        start, end = row.data
+        values = np.frombuffer(self.content, kind, (end - start) // np.dtype(kind).itemsize, start)
+        return values.reshape(row.shape) if values.size == row.elements else None
 
     def numbers(self, tensor: int) -> list[int] | None:
         """The values of a small constant of integers; None when it is none."""
@@ -216,7 +245,10 @@ def _nodes(tflite: Any, graph: Any, codes: list[str], content: bytes, where: str
                 f"is {_NOT_READ[kind]}, which cannot be planned", where=where, item=f"{kind}.{i}"
             )
         inputs, outputs = (_operands(operator, what, content) for what in ("Inputs", "Outputs"))
-        nodes.append(Node(i, kind, inputs, outputs, _options(tflite, operator, kind)))
+        options = _options(tflite, operator, kind)
+        whole = {key: int(value) for key, value in options.items() if key not in _REAL}
+        reals = {key: float(value) for key, value in options.items() if key in _REAL}
+        nodes.append(Node(i, kind, inputs, outputs, whole, reals))
     return tuple(nodes)
 
 
@@ -232,7 +264,7 @@ _NOT_READ = {
 }  # fmt: skip
 
 
-def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int]:
+def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:
     """The fields that `_OPTIONS` asks for; none when the operator carries another kind of options."""
     if kind not in _OPTIONS:
         return {}
@@ -242,7 +274,7 @@ def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int]:
         return {}
     options = getattr(tflite, name)()
     options.Init(table.Bytes, table.Pos)
-    return {key: int(getattr(options, key)()) for key in fields}
+    return {key: getattr(options, key)() for key in fields}
 
 
 def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) -> tuple[TensorRow, ...]:
@@ -261,11 +293,25 @@ def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) ->
                 f"lies in buffer {tensor.Buffer()} of {buffers}", where=where, item=f"tensor {name}"
             )
         data = _data(model.Buffers(tensor.Buffer()), content) if buffers else None
-        row = TensorRow(i, name, shape, _ELEMENT.get(kind, 0), kind, data, bool(tensor.IsVariable()))
+        quantisation = _quantisation(tensor.Quantization(), content)
+        element, variable = _ELEMENT.get(kind, 0), bool(tensor.IsVariable())
+        row = TensorRow(i, name, shape, element, kind, data, variable, quantisation)
         if data is not None and tensor.Sparsity() is None:
             _check_size(row, data[1] - data[0], where)
         rows.append(row)
     return tuple(rows)
+
+
+def _quantisation(table: Any, content: bytes) -> Quantisation | None:
+    """The scales that a tensor carries; None when it carries none."""
+    if table is None or not table.ScaleLength():
+        return None
+    _count(table.ScaleLength(), len(content), "scales of one tensor", content, 4)
+    _count(table.ZeroPointLength(), len(content), "zero points of one tensor", content, 8)
+    zero_points = table.ZeroPointAsNumpy().tolist() if table.ZeroPointLength() else []
+    return Quantisation(
+        tuple(table.ScaleAsNumpy().tolist()), tuple(zero_points), int(table.QuantizedDimension())
+    )
 
 
 def _data(buffer: Any, content: bytes) -> tuple[int, int] | None:

@@ -1,0 +1,94 @@
+"""Published int8 networks: the reference computes what the interpreters compute, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mcu.interpreters import litert, random_inputs, tflm
+from onchip.mcu.model import FullyConnected, Int8Model, Mean, kind, made_shape
+from onchip.mcu.network import network_of
+from onchip.mcu.read import read_model
+from onchip.mcu.reference import activations, layer_output, run
+
+MODELS = (
+    "ad01_int8",
+    "kws_ref_model",
+    "mcunet_320kb_imagenet",
+    "mcunet_5fps_vww",
+    "pretrainedResnet_quant",
+    "vww_96_int8",
+)
+
+
+@pytest.fixture(params=MODELS)
+def file(request: pytest.FixtureRequest, shared: Path) -> Path:
+    path = shared / "models" / f"{request.param}.tflite"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there")
+    return path
+
+
+def test_outputs_are_those_of_tensorflow_lite_micro(file: Path) -> None:
+    model = read_model(file)
+    made = set()
+    for seed in range(2):
+        inputs = random_inputs(model, seed)
+        ours = run(model, inputs)
+        theirs = tflm(file.read_bytes(), model, inputs)
+        for mine, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(mine.reshape(-1), other.reshape(-1))
+            made.add(mine.tobytes())
+    assert len(made) == 2
+
+
+def test_every_layer_is_that_of_litert(file: Path) -> None:
+    """Layer by layer on LiteRT's own operands: all bytes equal, but for products by a matrix."""
+    model = read_model(file)
+    inputs = random_inputs(model, 3)
+    _, theirs = litert(file.read_bytes(), model, inputs)
+    values = activations(model, inputs)
+    for t in model.tensors:
+        if t.name in theirs and theirs[t.name].size > 1 and not transposed(model, t.id):
+            values = {**values, t.id: theirs[t.name].reshape(t.shape)}
+    compared = 0
+    for layer in model.layers:
+        if model.tensors[layer.output].name not in theirs or transposed(model, layer.output):
+            continue
+        mine = layer_output(layer, [values[t] for t in layer.inputs])
+        other = values[layer.output]
+        if isinstance(layer, FullyConnected):  # LiteRT scales these sums as floats
+            assert np.abs(mine.astype(int) - other).max() <= 1
+        else:
+            assert np.array_equal(mine, other), layer.name
+            compared += 1
+    assert compared >= sum(not isinstance(layer, FullyConnected | Mean) for layer in model.layers)
+
+
+def transposed(model: Int8Model, tensor: int) -> bool:
+    """Whether the file lays a tensor out in another order: the result of a mean behind a transpose."""
+    layer = model.producer.get(tensor)
+    return isinstance(layer, Mean) and len(layer.axes) == 1
+
+
+def test_what_is_read_is_sound(file: Path) -> None:
+    model = read_model(file)
+    assert not [layer.name for layer in model.layers if made_shape(layer) != layer.output_shape]
+    assert [t.id for t in model.tensors] == list(range(len(model.tensors)))
+    kinds = {kind(layer) for layer in model.layers}
+    assert not kinds & {"Pad", "Quantize", "Dequantize"}
+    network = network_of(model)
+    assert [op.name for op in network.operators] == [layer.name for layer in model.layers]
+    assert (
+        sum(op.work for op in network.operators)
+        == {
+            "ad01_int8": 264_192,
+            "kws_ref_model": 2_656_768,
+            "mcunet_320kb_imagenet": 81_785_520,
+            "mcunet_5fps_vww": 11_578_816,
+            "pretrainedResnet_quant": 12_501_632,
+            "vww_96_int8": 7_489_664,
+        }[file.stem]
+    )
