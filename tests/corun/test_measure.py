@@ -7,9 +7,13 @@ from math import nan
 
 import pytest
 
+from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.grouping import LayerGroup, layer_groups
 from onchip.corun.measure import Span, measured_profile
+from onchip.corun.schedule import Schedule, Step
+from onchip.corun.simulate import simulate
 from onchip.corun.soc_file import load_soc
+from onchip.corun.workload import Job, Workload
 from onchip.errors import ProfileError
 from onchip.network import Network
 from onchip.readers import load
@@ -31,20 +35,29 @@ def spans(*figures: float) -> list[Span]:
     return found
 
 
-def test_the_shortest_time_of_each_group_counts() -> None:
+def test_the_shortest_times_share_what_the_fastest_round_took() -> None:
     network, groups = three()
-    rounds = [spans(0, 3.0, 0.1, 2.0, 0.1, 1.5), spans(0, 2.5, 0.2, 2.25, 0.1, 1.0)]
+    rounds = [spans(0, 3.0, 0.5, 2.0, 0.5, 1.5), spans(0, 2.5, 1.0, 2.25, 0.5, 1.0)]
     profile = measured_profile(network, groups, LOCAL, {"onnxruntime": rounds, "openvino": rounds[:1]})
+    # 2.5, 2 and 1 ms, half a millisecond after each: 6.5 ms but for the last gap; the faster round took 7.25.
+    most = 7.25 / 6.5
     assert [g.ms for g in profile.groups] == [
-        pytest.approx(row) for row in ((2.5, 3.0), (2.0, 2.0), (1.0, 1.5))
+        pytest.approx(row) for row in ((3.0 * most, 3.5), (2.5 * most, 2.5), (1.5 * most, 2.0))
     ]
+    work = Workload(LOCAL, (Job("one", profile),), NO_CONTENTION)
+    for unit, fastest in ((0, 7.25), (1, 7.5)):
+        order: list[tuple[Step, ...]] = [(), ()]
+        order[unit] = tuple(Step(0, 0, n) for n in range(3))
+        made = simulate(work, Schedule((((unit,) * 3,),), tuple(order)))
+        last_gap = 0.5 * (most if unit == 0 else 1)
+        assert made.makespan_ms == pytest.approx(fastest + last_gap)
     assert not profile.synthetic
     assert profile.units == ("onnxruntime", "openvino")
     assert [layer for g in profile.groups for layer in g.layers] == [
         network.operators[op].name for op in network.order
     ]
     moved = 4 * (groups[0].activation_bytes + groups[0].weight_bytes)
-    assert profile.groups[0].gb_per_second[0] == pytest.approx(moved / 2.5e-3 / 1e9)
+    assert profile.groups[0].gb_per_second[0] == pytest.approx(moved / (3e-3 * most) / 1e9)
 
 
 def test_a_transition_is_what_changing_takes_beyond_staying() -> None:
@@ -54,15 +67,30 @@ def test_a_transition_is_what_changing_takes_beyond_staying() -> None:
         "openvino": [spans(0, 3, 0.25, 2, 0.125, 1)],
     }
     changing = [
-        ((0, 1, 0), [spans(0, 3, 0.5, 2, 0.75, 1), spans(0, 3, 0.625, 2, 0.625, 1)]),
+        # The second group takes longer than alone, reading from the other unit's caches: part of the change.
+        ((0, 1, 0), [spans(0, 3, 0.5, 2.5, 0.75, 1), spans(0, 3, 0.625, 2.5, 0.625, 1)]),
         ((1, 0, 1), [spans(0, 3, 0.0625, 2, 1, 1)]),
     ]
     profile = measured_profile(network, groups, LOCAL, alone, changing)
-    assert profile.transition_ms(0, 0, 1) == pytest.approx(0.5 - 0.125)
+    assert profile.transition_ms(0, 0, 1) == pytest.approx(0.5 - 0.125 + 0.5)
     assert profile.transition_ms(1, 1, 0) == pytest.approx(0.625 - 0.125)
     assert profile.transition_ms(0, 1, 0) == 0  # quicker than staying: nothing is paid back
-    assert profile.transition_ms(1, 0, 1) == pytest.approx(1 - 0.125)
+    assert profile.transition_ms(1, 0, 1) == pytest.approx(1 - 0.25)
     assert profile.groups[2].out_ms == (0, 0)
+
+
+def test_the_simulator_gives_changing_runs_back() -> None:
+    """A run that changes units takes, by profile, what it took, but for what follows the last group."""
+    network, groups = three()
+    alone = {
+        "onnxruntime": [spans(0, 3, 0.125, 2, 0.25, 1)],
+        "openvino": [spans(0, 2, 0.25, 4, 0.125, 2)],
+    }
+    run = spans(0, 3, 0.5, 4.25, 0.75, 1.125)
+    profile = measured_profile(network, groups, LOCAL, alone, [((0, 1, 0), [run])])
+    schedule = Schedule((((0, 1, 0),),), ((Step(0, 0, 0), Step(0, 0, 2)), (Step(0, 0, 1),)))
+    made = simulate(Workload(LOCAL, (Job("one", profile),), NO_CONTENTION), schedule)
+    assert made.makespan_ms == pytest.approx(run[-1][1] + (0.125 + 0.25) / 2)
 
 
 def test_a_unit_that_was_not_measured_runs_nothing() -> None:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
@@ -96,7 +97,7 @@ class Crew:
             )
         self.memory.resize(STATES)
         units = range(len(self.names))
-        self.bells = {(a, b): os.eventfd(0) for a in units for b in units if a != b}
+        self.bells = {(a, b): os.eventfd(0, os.EFD_NONBLOCK) for a in units for b in units if a != b}
         self._lifeline = os.pipe()
         environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
         for core in self.cores:
@@ -190,15 +191,15 @@ class Crew:
         self._accept(self._replies(set(range(len(self.names))), self._doing, together=True))
         return start
 
+    @property
+    def preempted(self) -> tuple[int, ...]:
+        """How often in the last round each unit's core was taken away from it."""
+        return tuple(int(self.memory.array(state_place(unit))[2]) for unit in range(len(self.names)))
+
     @staticmethod
     def _silence(bell: int) -> None:
-        os.set_blocking(bell, False)
-        try:
+        with suppress(BlockingIOError):
             os.eventfd_read(bell)
-        except BlockingIOError:
-            pass
-        finally:
-            os.set_blocking(bell, True)
 
     def _accept(self, replies: Mapping[int, tuple[str, str]]) -> None:
         for unit, (kind, text) in replies.items():

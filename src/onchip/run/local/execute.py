@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
 
@@ -13,23 +12,17 @@ from onchip.corun.schedule import Schedule
 from onchip.corun.simulate import simulate
 from onchip.corun.workload import Workload
 from onchip.errors import Mismatch, UsageError
-from onchip.run.compare import relative_difference
 from onchip.run.local.order import violations
 from onchip.run.local.outcome import LocalReport, NetworkOutcome
+from onchip.run.local.outputs import TOLERANCE, Comparison, expect, rows_of
 from onchip.run.local.pieces import Cut
-from onchip.run.local.plain import Task, plain_runs
 from onchip.run.local.runtime import PATIENCE, Runtime
 
-__all__ = ["TOLERANCE", "run_schedule"]
+__all__ = ["INPUT_SETS", "TOLERANCE", "run_schedule"]
 
 Array = np.ndarray[Any, Any]
 
-TOLERANCE = 1e-4
-"""Largest difference of an output from the whole network in unoptimised onnxruntime, over the output's
-largest magnitude. Where values are rounded to fewer than 32 bits no figure holds, and none is asked for."""
-
 INPUT_SETS = 2
-_PLAIN = "onnxruntime-plain"
 
 
 def run_schedule(
@@ -73,10 +66,16 @@ def run_schedule(
         cut: [cut.draw_inputs(input_seed + n) for n in range(INPUT_SETS)] for cut in dict.fromkeys(of_job)
     }
     say("running the networks in one process")
-    expected = _expected(workload, schedule, of_job, inputs, runtime.engines, patience)
+    rows = rows_of(schedule, runtime.engines)
+    expected = expect([(of_job[j], row) for (j, _), row in rows.items()], inputs, patience)
+    comparison = Comparison(expected)
+
+    def seen(job: int, run: int, chosen: int, outputs: Mapping[str, Array]) -> None:
+        who = f"network {workload.jobs[job].name}, run {run}"
+        comparison.compare(of_job[job], rows[job, run], chosen, outputs, who)
+
     say("running the schedule")
-    checker = _Checker(workload, schedule, of_job, expected, runtime.engines)
-    execution = runtime.run(workload, schedule, of_job, inputs, rounds=rounds, seen=checker.seen)
+    execution = runtime.run(workload, schedule, of_job, inputs, rounds=rounds, seen=seen)
     for number in range(len(execution.rounds)):
         wrong = violations(workload, schedule, execution.times(number))
         if wrong:
@@ -87,13 +86,15 @@ def run_schedule(
         soc=workload.soc.name,
         units=tuple(runtime.describe()),
         networks=tuple(
-            NetworkOutcome(job.name, predicted.latency_ms[j], best.latency_ms[j], checker.differences[j])
+            NetworkOutcome(
+                job.name, predicted.latency_ms[j], best.latency_ms[j], comparison.differences[of_job[j]]
+            )
             for j, job in enumerate(workload.jobs)
         ),
         frames=workload.frames,
         rounds=len(execution.rounds),
         steps=sum(map(len, schedule.order)),
-        outputs_compared=checker.compared,
+        outputs_compared=comparison.compared,
         order_violations=0,
         predicted_ms=predicted.makespan_ms,
         measured_ms=min(spans),
@@ -103,112 +104,5 @@ def run_schedule(
         tolerance=TOLERANCE,
         notes=runtime.notes,
         interrupted=len(execution.rounds) < rounds,
-    )
-
-
-_Row = tuple[str, ...]
-"""The engine of each group of a run."""
-
-
-@dataclass(frozen=True)
-class _Expected:
-    """Outputs by input set: of the same pieces in one process, and of whole networks."""
-
-    pieces: dict[tuple[Cut, _Row], list[dict[str, Array]]]
-    whole: dict[Cut, list[dict[str, Array]]]
-
-
-def _rows(workload: Workload, schedule: Schedule, engines: Sequence[str]) -> dict[tuple[int, int], _Row]:
-    """The engines of every run of every job."""
-    return {
-        (j, r): tuple(engines[unit] for unit in row)
-        for j in range(len(workload.jobs))
-        for r, row in enumerate(schedule.units[j])
-    }
-
-
-def _expected(
-    workload: Workload,
-    schedule: Schedule,
-    cuts: Sequence[Cut],
-    inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
-    engines: Sequence[str],
-    patience: float,
-) -> _Expected:
-    runs = _rows(workload, schedule, engines)
-    wanted = list(dict.fromkeys((cuts[j], row) for (j, _), row in runs.items()))
-    tasks = [Task(cut, tuple(zip(cut.pieces, row, strict=True)), inputs[cut]) for cut, row in wanted] + [
-        Task(cut, ((cut.whole, _PLAIN),), inputs[cut]) for cut in inputs
-    ]
-    found = plain_runs(tasks, patience)
-    return _Expected(
-        dict(zip(wanted, found[: len(wanted)], strict=True)),
-        dict(zip(inputs, found[len(wanted) :], strict=True)),
-    )
-
-
-@dataclass
-class _Checker:
-    """Compares what runs have made, and counts."""
-
-    workload: Workload
-    schedule: Schedule
-    cuts: Sequence[Cut]
-    expected: _Expected
-    engines: Sequence[str]
-    compared: int = 0
-    differences: list[float | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.differences = [0.0 if _is_smooth(cut) else None for cut in self.cuts]
-        self._rows = _rows(self.workload, self.schedule, self.engines)
-        self._near: set[tuple[int, _Row, int]] = set()
-
-    def seen(self, job: int, run: int, chosen: int, outputs: Mapping[str, Array]) -> None:
-        """Compare one run's outputs. Raises `Mismatch` naming network, run and output."""
-        cut, row = self.cuts[job], self._rows[job, run]
-        plain, whole = self.expected.pieces[cut, row][chosen], self.expected.whole[cut][chosen]
-        who = f"network {self.workload.jobs[job].name}, run {run}"
-        for name, value in outputs.items():
-            self.compared += 1
-            if not _same(value, plain[name]):
-                raise Mismatch(f"{who}: output {name} is not bit for bit that of a plain run")
-        if (job, row, chosen) in self._near:
-            return  # equal to what was compared with the whole already
-        self._near.add((job, row, chosen))
-        for name, value in outputs.items():
-            if set(row) == {_PLAIN} and not _has_halves(cut):
-                if not _same(value, whole[name]):
-                    raise Mismatch(f"{who}: output {name} is not bit for bit that of the whole network")
-                continue
-            worst = self.differences[job]
-            if worst is None:
-                continue
-            difference = relative_difference(value, whole[name])
-            if not difference <= TOLERANCE:
-                raise Mismatch(
-                    f"{who}: output {name} differs from the whole network, unoptimised, by {difference:.3g},"
-                    f" relative; {TOLERANCE:g} is tolerated"
-                )
-            self.differences[job] = max(worst, difference)
-
-
-def _same(found: Array, expected: Array) -> bool:
-    return found.shape == expected.shape and found.tobytes() == expected.tobytes()
-
-
-def _has_halves(cut: Cut) -> bool:
-    """Whether values are in half precision: onnxruntime rounds them only where pieces begin and end."""
-    return any(d.kind == "f" and d.itemsize < 4 for d in cut.dtype.values())
-
-
-def _is_smooth(cut: Cut) -> bool:
-    """False where rounding may go either way: indices and steps, half precision, quantised operators."""
-    return (
-        all(cut.dtype[name].kind == "f" for name in cut.outputs)
-        and not _has_halves(cut)
-        and not any(
-            "Quantize" in n.op_type or n.op_type.startswith("QLinear") or n.op_type.endswith("Integer")
-            for n in cut.executable.model.graph.node
-        )
+        undisturbed=sum(not any(one.preempted) for one in execution.rounds),
     )

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
-from typing import Any
-
-import numpy as np
 
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.grouping import MOST_GROUPS, LayerGroup, layer_groups
-from onchip.corun.measure import Span, measured_profile
+from onchip.corun.measure import Round, measured_profile
 from onchip.corun.profile import Group, Profile
 from onchip.corun.schedule import Schedule, Step
 from onchip.corun.soc import SoC
 from onchip.corun.workload import Job, Workload
 from onchip.network import Network
 from onchip.readers.source import Source
-from onchip.run.local.pieces import Cut, cut
+from onchip.run.local.pieces import cut
 from onchip.run.local.runtime import PATIENCE, Runtime
 
-__all__ = ["ROUNDS", "measure"]
+__all__ = ["ROUNDS", "Measuring", "measure"]
 
 ROUNDS = 30
 """How often every sequence runs; the shortest time of each group counts."""
+
+TURN = 5
+"""Rounds of a sequence before the next one has its turn: a machine gets faster and slower over seconds."""
 
 
 def measure(
@@ -39,34 +39,90 @@ def measure(
     """Measure the network, in at most `most` groups, on the units of `soc`: engines of this machine.
 
     Every unit in turn runs all the groups that it supports, one after the other on real tensors, and has the
-    machine for itself; then groups alternate between each two units, which shows what changing costs.
-    Weights and inputs that the model lacks are drawn from `seed`. `progress` is told what runs next. Raises
-    `ProfileError` where some group runs on no unit, and what cutting the network and running the pieces
-    raise (`UsageError`, `ModelError`, `MissingExtra`, `WorkerLost`).
+    machine for itself; then groups alternate between each two units, which shows what changing costs. All of
+    it takes turns, `rounds` times in all. Weights and inputs that the model lacks are drawn from `seed`.
+    `progress` is told what runs next. Raises `ProfileError` where some group runs on no unit, and what
+    cutting the network and running the pieces raise (`UsageError`, `ModelError`, `MissingExtra`,
+    `WorkerLost`).
     """
-    network = source.network
-    groups = layer_groups(network, soc.units, most=most)
-    supports = [[u for u, unit in enumerate(soc.units) if group.runs_on(unit)] for group in groups]
-    workload = Workload(soc, (Job(network.name, _nominal(network, soc, groups)),), NO_CONTENTION)
-    pieces = cut(source, [group.operators for group in groups], seed)
-    alone: dict[str, list[list[Span]]] = {}
-    changing: list[tuple[list[int], list[list[Span]]]] = []
     with Runtime(soc.unit_names, patience=patience) as runtime:
-        sequences = _Sequences(runtime, workload, pieces, [pieces.draw_inputs(seed)], rounds)
+        measuring = Measuring(source, soc, runtime, most=most, seed=seed)
+        for done in range(0, rounds, TURN):
+            measuring.measure(min(TURN, rounds - done), progress if not done else None)
+        return measuring.profile()
+
+
+class Measuring:
+    """A network's profile in the making: whoever has a runtime can go on measuring as long as it pays."""
+
+    def __init__(
+        self, source: Source, soc: SoC, runtime: Runtime, *, most: int = MOST_GROUPS, seed: int = 0
+    ) -> None:
+        """Cuts the network; raises as `measure` does."""
+        self.network, self.soc, self._runtime = source.network, soc, runtime
+        self._groups = layer_groups(self.network, soc.units, most=most)
+        self.cut = cut(source, [group.operators for group in self._groups], seed)
+        nominal = _nominal(self.network, soc, self._groups)
+        self._workload = Workload(soc, (Job(self.network.name, nominal),), NO_CONTENTION)
+        self._inputs = [self.cut.draw_inputs(seed)]
+        supports = [[u for u, unit in enumerate(soc.units) if group.runs_on(unit)] for group in self._groups]
+        self._alone: dict[str, tuple[list[int], list[Round]]] = {}
         for unit, name in enumerate(soc.unit_names):
             if any(unit in able for able in supports):
-                if progress is not None:
-                    progress(f"{network.name} on {name}")
-                alone[name] = sequences.run([unit if unit in able else able[0] for able in supports])
+                self._alone[name] = ([unit if unit in able else able[0] for able in supports], [])
+        self._changing: dict[tuple[str, str], tuple[list[int], list[Round]]] = {}
         for first, second in permutations(range(len(soc.units)), 2):
-            turns = [(first, second)[n % 2] for n in range(len(groups))]
+            turns = [(first, second)[n % 2] for n in range(len(supports))]
             units = [turn if turn in able else able[0] for turn, able in zip(turns, supports, strict=True)]
             if len({*units}) > 1:
-                if progress is not None:
-                    progress(f"{network.name} from {soc.unit_names[first]} to {soc.unit_names[second]}")
-                changing.append((units, sequences.run(units)))
-        told = "; ".join(("measured on this machine, group after group", *runtime.notes))
-    return measured_profile(network, groups, soc, alone, changing, source=told)
+                self._changing[soc.unit_names[first], soc.unit_names[second]] = (units, [])
+
+    def measure(self, rounds: int, progress: Callable[[str], None] | None = None) -> None:
+        """Run every sequence that often; `progress` is told which. Raises as `Runtime.run` does."""
+        say = progress or (lambda _: None)
+        for name, (units, found) in self._alone.items():
+            say(f"{self.network.name} on {name}")
+            found += self._run(units, rounds)
+        for (first, second), (units, found) in self._changing.items():
+            say(f"{self.network.name} from {first} to {second}")
+            found += self._run(units, rounds)
+
+    def alone(self, unit: str) -> Sequence[Round]:
+        """The rounds so far in which one unit, by name, ran all that it supports."""
+        return self._alone.get(unit, ((), ()))[1]
+
+    def profile(self) -> Profile:
+        """What all rounds so far say."""
+        return measured_profile(
+            self.network,
+            self._groups,
+            self.soc,
+            {name: rounds for name, (_, rounds) in self._alone.items()},
+            tuple(self._changing.values()),
+            source="; ".join(("measured on this machine, group after group", *self._runtime.notes)),
+        )
+
+    def _run(self, units: Sequence[int], rounds: int) -> list[Round]:
+        """When each group ran, in ms, in every round; `units` has the unit of each."""
+        steps = [Step(0, 0, group) for group in range(len(units))]
+        order = tuple(
+            tuple(step for step, at in zip(steps, units, strict=True) if at == unit)
+            for unit in range(len(self.soc.units))
+        )
+        execution = self._runtime.run(
+            self._workload,
+            Schedule(((tuple(units),),), order),
+            [self.cut],
+            {self.cut: self._inputs},
+            rounds=rounds,
+        )
+        if len(execution.rounds) < rounds:
+            raise KeyboardInterrupt  # the processes have ended; fewer rounds would be another profile
+        found: list[Round] = []
+        for number in range(len(execution.rounds)):
+            times = execution.times(number)
+            found.append([(times[step][0] / 1e6, times[step][1] / 1e6) for step in steps])
+        return found
 
 
 def _nominal(network: Network, soc: SoC, groups: Sequence[LayerGroup]) -> Profile:
@@ -77,35 +133,3 @@ def _nominal(network: Network, soc: SoC, groups: Sequence[LayerGroup]) -> Profil
         for group in groups
     )
     return Profile(network.name, soc.name, soc.unit_names, rows)
-
-
-class _Sequences:
-    """Runs the groups one after the other, each on the unit it is told."""
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        workload: Workload,
-        pieces: Cut,
-        inputs: list[dict[str, np.ndarray[Any, Any]]],
-        rounds: int,
-    ) -> None:
-        self._runtime, self._workload, self._pieces = runtime, workload, pieces
-        self._inputs, self._rounds = inputs, rounds
-
-    def run(self, units: Sequence[int]) -> list[list[Span]]:
-        """For every round, when each group ran, in ms; `units` has the unit of each."""
-        steps = [Step(0, 0, group) for group in range(len(units))]
-        order = tuple(
-            tuple(step for step, at in zip(steps, units, strict=True) if at == unit)
-            for unit in range(len(self._workload.soc.units))
-        )
-        schedule = Schedule(((tuple(units),),), order)
-        execution = self._runtime.run(
-            self._workload, schedule, [self._pieces], {self._pieces: self._inputs}, rounds=self._rounds
-        )
-        found = []
-        for number in range(len(execution.rounds)):
-            times = execution.times(number)
-            found.append([(times[step][0] / 1e6, times[step][1] / 1e6) for step in steps])
-        return found

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onchip.errors import UsageError
+
 __all__ = ["Book", "Place", "Segment"]
 
 Array = np.ndarray[Any, Any]
@@ -52,9 +54,20 @@ class Segment:
         self._map: mmap.mmap | None = None
 
     def resize(self, size: int) -> None:
-        """Exactly `size` bytes, the old ones kept; for the process that made it. Everyone maps it again."""
-        os.ftruncate(self.descriptor, size)
-        self.map(size)
+        """Exactly `size` bytes, the old ones kept; for the process that made it. Everyone maps it again.
+
+        The memory is reserved here: later there would be no error, but a signal to whoever touches it. Raises
+        `UsageError` where there is not so much.
+        """
+        try:
+            os.ftruncate(self.descriptor, size)
+            if size:
+                os.posix_fallocate(self.descriptor, 0, size)
+            self.map(size)
+        except OSError as problem:
+            raise UsageError(
+                f"there is no room for {size:,} bytes of shared memory ({problem.strerror})", item="local"
+            ) from None
 
     def map(self, size: int) -> None:
         """See the first `size` bytes; arrays of before stay valid where they still are."""

@@ -29,8 +29,9 @@ class LocalReport:
     A plain run has the same pieces in the same engines, one after the other in one process: outputs are equal
     bit for bit. Against the whole network in unoptimised onnxruntime they are within `tolerance`.
     `measured_ms` is the least makespan of `rounds`, `median_ms` the median, `predicted_ms` the simulator's;
-    `fps` are frames per second in steady state, of the best round. After Ctrl-C it is `interrupted`: the
-    rounds up to then.
+    `fps` are frames per second in steady state, of the best round. In `undisturbed` rounds no unit lost its
+    core to another process; where there are few, the machine was not free, and times say little. After
+    Ctrl-C it is `interrupted`: the rounds up to then.
     """
 
     soc: str
@@ -49,6 +50,7 @@ class LocalReport:
     tolerance: float
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    undisturbed: int = 0
 
     @property
     def error(self) -> float:
@@ -66,7 +68,8 @@ class LocalReport:
             f"{len(self.networks)} networks on {self.soc}: {frames:,} frames in {self.rounds:,} rounds,"
             f" {self.steps * self.rounds:,} groups run{', interrupted' if self.interrupted else ''}",
             f"makespan: {self.measured_ms:.3f} ms at best, {self.median_ms:.3f} median;"
-            f" {self.predicted_ms:.3f} predicted ({self.error:+.1%})",
+            f" {self.predicted_ms:.3f} predicted ({self.error:+.1%});"
+            f" undisturbed by other processes: {self.undisturbed:,} rounds",
         ]
         if self.frames > 1:
             rows.append(f"steady state: {self.measured_fps:.2f} frames/s; {self.predicted_fps:.2f} predicted")

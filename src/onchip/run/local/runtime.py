@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from onchip.corun.profile import Profile
 from onchip.corun.schedule import Schedule, Step
 from onchip.corun.simulate import simulate
 from onchip.corun.timeline import Piece as Stretch
@@ -24,7 +26,7 @@ from onchip.run.local.pieces import Cut
 from onchip.run.local.wiring import Wired, wire
 from onchip.run.local.worker import Program, RunStep
 
-__all__ = ["PATIENCE", "Execution", "Round", "Runtime", "Seen"]
+__all__ = ["PATIENCE", "Execution", "Installed", "Round", "Runtime", "Seen"]
 
 Array = np.ndarray[Any, Any]
 
@@ -42,9 +44,19 @@ Seen = Callable[[int, int, int, Mapping[str, Array]], None]
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One execution of all frames: for each unit [steps, 2], start and end in ns since the common start."""
+    """One execution of all frames: for each unit [steps, 2], start and end in ns since the common start.
+
+    `preempted` is how often the kernel gave a unit's core to something else meanwhile: the machine was not
+    free, and the times say less of the schedule.
+    """
 
     times: tuple[Array, ...]
+    preempted: tuple[int, ...]
+
+    @property
+    def makespan_ms(self) -> float:
+        """From the common start until the last step ended."""
+        return max(float(rows[:, 1].max()) for rows in self.times if len(rows)) / 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +100,7 @@ class Execution:
 
     def makespans_ms(self) -> tuple[float, ...]:
         """The makespan of every round."""
-        return tuple(max(float(t[:, 1].max()) for t in r.times if len(t)) / 1e6 for r in self.rounds)
+        return tuple(one.makespan_ms for one in self.rounds)
 
     @property
     def best(self) -> int:
@@ -113,6 +125,7 @@ class Runtime:
         self._crew = Crew(units, self.cores, patience)
         self._loaded: dict[tuple[int, Cut, int], int] = {}
         self._counts = [0] * len(units)
+        self._installed: Installed | None = None
 
     def __enter__(self) -> Self:
         self._crew.__enter__()
@@ -157,34 +170,63 @@ class Runtime:
         more memory than 4 GiB, `ModelError` for a piece that its engine refuses, `WorkerLost` for a process
         that died or hung.
         """
-        if not self.pids:
-            raise UsageError("its processes have ended", item="local")
         if rounds < 1:
             raise UsageError("must be at least 1", item="rounds")
+        done: list[Round] = []
+        installed = self.install(workload, schedule, cuts, inputs)
+        try:
+            for number in range(rounds):
+                done.append(installed.round(number, seen))
+        except KeyboardInterrupt:
+            if not done:
+                raise
+        return Execution(workload, schedule, tuple(done))
+
+    def install(
+        self,
+        workload: Workload,
+        schedule: Schedule,
+        cuts: Sequence[Cut],
+        inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
+    ) -> Installed:
+        """Have the units take a schedule in, in place of the one before; what is to run is as for `run`.
+
+        Pieces that a unit has not seen yet are loaded first, which takes its engine a while (see `load`).
+        """
+        if not self.pids:
+            raise UsageError("its processes have ended", item="local")
         simulate(workload, schedule)
         self._accept(workload, cuts, inputs)
-        done: list[Round] = []
-        try:
-            self._load(schedule, cuts)
+        with self._or_end():
+            self._load([[(cuts[step.job], step.group) for step in order] for order in schedule.order])
             layout = _Layout(workload, cuts, inputs)
             wired = wire(workload, schedule)
             times = layout.times(schedule)
             self._crew.memory.resize(layout.book.end)
             self._crew.labels = lambda unit, number: _label(workload, schedule, unit, number)
             self._crew.take([self._program(layout, u, wired[u], times[u], cuts) for u in range(len(wired))])
-            for number in range(rounds):
-                made = self._round(layout, times, number)
-                if seen is not None:
-                    layout.show(self._crew, number, seen)
-                done.append(made)
-        except KeyboardInterrupt:
-            self._crew.close()
-            if not done:
-                raise
+            self._installed = Installed(self, layout, tuple(times))
+            return self._installed
+
+    def load(self, cut: Cut, profile: Profile) -> None:
+        """Have every unit take in all pieces that the profile says it supports, so that no later schedule of
+        the network has to wait for its engine."""
+        if not self.pids:
+            raise UsageError("its processes have ended", item="local")
+        with self._or_end():
+            groups = range(len(cut.pieces))
+            self._load(
+                [[(cut, g) for g in groups if profile.groups[g].runs_on(u)] for u in range(len(self.units))]
+            )
+
+    @contextmanager
+    def _or_end(self) -> Iterator[None]:
+        """End every process when something goes wrong: nobody knows what they are at."""
+        try:
+            yield
         except BaseException:
             self._crew.close()
             raise
-        return Execution(workload, schedule, tuple(done))
 
     def _accept(
         self,
@@ -208,12 +250,12 @@ class Runtime:
             if not inputs.get(cut):
                 raise UsageError("has no inputs", where=f"network {job.name}")
 
-    def _load(self, schedule: Schedule, cuts: Sequence[Cut]) -> None:
-        """Have every unit take in the pieces that it runs and lacks; the units load side by side."""
-        wanted: list[list[tuple[Cut, int]]] = [[] for _ in self.units]
-        for unit, order in enumerate(schedule.order):
-            pieces = dict.fromkeys((cuts[step.job], step.group) for step in order)
-            wanted[unit] = [piece for piece in pieces if (unit, *piece) not in self._loaded]
+    def _load(self, needed: Sequence[Sequence[tuple[Cut, int]]]) -> None:
+        """Have every unit take in the pieces that it needs and lacks; the units load side by side."""
+        wanted = [
+            [piece for piece in dict.fromkeys(pieces) if (unit, *piece) not in self._loaded]
+            for unit, pieces in enumerate(needed)
+        ]
         for turn in range(max(map(len, wanted))):
             now = {unit: pieces[turn] for unit, pieces in enumerate(wanted) if turn < len(pieces)}
             models = {}
@@ -239,10 +281,32 @@ class Runtime:
             steps.append(RunStep(number, bells, rings, idle_ns))
         return Program(layout.book.end, unit, times, list(bindings), steps)
 
-    def _round(self, layout: _Layout, times: Sequence[Place], number: int) -> Round:
-        layout.prepare(self._crew, number)
-        start = self._crew.go()
-        return Round(tuple(self._crew.memory.array(place) - start for place in times))
+    def _round(self, installed: Installed, number: int, seen: Seen | None) -> Round:
+        if not self.pids:
+            raise UsageError("its processes have ended", item="local")
+        if installed is not self._installed:
+            raise UsageError("another schedule has taken its place", item="local")
+        layout, crew = installed.layout, self._crew
+        with self._or_end():
+            layout.prepare(crew, number)
+            start = crew.go()
+            made = Round(tuple(crew.memory.array(place) - start for place in installed.times), crew.preempted)
+            if seen is not None:
+                layout.show(crew, number, seen)
+            return made
+
+
+@dataclass(frozen=True, eq=False)
+class Installed:
+    """A schedule that the units of a runtime have taken in, until it gets another one."""
+
+    runtime: Runtime
+    layout: _Layout
+    times: tuple[Place, ...]
+
+    def round(self, number: int, seen: Seen | None = None) -> Round:
+        """Run it once; `number` chooses the input sets, and `seen` is called, as in `Runtime.run`."""
+        return self.runtime._round(self, number, seen)
 
 
 class _Layout:

@@ -10,6 +10,7 @@ import fcntl
 import gc
 import os
 import pickle
+import resource
 import select
 import signal
 import time
@@ -26,6 +27,8 @@ WAITING, BUSY = 0, 1
 _F_SETSIG = 10
 SPIN_NS = 300_000
 """A sleep may last this much too long; the rest of a wait is spent looking at the clock."""
+LISTEN_NS = 200_000
+"""How long a unit goes on asking for a message before it sleeps: waking a core up takes tens of us."""
 
 
 class RunStep(NamedTuple):
@@ -48,8 +51,8 @@ class Program(NamedTuple):
 
 
 def state_place(unit: int) -> Place:
-    """Where a unit says which of its steps it is at, and whether it waits or is busy."""
-    return Place(unit * 64, "<i8", (2,))
+    """Where a unit says which step it is at, whether it waits or is busy, and how often it lost its core."""
+    return Place(unit * 64, "<i8", (3,))
 
 
 def main(control: int, lifeline: int, memory: int, parcel: int, core: int) -> None:
@@ -126,6 +129,8 @@ class _Worker:
             for piece, inputs, outputs in program.bindings
         ]
         self.program = program
+        gc.collect()
+        gc.freeze()  # what stays need not be looked at between rounds
 
     def go(self, start_ns: int) -> None:
         """Run the program once, from `start_ns` on."""
@@ -134,15 +139,15 @@ class _Worker:
         state = self.memory.array(state_place(program.unit))
         times = self.memory.array(program.times)
         heard: dict[int, int] = {}
-        gc.collect()
         gc.disable()
         _wait_until(start_ns)
+        switches = _switches()
         for number, (binding, waits, rings, idle_ns) in enumerate(program.steps):
-            state[:] = number, BUSY
+            state[:2] = number, BUSY
             for bell, count in waits:
                 while heard.get(bell, 0) < count:
                     state[1] = WAITING
-                    heard[bell] = heard.get(bell, 0) + os.eventfd_read(bell)
+                    heard[bell] = heard.get(bell, 0) + _listen(bell)
                     state[1] = BUSY
             if idle_ns:
                 _wait_until(clock() + idle_ns)
@@ -151,8 +156,25 @@ class _Worker:
             times[number] = begin, clock()
             for bell in rings:
                 os.eventfd_write(bell, 1)
-        state[:] = len(program.steps), WAITING
+        state[:] = len(program.steps), WAITING, _switches() - switches
         gc.enable()
+        gc.collect()  # now, not when the next round is to begin
+
+
+def _switches() -> int:
+    """How often the kernel has taken the core away from this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _listen(bell: int) -> int:
+    """How often a bell has rung since it was last asked, at least once. Bells do not block."""
+    until = time.monotonic_ns() + LISTEN_NS
+    while True:
+        try:
+            return os.eventfd_read(bell)
+        except BlockingIOError:
+            if time.monotonic_ns() > until:
+                select.select([bell], [], [])
 
 
 def _wait_until(moment_ns: int) -> None:
