@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from onchip.corun.content import kind_of
 from onchip.corun.grouping import MOST_GROUPS
 from onchip.corun.profile import Group, Profile
-from onchip.corun.profile_file import PROFILE_FORMAT, load_profile
+from onchip.corun.profile_file import load_profile
 from onchip.corun.published import googlenet
 from onchip.corun.soc import SoC
 from onchip.corun.synthetic import synthetic_profile
@@ -75,11 +74,18 @@ class Profiles:
                 path = text[len(name) + 1 :]
             if name in given:
                 raise UsageError(f"two profiles of {name}", item="--profile")
+            if not path:
+                raise UsageError(f"{text!r} names no file", item="--profile")
             given[name] = Path(path)
         if most_groups < 1:
             raise UsageError(f"{most_groups} is no number of groups from 1 on", item="--most-groups")
         if len(words) > 1:
             raise UsageError("is either synthetic or measured", item="--profile")
+        if MEASURED in words and not _is_engines(soc):
+            raise UsageError(
+                f"measured: units of {soc.name} are no engines of this machine, as those of --soc local are",
+                item="--profile",
+            )
         measured = MEASURED in words or (not words and _is_engines(soc))
         return cls(soc, given, SYNTHETIC in words, most_groups, reading or {}, measured)
 
@@ -172,21 +178,16 @@ def _in_the_files_names(profile: Profile, source: Source) -> Profile:
     return replace(profile, groups=tuple(named(group) for group in profile.groups))
 
 
-class _Kind(msgspec.Struct):
-    format: str = ""
-
-
 def _is_profile(path: Path) -> bool:
-    """Whether a model's file is really a profile: by its name, or by what it says of itself."""
+    """Whether a model's file is really a profile: by its name, or by its content."""
     if path.suffix.lower() == ".csv":
         return True
     if path.suffix.lower() != ".json":
         return False
     try:
-        kind = msgspec.json.decode(read_bytes(path), type=_Kind).format
-    except (InputError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return kind_of(read_bytes(path)) == "profile"
+    except InputError:
         return False
-    return kind.startswith(PROFILE_FORMAT.partition("/")[0] + "/")
 
 
 def _short(model: str) -> str:

@@ -71,13 +71,16 @@ class Corunned:
 
     @property
     def note(self) -> str:
-        """On profiles that nobody measured, and on streams that are too short; empty where neither is."""
+        """On profiles that nobody measured or that are another SoC's, and on streams that are too short."""
         names = [job.name for job in self.workload.jobs if job.profile.synthetic]
         said = f"Synthetic profiles, which nobody measured: {', '.join(names)}." if names else ""
+        soc = self.workload.soc.name
+        for job in self.workload.jobs:
+            if job.profile.soc != soc:
+                said += f" The profile of {job.name} is of {job.profile.soc or 'no SoC'}, not of {soc}."
         if self.lower_bound_ms > self.cost_ms * (1 + 1e-9):
-            beaten = "The bound on throughput holds in the long run; so few frames show more: --frames."
-            said = f"{said} {beaten}".strip()
-        return said
+            said += " The bound on throughput holds in the long run; so few frames show more: --frames."
+        return said.strip()
 
     def data(self) -> dict[str, Any]:
         """The result as JSON has it: times in ms."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -150,15 +151,27 @@ def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network
 
 def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -> Any:
     """JSON bytes as `type_`, strictly; raises `error` naming the key that is wrong, unknown or repeated."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         value = msgspec.json.decode(content, type=type_)
         json.loads(content, object_pairs_hook=_refuse_twice)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         reason, _, at = str(problem).partition(" - at `")
+        reason = _SAID_AT.sub(lambda found: _in_lines(content, int(found[1])), reason)
         raise error(reason, where=where, item=at.rstrip("`") or None) from None
     except ValueError as problem:
         raise error(str(problem), where=where) from None
     return value
+
+
+_SAID_AT = re.compile(r"\(byte ([0-9]{1,18})\)$")
+
+
+def _in_lines(content: bytes, at: int) -> str:
+    """Where a byte is for people, and what is there if it is a number that JSON does not have."""
+    line = content.count(b"\n", 0, at) + 1
+    odd = next((word for word in ("NaN", "Infinity") if content[at:].startswith(word.encode())), "")
+    return f"(line {line}{': ' + odd if odd else ''})"
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:

@@ -11,6 +11,8 @@ __all__ = ["Group", "Profile"]
 
 MAX_GROUPS = 50_000
 MAX_MS = 1e9
+MIN_MS = 1e-9
+"""A femtosecond: whatever takes less is a mistake, and would vanish beside the times of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,12 @@ class Profile:
         if not 1 <= len(self.groups) <= MAX_GROUPS:
             raise ProfileError(f"must have 1 to {MAX_GROUPS:,} groups", where=where, item="groups")
         names: set[str] = set()
-        for group in self.groups:
+        if not self.network.strip():
+            raise ProfileError("has no name", where=where, item="network")
+        for n, group in enumerate(self.groups):
             item = f"group {group.name}"
+            if not group.name.strip():
+                raise ProfileError("has no name", where=where, item=f"groups[{n}]")
             if group.name in names:
                 raise ProfileError("is given twice", where=where, item=item)
             names.add(group.name)
@@ -81,7 +87,7 @@ class Profile:
                             where=where,
                             item=item,
                         )
-                    if key == "ms" and not value:
+                    if key == "ms" and value < MIN_MS:
                         raise ProfileError(f"takes no time on {unit}", where=where, item=item)
             if all(t is None for t in group.ms):
                 raise ProfileError("runs on no unit", where=where, item=item)

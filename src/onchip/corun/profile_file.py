@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from onchip.corun.estimate import estimate_bandwidth
-from onchip.corun.profile import Group, Profile
+from onchip.corun.profile import MAX_MS, Group, Profile
 from onchip.errors import ProfileError
 from onchip.files import read_bytes
 from onchip.network_json import decode
@@ -158,6 +158,8 @@ def profile_from_csv(
                 text = cells.get(f"{unit}_{key}", "").strip()
                 if text:
                     figures[key][unit] = _number(text, where, f"row {number}, {unit}_{key}")
+        if not cells["group"].strip():
+            raise ProfileError("the group has no name", where=where, item=f"row {number}")
         rows.append((cells["group"].strip(), figures))
         layers = tuple(name.strip() for name in cells.get("layers", "").split(";") if name.strip())
         made_of.append((layers, cells.get("output", "").strip()))
@@ -166,6 +168,8 @@ def profile_from_csv(
 
 def _number(text: str, where: str, item: str) -> float:
     try:
+        if "_" in text:
+            raise ValueError
         return float(text)
     except ValueError:
         raise ProfileError(f"{text[:40]!r} is not a number", where=where, item=item) from None
@@ -193,11 +197,15 @@ def _build(
         given = tuple(figures["gb_per_second"].get(unit) for unit in units)
         emc = tuple(figures.get("emc_percent", {}).get(unit) for unit in units)
         out, into = (tuple(figures[key].get(unit) or 0.0 for unit in units) for key in ("out_ms", "in_ms"))
-        for key, row in (("ms", ms), ("gb_per_second", given), ("emc_percent", emc)):
+        for key, row, most in (
+            ("ms", ms, MAX_MS),
+            ("gb_per_second", given, MAX_MS),
+            ("emc_percent", emc, 100),
+        ):
             for unit, value in zip(units, row, strict=True):
-                if value is not None and not 0 <= value < 1e9:
+                if value is not None and not 0 <= value <= most:
                     raise ProfileError(
-                        f"{key} on {unit} is {value}, not a number from 0 to 1e+09",
+                        f"{key} on {unit} is {value}, not a number from 0 to {most:g}",
                         where=where,
                         item=f"group {name}",
                     )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from onchip.corun.compact import Row, schedule_of_rows
+from onchip.corun.content import kind_of
 from onchip.corun.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
 from onchip.corun.profile_file import WireProfile, profile_from_wire
 from onchip.corun.schedule import Schedule, Step
@@ -132,19 +133,18 @@ class _File(_Wire):
     epsilon_ms: _Amount = 0.0
 
 
-class _Kind(msgspec.Struct):
-    format: str = ""
-
-
 def is_schedule(path: Path) -> bool:
-    """Whether a file says that it is a schedule, of whatever version; a plan or anything else is none."""
+    """Whether a file is a schedule by its content, of whatever version, whole or not; a plan is none.
+
+    Raises `PlanFormatError` for a file that is something else of onchip's.
+    """
     try:
-        content = read_bytes(path, error=PlanFormatError)
-        return content.lstrip()[:1] == b"{" and msgspec.json.decode(content, type=_Kind).format.startswith(
-            SCHEDULE_FORMAT.partition("/")[0] + "/"
-        )
-    except (PlanFormatError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        kind = kind_of(read_bytes(path, error=PlanFormatError))
+    except PlanFormatError:
         return False
+    if kind in ("profile", "network"):
+        raise PlanFormatError(f"is a {kind}, where a plan or a schedule is expected", where=str(path))
+    return kind == "schedule"
 
 
 def read_schedule(path: Path) -> StatedSchedule:

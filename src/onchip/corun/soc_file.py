@@ -95,7 +95,7 @@ def contention_toml(name: str, unit: str, constants: Contention) -> str:
 def parse_soc(content: bytes, where: str) -> SoC:
     """The SoC in a TOML file's bytes; `where` names the file in errors."""
     try:
-        table = tomllib.loads(content.decode("utf-8"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise ChipError("is not TOML of a SoC (nested too deeply)", where=where) from None
     except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
@@ -105,6 +105,8 @@ def parse_soc(content: bytes, where: str) -> SoC:
     except (msgspec.ValidationError, OverflowError) as problem:
         reason, _, at = str(problem).partition(" - at `$")
         raise ChipError(reason, where=where, item=at.rstrip("`").lstrip(".") or None) from None
+    if wire.peak_gb_per_second > wire.nominal_gb_per_second:
+        raise ChipError("is above nominal_gb_per_second", where=where, item="peak_gb_per_second")
     names = [unit.name for unit in wire.units]
     if len(set(names)) < len(names):
         raise ChipError("names a unit twice", where=where, item="units")

@@ -22,6 +22,7 @@ from onchip.corun.search import Pattern, SearchOptions, improve, pattern_of
 from onchip.corun.solution import Claim, Objective, Solution
 from onchip.corun.tasks import one_frame
 from onchip.corun.workload import Workload
+from onchip.errors import UsageError
 
 __all__ = ["CorunResult", "SolveOptions", "solve"]
 
@@ -76,8 +77,11 @@ def solve(
     Two networks (or two chains of networks in series, iterations included) in one frame are searched exactly;
     frames without pipelining repeat the best frame; all else is local search from the baselines and from the
     best single frame, after which branch and bound looks for better, and for a proof, in one frame of at most
-    eight chains. A cost that equals its lower bound is optimal whatever found it.
+    eight chains. A cost that equals its lower bound is optimal whatever found it. Raises `UsageError` for
+    a bound on switches in a stream.
     """
+    if options.switches is not None and workload.frames > 1:
+        raise UsageError("looks at one frame only", item="--switches")
     began = time.monotonic()
     found = baselines(workload, objective)
     rivals = _allowed(found, options.switches)

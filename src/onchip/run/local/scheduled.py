@@ -11,6 +11,7 @@ from onchip.corun.schedule_file import read_schedule
 from onchip.errors import InputError, UsageError
 from onchip.readers import load
 from onchip.readers.source import Source
+from onchip.run.local.engines import ENGINES
 from onchip.run.local.execute import run_schedule
 from onchip.run.local.outcome import LocalReport
 from onchip.run.local.pieces import Cut, cut
@@ -39,6 +40,13 @@ def run_file(
     `run_schedule` raises.
     """
     stated = read_schedule(path)
+    soc = stated.workload.soc
+    if not all(name in ENGINES for name in soc.unit_names):
+        raise UsageError(
+            f"is for {', '.join(soc.unit_names)} of {soc.name}; this machine runs schedules for its own"
+            " engines, which onchip corun MODEL MODEL --soc local -o FILE makes",
+            where=str(path),
+        )
     if checked:
         check_stated(stated)
     workload = stated.workload
