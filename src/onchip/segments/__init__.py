@@ -1,0 +1,11 @@
+"""Segments (vMCU): how far an output may overlap its input, and what fuses, on a microcontroller.
+
+A network is cut into groups. A group's output may lie over its input as far as the exact order of reads and
+writes allows; inside a group tensors live in rings of rows, never whole. The plan says each overlap and ring,
+and the checker proves them from the geometry alone.
+"""
+
+from onchip.segments.options import InputMode, SegmentOptions
+from onchip.segments.plan import plan
+
+__all__ = ["InputMode", "SegmentOptions", "plan"]

@@ -1,0 +1,212 @@
+"""A network as segments sees it: maps of pixels, and layers whose windows slide over them.
+
+A map is rows x columns of pixels, each a run of bytes (NHWC). A layer makes one map from one or more; along
+rows and along columns, its output position o reads the inputs o * stride - before ... + span that exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from onchip.network import Geometry, Network, Operator
+
+__all__ = ["Layer", "Layers", "Map", "Range", "Window", "layers_of"]
+
+Range = tuple[int, int]
+"""Rows or columns from the first to before the last."""
+
+ACCUMULATOR_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A tensor: `pixel` are the bytes of one pixel, all channels."""
+
+    rows: int
+    columns: int
+    pixel: int
+
+    @property
+    def row(self) -> int:
+        """Bytes of one row."""
+        return self.columns * self.pixel
+
+    @property
+    def bytes(self) -> int:
+        return self.rows * self.row
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one output position reads along an axis of `size` inputs; with stride 0 all read the same."""
+
+    size: int
+    stride: int = 1
+    before: int = 0
+    span: int = 1
+
+    def reads(self, lines: Range) -> Range:
+        """The inputs that these outputs read, from the first to before the last; none for no output."""
+        first, end = lines
+        if first >= end:
+            return 0, 0
+        low = max(first * self.stride - self.before, 0)
+        high = min((end - 1) * self.stride - self.before + self.span, self.size)
+        return (low, high) if low < high else (0, 0)
+
+    def mirrored(self, outputs: int) -> Window:
+        """The same window with positions counted from the other end on both sides."""
+        reach = (outputs - 1) * self.stride - self.before + self.span
+        return replace(self, before=reach - self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operator: `rows[i]` and `columns[i]` are its windows over the map `reads[i]`; it makes `makes`.
+
+    A step writes `step` pixels, in chunks of `chunk` of their bytes each. One that `adds_up` is a pool over a
+    whole map, which takes the map a row at a time as it is made. `macs` are those of one output pixel.
+    """
+
+    operator: int
+    reads: tuple[int, ...]
+    makes: int
+    rows: tuple[Window, ...]
+    columns: tuple[Window, ...]
+    step: int
+    chunk: int
+    workspace: int
+    macs: int
+    adds_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The layers of a network in its running order, and the map of every tensor."""
+
+    network: Network
+    layers: tuple[Layer, ...]
+    maps: Mapping[int, Map]
+
+    def mirrored(self) -> Layers:
+        """The same network seen from the last pixel to the first."""
+        return replace(self, layers=tuple(_mirrored(layer, self.maps[layer.makes]) for layer in self.layers))
+
+
+def _mirrored(layer: Layer, made: Map) -> Layer:
+    return replace(
+        layer,
+        rows=tuple(w.mirrored(made.rows) for w in layer.rows),
+        columns=tuple(w.mirrored(made.columns) for w in layer.columns),
+    )
+
+
+def layers_of(network: Network) -> Layers | str:
+    """The network's layers, or in words which operator does not slide over maps of pixels."""
+    maps: dict[int, Map] = {}
+    layers: list[Layer] = []
+    for i in network.order:
+        op = network.operators[i]
+        found = _layer(network, op, maps)
+        if isinstance(found, str):
+            return f"{op.name} {found}"
+        layers.append(found)
+    return Layers(network, tuple(layers), maps)
+
+
+def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
+    g = op.geometry
+    if g is None or not g.promises:
+        return "states no geometry to plan with"
+    if len(op.outputs) != 1 or not op.inputs:
+        return "has not one output and an input"
+    shapes = [_shape(g.input), _shape(g.output)]
+    if g.layout != "NHWC" and any(len(s) == 4 and prod(s[2:]) > 1 for s in (g.input, g.output)):
+        return "has its maps plane by plane, not pixel by pixel"
+    made, read = shapes[1], shapes[0]
+    if made is None or read is None:
+        return "has not maps of one image"
+    out = _map(network, op.outputs[0], made)
+    if out is None:
+        return "makes a map whose bytes are not its shape's"
+    maps[op.outputs[0]] = out
+    for t in op.inputs:
+        if t not in maps:
+            shape = made if g.kind == "elementwise" else read
+            found = _map(network, t, shape if g.kind != "concat" else (*made[:2], 0))
+            if found is None:
+                return "reads a map whose bytes are not its shape's"
+            maps[t] = found
+    windows = _windows(g, [maps[t] for t in op.inputs], out)
+    if isinstance(windows, str):
+        return windows
+    rows, columns = windows
+    element = max(1, out.pixel // max(1, made[2]))
+    return Layer(
+        operator=op.id,
+        reads=op.inputs,
+        makes=op.outputs[0],
+        rows=rows,
+        columns=columns,
+        step=g.pixels,
+        chunk=(g.channels or made[2]) * element,
+        workspace=op.workspace,
+        macs=-(-op.work // (out.rows * out.columns)),
+        adds_up=_adds_up(g, rows[0], columns[0], out),
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Rows, columns, channels; a matrix of one row is one pixel."""
+    match shape:
+        case (1, rows, columns, channels):
+            return rows, columns, channels
+        case (rows, channels):
+            return rows, 1, channels
+    return None
+
+
+def _map(network: Network, tensor: int, shape: tuple[int, int, int]) -> Map | None:
+    rows, columns, _ = shape
+    pixel, rest = divmod(network.tensors[tensor].bytes, rows * columns)
+    return Map(rows, columns, pixel) if pixel and not rest else None
+
+
+def _windows(g: Geometry, read: list[Map], out: Map) -> tuple[tuple[Window, ...], tuple[Window, ...]] | str:
+    """The windows over every operand, along rows and along columns."""
+    match g.kind:
+        case "conv" | "depthwise" | "pool":
+            stride, dilation, padding = g.stride or (1, 1), g.dilation or (1, 1), g.padding or (0, 0, 0, 0)
+            if len(read) != 1 or len(g.kernel) != 2:
+                return "is not a window over one map"
+            spans = [(k - 1) * d + 1 for k, d in zip(g.kernel, dilation, strict=True)]
+            return (
+                (Window(read[0].rows, stride[0], padding[0], spans[0]),),
+                (Window(read[0].columns, stride[1], padding[1], spans[1]),),
+            )
+        case "fully_connected":
+            if (read[0].rows, read[0].columns) == (out.rows, out.columns):
+                return (Window(out.rows),), (Window(out.columns),)
+            if (out.rows, out.columns) == (1, 1):
+                whole = read[0]
+                return (Window(whole.rows, span=whole.rows),), (Window(whole.columns, span=whole.columns),)
+            return "is a matrix product between maps that do not match"
+        case "pad":
+            return (Window(read[0].rows, before=g.padding[0]),), (
+                Window(read[0].columns, before=g.padding[1]),
+            )
+        case "elementwise" | "concat" | "rowwise":
+            if any(m.rows not in (1, out.rows) or m.columns not in (1, out.columns) for m in read):
+                return "joins maps that do not match"
+            return (
+                tuple(Window(m.rows, stride=int(m.rows == out.rows)) for m in read),
+                tuple(Window(m.columns, stride=int(m.columns == out.columns)) for m in read),
+            )
+    return f"is of kind {g.kind}, which no window describes"
+
+
+def _adds_up(g: Geometry, rows: Window, columns: Window, out: Map) -> bool:
+    whole = all(w.before == 0 and w.span == w.size for w in (rows, columns))
+    return g.kind == "pool" and whole and (out.rows, out.columns) == (1, 1) and set(g.dilation) <= {1}

@@ -1,0 +1,179 @@
+"""From groups to a plan program, certified like every other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onchip.check import certify
+from onchip.errors import Infeasible, ModelError
+from onchip.network import Network, Operator
+from onchip.plan import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    Plan,
+    PlanChip,
+    Rings,
+    Run,
+    Scratch,
+    Stage,
+    Store,
+)
+from onchip.segments.chain import Chain, GroupChoice, best_chain
+from onchip.segments.layers import layers_of
+from onchip.segments.options import SegmentOptions
+from onchip.segments.place import Link, Placed, Traversal, Way, place
+
+__all__ = ["plan"]
+
+
+def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None) -> Plan:
+    """The network in the fewest bytes of RAM without recomputation, within `ram_bytes`.
+
+    Raises `Infeasible` when that is too little, `ModelError` for a network whose operators are not layers
+    over maps of pixels, or that has several inputs.
+    """
+    started, options = time.monotonic(), options or SegmentOptions()
+    net = layers_of(network)
+    if isinstance(net, str):
+        raise ModelError(net, where=network.source or network.name)
+    if sum(t.kind == "input" for t in network.tensors) != 1:
+        raise ModelError("must have one input", where=network.source or network.name)
+    chain = Chain(net)
+    groups = best_chain(chain, options.input)
+    links = [_link(chain, group) for group in groups]
+    placed = place(links)
+    bound = max(link.needs for link in links)
+    if placed.bytes > ram_bytes:
+        raise _infeasible(chain, groups, placed, ram_bytes)
+    return _certified(chain, groups, placed, ram_bytes, bound, options, time.monotonic() - started)
+
+
+def _link(chain: Chain, group: GroupChoice) -> Link:
+    entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
+    maps = chain.net.maps
+    return Link(
+        0 if group.fetches else maps[entering].bytes,
+        maps[made].bytes,
+        Way(group.forward.scratch, group.forward.distance),
+        Way(group.reverse.scratch, group.reverse.distance),
+    )
+
+
+def _infeasible(chain: Chain, groups: Sequence[GroupChoice], placed: Placed, has: int) -> Infeasible:
+    worst = max(groups, key=chain.bytes_needed)
+    network = chain.net.network
+    layer = chain.net.layers[worst.end - 1]
+    tensors = [] if worst.fetches else [network.tensors[chain.entering(worst.first)]]
+    tensors.append(network.tensors[layer.makes])
+    return Infeasible(
+        needs=placed.bytes,
+        has=has,
+        operator=network.operators[layer.operator].name,
+        tensors=tuple((t.name, t.bytes) for t in tensors),
+    )
+
+
+def _certified(
+    chain: Chain,
+    groups: Sequence[GroupChoice],
+    placed: Placed,
+    ram_bytes: int,
+    bound: int,
+    options: SegmentOptions,
+    seconds: float,
+) -> Plan:
+    network = _turned(chain, groups, placed.traversals)
+    fused = [
+        _fused(network, chain, group, f"fused{i}", traversal, options)
+        for i, (group, traversal) in enumerate(zip(groups, placed.traversals, strict=True))
+    ]
+    return certify(
+        network,
+        PlanChip("mcu"),
+        ram_bytes,
+        _program(chain, network, groups, fused, placed),
+        status="optimal",
+        lower_bound_bytes=0,
+        seconds=seconds,
+        groups=[group for group in fused if group is not None],
+    )
+
+
+def _turned(chain: Chain, groups: Sequence[GroupChoice], traversals: Sequence[Traversal]) -> Network:
+    """The network whose operators say which way they run."""
+    network = chain.net.network
+    way = {
+        chain.net.layers[i].operator: traversal
+        for group, traversal in zip(groups, traversals, strict=True)
+        for i in range(group.first, group.end)
+        if group.alone
+    }
+    return replace(network, operators=tuple(_one_turned(op, way.get(op.id)) for op in network.operators))
+
+
+def _one_turned(op: Operator, traversal: Traversal | None) -> Operator:
+    if traversal is None or op.geometry is None:
+        return op
+    return replace(op, geometry=replace(op.geometry, traversal=traversal))
+
+
+def _fused(
+    network: Network,
+    chain: Chain,
+    group: GroupChoice,
+    name: str,
+    traversal: Traversal,
+    options: SegmentOptions,
+) -> Group | None:
+    if group.alone:
+        return None
+
+    def named(i: int) -> str:
+        return network.operators[chain.net.layers[i].operator].name
+
+    stages = tuple(Stage(tuple(map(named, stage.layers)), stage.rows) for stage in group.stages)
+    return Group(
+        name,
+        tuple(op for stage in stages for op in stage.operators),
+        group.way(traversal).scratch,
+        tiling=Rings(stages, 1, "columns" if options.input == "again" else "rows", traversal),
+    )
+
+
+def _program(
+    chain: Chain,
+    network: Network,
+    groups: Sequence[GroupChoice],
+    fused: Sequence[Group | None],
+    placed: Placed,
+) -> list[Instruction]:
+    def name(t: int) -> str:
+        return network.tensors[t].name
+
+    made: list[Instruction] = []
+    at = placed.input
+    if not groups[0].fetches:
+        made.append(Load(name(chain.input), at))
+    where = zip(groups, fused, placed.outputs, placed.scratches, placed.traversals, strict=True)
+    for group, unit, output, scratch, traversal in where:
+        source, target = chain.entering(group.first), chain.net.layers[group.end - 1].makes
+        who = network.operators[chain.net.layers[group.first].operator].name if unit is None else unit.name
+        size, result = network.tensors[source].bytes, network.tensors[target].bytes
+        apart = group.fetches or output + result <= at or output >= at + size
+        made.append(
+            Alloc(name(target), output) if apart else Alloc(name(target), output, name(source), at - output)
+        )
+        if group.way(traversal).scratch:
+            made.append(Scratch(who, scratch))
+        streamed = ((name(source), group.way(traversal).crossing),) if group.fetches else ()
+        made.append(Run(who, streamed))
+        if not group.fetches and apart:
+            made.append(Free(name(source)))
+        at = output
+    last = name(chain.net.layers[-1].makes)
+    return [*made, Store(last), Free(last)]
