@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,14 +51,14 @@ def test_groups_are_the_network_cut_where_one_tensor_crosses(network: Network, m
 @settings(max_examples=100, deadline=None)
 @given(networks(elementwise=0.3))
 def test_no_cut_is_missed_in_the_networks_order(network: Network) -> None:
-    wanted = set()
-    for position in range(1, len(network.order)):
-        across = crossing(network, {*network.order[:position]})
-        if len(across) == 1:
-            (tensor,) = across
-            readers = [op for op in network.operators if network.readers[tensor] >> op.id & 1]
-            if len(readers) > 1 or readers[0].geometry is None:  # the only geometry here is elementwise
-                wanted.add(position)
+    order, wanted = network.order, set()
+    single = [n for n in range(1, len(order)) if len(crossing(network, {*order[:n]})) == 1]
+    for position, after in pairwise([*single, len(order)]):
+        (tensor,) = crossing(network, {*order[:position]})
+        readers = [op.id for op in network.operators if network.readers[tensor] >> op.id & 1]
+        fused = readers if len(readers) == 1 else order[position:after]
+        if any(network.operators[op].geometry is None for op in fused):  # the only geometry is elementwise
+            wanted.add(position)
     groups = layer_groups(network, most=len(network.operators))
     assert {sum(len(g.operators) for g in groups[: n + 1]) for n in range(len(groups) - 1)} == wanted
 
@@ -72,6 +74,20 @@ def test_what_is_fused_stays_together() -> None:
     )
     assert [g.handed_bytes for g in fused] == [g.handed_bytes for g in op]
     assert [g.macs for g in fused] == [g.macs for g in op]
+
+
+def test_an_activation_of_several_operators_stays_with_what_it_follows() -> None:
+    names = ("x", "a", "s", "m", "b", "r", "c", "y")
+    tensors = [(name, 8, "activation" if n else "input") for n, name in enumerate(names)]
+    rows = (
+        ("Conv", "x", "a"), ("Sigmoid", "a", "s"), ("Mul", "a s", "m"),  # a * sigmoid(a)
+        ("Conv", "m", "b"), ("Relu", "b", "r"), ("Conv", "r", "c"), ("Add", "b c", "y"),  # a residual
+    )  # fmt: skip
+    specs = [
+        OperatorSpec(f"op{n}", type_, reads.split(), [out]) for n, (type_, reads, out) in enumerate(rows)
+    ]
+    network = Network.build("silu", tensors, specs, ["y"])  # type: ignore[arg-type]
+    assert [g.operators for g in layer_groups(network)] == [(0, 1, 2), (3,), (4, 5, 6)]
 
 
 def test_a_pooling_belongs_to_what_it_makes_smaller() -> None:

@@ -66,9 +66,7 @@ def test_the_sweep_tells_a_schedule_that_is_worse_and_one_that_is_not_its_own() 
     assert [*violations(result, "light")] == []
     gpu = next(one for one in result.baselines if one.name == "gpu alone")
     worse = replace(result.solution, schedule=gpu.schedule, timeline=gpu.timeline, lower_bound_ms=0.0)
-    assert [*violations(replace(result, solution=worse), "light")] == [
-        "4.6400 ms, contention-blind is better"
-    ]
+    assert "4.6400 ms, contention-blind is better" in violations(replace(result, solution=worse), "light")
     mixed = replace(result.solution, schedule=gpu.schedule)
     (refused,) = violations(replace(result, solution=mixed), "light")
     assert "illegal schedule" in refused

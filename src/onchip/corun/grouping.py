@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from onchip.corun.soc import Unit
 from onchip.elementwise import ELEMENTWISE_TYPES
@@ -54,23 +55,28 @@ def layer_groups(
 ) -> tuple[LayerGroup, ...]:
     """The network's groups in the order in which they run, at most `most` of them.
 
-    There is no cut inside what is fused (before an element-wise operator that alone reads the tensor), none
-    before a pooling that makes the tensor smaller (handing over its result costs less), and none where more
-    than one tensor would cross. While there are too many groups, two neighbours become one: first those that
-    the same of the `units` support, and among them the pair with the least work.
+    There is no cut inside what is fused (before an element-wise operator that alone reads the tensor, or
+    before several that lead to one tensor again, as in x * sigmoid(x)), none before a pooling that makes the
+    tensor smaller (handing over its result costs less), and none where more than one tensor would cross.
+    While there are too many groups, two neighbours become one: first those that the same of the `units`
+    support, and among them the pair with the least work.
 
     Raises `UsageError` when `most` is not positive.
     """
     if most < 1:
         raise UsageError(f"{most} is no number of groups from 1 on", item="groups")
     order = network.order
-    ends = [position for position, tensor in _single_tensors(network) if _may_change(network, tensor)]
+    crossing = dict(_single_tensors(network))
+    ends = [
+        position
+        for position, after in pairwise([*crossing, len(order)])
+        if _may_change(network, crossing[position], order[position:after])
+    ]
     pieces = [order[a:b] for a, b in zip([0, *ends], [*ends, len(order)], strict=True)]
     unsupported = [frozenset(map(_word, unit.unsupported)) for unit in units]
     supports = [tuple(types.isdisjoint(words) for words in unsupported)
                 for types in (_types(network, piece) for piece in pieces)]  # fmt: skip
     merged = _merge(supports, _work(network, pieces), most)
-    crossing = dict(_single_tensors(network))
     groups, start = [], 0
     for first, last in merged:
         inside = tuple(op for piece in pieces[first:last] for op in piece)
@@ -117,11 +123,14 @@ def _single_tensors(network: Network) -> list[tuple[int, int]]:
     return found
 
 
-def _may_change(network: Network, tensor: int) -> bool:
-    """Whether handing the tensor over breaks no fusion and costs no more than a little later."""
+def _may_change(network: Network, tensor: int, following: Sequence[int]) -> bool:
+    """Whether handing the tensor over breaks no fusion and costs no more than a little later.
+
+    `following` are the operators up to where only one tensor lives on again.
+    """
     readers = [*bits(network.readers[tensor])]
     if len(readers) > 1:
-        return True
+        return not all(_elementwise(network.operators[op]) for op in following)
     reader = network.operators[readers[0]]
     geometry = reader.geometry
     if geometry is not None and geometry.looks_like == "pool":
@@ -129,9 +138,14 @@ def _may_change(network: Network, tensor: int) -> bool:
             sum(network.tensors[t].bytes for t in bits(network.writes[reader.id]))
             >= network.tensors[tensor].bytes
         )
-    if geometry is not None and geometry.looks_like == "elementwise":
-        return False
-    return not all(_word(word) in ELEMENTWISE_TYPES for word in reader.type.split("+"))
+    return not _elementwise(reader)
+
+
+def _elementwise(operator: Operator) -> bool:
+    """Whether it is computed element by element, so that it is fused with what writes its operand."""
+    if operator.geometry is not None and operator.geometry.looks_like == "elementwise":
+        return True
+    return all(_word(word) in ELEMENTWISE_TYPES for word in operator.type.split("+"))
 
 
 def _word(word: str) -> str:
