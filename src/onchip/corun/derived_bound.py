@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from math import inf
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from onchip.corun.profile import Profile
 from onchip.corun.workload import Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["derived_bound"]
 
@@ -85,7 +87,13 @@ def _load(workload: Workload) -> float:
 
     Any weights give a bound, so that it need not be the best of these bounds.
     """
-    rows = [[ms or inf for ms in group.ms] for job in workload.jobs for group in job.profile.groups]
+    import numpy as np  # late: `import onchip` must not bring it
+
+    rows = [
+        [inf if ms is None else ms for ms in group.ms]
+        for job in workload.jobs
+        for group in job.profile.groups
+    ]
     counts = np.repeat(
         [float(job.iterations) for job in workload.jobs], [len(job.profile.groups) for job in workload.jobs]
     )
