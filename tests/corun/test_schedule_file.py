@@ -236,7 +236,7 @@ def test_hostile_names_stay_on_one_line() -> None:
 
 def test_the_judge_and_all_it_uses_import_no_solver() -> None:
     allowed = {
-        "check", "classes", "compact", "contention", "derived_bound", "estimate",
+        "check", "classes", "compact", "content", "contention", "derived_bound", "estimate",
         "profile", "profile_file", "schedule", "schedule_file",
         "schedule_json", "simulate", "soc", "stretches", "timeline", "workload",
     }  # fmt: skip
