@@ -8,11 +8,13 @@ from random import Random
 from typing import Literal
 
 import pytest
+import two_modules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from module_networks import random_module_network
 from onchip.branches.acts import DoesNotFit
+from onchip.branches.decide import Choice, _choice
 from onchip.branches.detection import detect
 from onchip.branches.memory import Memory
 from onchip.branches.options import BranchOptions
@@ -261,3 +263,28 @@ def test_a_long_skip_is_stored_once_and_fetched_once() -> None:
             streamed = any(name in dict(run.streaming) for run in runs)
             seen += streamed or bool(joins) or bool(loads)
     assert seen > 5
+
+
+@pytest.mark.parametrize(
+    ("way", "budget", "after", "choice"),
+    [
+        # Everything through DRAM: a and p, a and q, q and r; the concat is joined there.
+        (Way("II", False, {}, forward=False), 100, "head", Choice(64 + 32 + 64 + 48 + 48 + 64, 6)),
+        (Way("II", False, {}, forward=False), 100, None, Choice(320, 6)),
+        # What comes next begins with m, which is not on chip.
+        (Way("II", False, {}, forward=False), 100, "c4", Choice(320 + 96, 7)),
+        # a comes in once, and m stays.
+        (Way("I", True, {}), 4096, "c4", Choice(64, 1)),
+    ],
+)
+def test_a_way_is_priced_with_what_its_output_costs_the_next(
+    way: Way, budget: int, after: str | None, choice: Choice
+) -> None:
+    network = two_modules.network()
+    sizes = Sizes(network, replace(two_modules.CHIP, parallel_channels=None))
+    memory = Memory(network, sizes, 4096)
+    module = detect(network).modules[0]
+    memory.merge(network.operator_id["stem"], (), want=False, strict=False, over=(), in_place=False)
+    begin = len(memory.acts)
+    process(memory, module, replace(way, order=order_of(module, sizes)))
+    assert _choice(memory, begin, module, None if after is None else network.operator_id[after]) == choice

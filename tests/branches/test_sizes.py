@@ -94,6 +94,31 @@ def test_orders_are_descending_in_what_the_branches_require(inception: Network) 
         assert needs == sorted(needs, reverse=True)
 
 
+def test_a_module_inside_counts_neither_its_input_nor_its_output() -> None:
+    """Branch 0 needs b, 2 bytes, or the 4 of c's weights; with b beside them, or c, more than the 5 of g."""
+    maps = {"b": 2, "c": 10, "d": 10, "m": 20, "g": 5, "h": 1, "o": 21}
+    joined = {
+        name: Geometry("concat", (1, of, 1, 1), (1, maps[name], 1, 1)) for name, of in (("m", 10), ("o", 20))
+    }
+    lines = [
+        ("b", "x", 0), ("c", "b", 4), ("d", "b", 0), ("m", "c d", 0),
+        ("g", "x", 0), ("h", "g", 0), ("o", "m h", 0),
+    ]  # fmt: skip
+    network = Network.build(
+        "n",
+        [("x", 1, "input"), *((name, size, "activation") for name, size in maps.items())],
+        [
+            OperatorSpec(made, "Concat" if made in joined else "Conv", read.split(), [made], weights, 0,
+                         joined.get(made))
+            for made, read, weights in lines
+        ],
+        ["o"],
+    )  # fmt: skip
+    [module] = detect(network).modules
+    sizes = Sizes(network, Chip("plain", 1, parallel_channels=16))
+    assert order_of(module, sizes)[module.merge] == (1, 0)
+
+
 def convolution(kernel: int, stride: int, rows: int, channels: int = 8, out: int = 8) -> Network:
     """One convolution without padding."""
     after = (rows - kernel) // stride + 1

@@ -172,6 +172,7 @@ def test_what_is_loaded_after_a_join_waits_for_the_last_operand_to_have_crossed(
         {"geometry": Geometry("concat", (1, 2, 2, 1), (1, 3, 2, 1), layout="NHWC")},
         {"geometry": Geometry("concat", (1, 2, 1, 2), (1, 2, 1, 2))},
         {"geometry": Geometry("concat", (1, 1, 4, 1), (1, 1, 4, 1))},
+        {"geometry": Geometry("concat", (1, 1, 3, 1), (1, 2, 3, 1))},  # a has a channel and a third
         {"type": "DequantizeLinear+Concat"},
         {"weight_bytes": 1},
         {"macs": 1},
@@ -196,6 +197,25 @@ def test_a_concat_of_features_is_plain_whatever_the_layout() -> None:
         Geometry("concat", (1, 2, 2, 1), (1, 3, 2, 1)),
     ):
         assert plain_concat(vectors(geometry=geometry), 2)
+
+
+def test_operands_of_other_elements_than_the_output_are_not_joined() -> None:
+    """Their bytes add up and their patches are alike, but b has narrower elements, and so more channels."""
+
+    def joined(b: Patches) -> bool:
+        stored = {"a": Patches(2, 4, 4, 4, 4), "b": b, "y": Patches(3, 4, 4, 4, 4)}
+        network = Network.build(
+            "n",
+            [("a", 64, "input"), ("b", 32, "input"), ("y", 96, "activation")],
+            [OperatorSpec("j", "Concat", ["a", "b"], ["y"],
+                          geometry=Geometry("concat", (1, 2, 4, 4), (1, 3, 4, 4)))],
+            ["y"],
+            patches=stored,
+        )  # fmt: skip
+        return plain_concat(network, 0)
+
+    assert joined(Patches(1, 4, 4, 4, 4))
+    assert not joined(Patches(2, 4, 4, 4, 4))
 
 
 def test_an_operand_that_is_a_view_is_not_joined() -> None:

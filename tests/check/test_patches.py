@@ -369,6 +369,21 @@ def test_a_concat_streams_patch_by_patch_whatever_is_merged_into_it() -> None:
     assert judged(b=Patches(3, 5, 6, 2, 4)) == (2 * 64 + 3 * 48 + 5 * 64) * 2
 
 
+def test_what_is_read_through_a_view_does_not_stream() -> None:
+    stored = {name: Patches(channels, 4, 4, 4, 4) for name, channels in (("x", 4), ("b", 1), ("y", 3))}
+    for read, need in (("b", 16), ("x", 4 * 16)):  # of b a patch, x whole
+        network = Network.build(
+            "n",
+            [("x", 64, "input"), ("b", 16, "input"), ("y", 48, "activation"), ("half", 32, "activation")],
+            [OperatorSpec("f", "Concat", ["half", "b"], ["y"],
+                          geometry=Geometry("concat", (1, 2, 4, 4), (1, 3, 4, 4)))],
+            ["y"],
+            views=[("half", "x", 0)],
+            patches=stored | {"half": Patches(2, 4, 4, 4, 4)},
+        )  # fmt: skip
+        assert streaming_scratch(network, 0, [network.tensor_id[read]]) == need
+
+
 # -- alloc over ----------------------------------------------------------------------------------------------
 
 

@@ -51,8 +51,7 @@ def _order(
         most = 0
         for step in branch.steps:
             if isinstance(step, Module):
-                outer = ends | {step.output} if step.output in ends else ends
-                most = max(most, _order(step, sizes, staged, starts | {step.start}, outer, found))
+                most = max(most, _order(step, sizes, staged, starts | {step.start}, ends, found))
             else:
                 most = max(most, _required(step, sizes, staged, starts, ends))
         needs.append(most)
