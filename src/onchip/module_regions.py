@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from onchip.check.joins import plain_concat
-from onchip.network import Network, bits
+from onchip.module_roles import TensorRole, tensor_roles
+from onchip.network import Network, mask
 from onchip.plan import Alloc, Free, Load, Plan, Run, Scratch, Section
 
 __all__ = ["Region", "RegionKind", "regions_of"]
 
-RegionKind = Literal["MIFM", "nested MIFM", "MOFM", "feature map", "working"]
-"""A module's input; a tensor inside it from which branches start; its output, whole or the part that a branch
-gives; any other tensor; a layer's weights and working memory."""
+RegionKind = TensorRole | Literal["feature map", "working"]
+"""What a tensor is to the module; any other tensor; a layer's weights and working memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +102,7 @@ def _kinds(net: Network, section: Section) -> dict[str, RegionKind]:
     """What a module's tensors are, those that are no mere feature maps."""
     if section.merge is None:
         return {}
-    inside = {name for branch in section.branches for name in branch} | {section.merge}
-    operators = [net.operators[net.operator_id[name]] for name in inside]
-    found: dict[str, RegionKind] = {}
-    for op in operators:
-        for t in op.outputs:
-            root = net.root[t]
-            readers = sum(net.operators[v].name in inside for v in bits(net.readers[root]))
-            if readers > 1:
-                found[net.tensors[root].name] = "nested MIFM"
-    merge = net.operators[net.operator_id[section.merge]]
-    given = [*merge.outputs, *merge.inputs]
-    for t in given:  # and, where a nested concat is a part of the output, what that one is made of
-        found[net.tensors[net.root[t]].name] = "MOFM"
-        maker = net.producer[t]
-        if maker is not None and maker != merge.id and net.operators[maker].name in inside:
-            given += net.operators[maker].inputs if plain_concat(net, maker) else ()
-    if section.start is not None:
-        found[section.start] = "MIFM"
-    return found
+    merge = net.operator_id[section.merge]
+    inside = mask(net.operator_id[name] for branch in section.branches for name in branch) | 1 << merge
+    start = None if section.start is None else net.root[net.tensor_id[section.start]]
+    return {net.tensors[t].name: role for t, role in tensor_roles(net, inside, merge, start).items()}

@@ -13,6 +13,7 @@ from greedy import greedy
 from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
+from onchip.module_regions import regions_of
 from onchip.module_table import module_table
 from onchip.network import bits
 from onchip.plan import Alloc, Plan
@@ -83,6 +84,18 @@ def test_a_module_inside_a_module_is_found_with_its_branches() -> None:
     ]
     assert inner.depth == 2
     assert modules(plan)["net.e"].nested == ()
+
+
+def test_the_map_of_a_plan_says_the_same_of_its_tensors() -> None:
+    plan = module_plan()
+    kinds = set()
+    for part, held in zip(parts(plan, timeline(plan)), regions_of(plan), strict=True):
+        said = {plan.network.tensors[t].name: role for t, role in part.roles.items()}
+        for region in held:
+            if region.kind != "working":
+                assert region.kind == said.get(region.name, "feature map")
+                kinds.add(region.kind)
+    assert kinds == {"MIFM", "nested MIFM", "MOFM", "feature map"}
 
 
 def test_a_layer_needs_its_own_and_has_what_the_modules_leave() -> None:

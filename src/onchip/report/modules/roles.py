@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from onchip.module_roles import TensorRole
 from onchip.network import Network
 from onchip.report.modules.anatomy import Part
 from onchip.report.timeline import Residency, Timeline
@@ -35,6 +36,11 @@ ROLES: dict[Role, str] = {
     "scratch": "working memory and weights (WM + W)",
     "other": "kept for later",
 }
+
+
+_ROLES: dict[TensorRole, Role] = {
+    "MIFM": "mifm", "nested MIFM": "mifm-in", "MOFM": "mofm", "nested MOFM": "mofm-in"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +89,8 @@ def role(part: Part, stay: Residency) -> Role:
     t, net = stay.tensor, part.network
     if t is None:
         return "scratch"
-    if part.is_module:
-        if t == part.start:
-            return "mifm"
-        if t in part.written_to:
-            return "mofm"
-        if any(n.start == t for n in part.nested):
-            return "mifm-in"
-        if t in part.written_inside:
-            return "mofm-in"
+    if t in part.roles:
+        return _ROLES[part.roles[t]]
     made = net.producer[t]
     mine = net.readers[t] & part.operators or (made is not None and part.operators >> made & 1)
     return "map" if mine else "other"
