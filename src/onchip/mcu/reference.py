@@ -38,7 +38,7 @@ from onchip.mcu.model import (
 )
 from onchip.mcu.softmax import softmax
 
-__all__ = ["activations", "layer_output", "run"]
+__all__ = ["activations", "bilinear_places", "layer_output", "nearest_places", "run", "sums"]
 
 
 def run(model: Int8Model, inputs: Sequence[Int8]) -> tuple[Int8, ...]:
@@ -69,12 +69,10 @@ def layer_output(layer: Layer, inputs: Sequence[Int8]) -> Int8:
 def _compute(layer: Layer, seen: Sequence[Int8]) -> Int8:
     x = seen[0]
     match layer:
-        case Conv():
-            return _weighted(layer, _conv_sums(layer, x))
-        case Depthwise():
-            return _weighted(layer, _depthwise_sums(layer, x))
-        case FullyConnected():
-            return _weighted(layer, _moved(x, layer.input_offset) @ layer.weights.T.astype(np.float64))
+        case Conv() | Depthwise() | FullyConnected():
+            acc = wrapped(_products(layer, x).astype(np.int64) + layer.bias)
+            made = scaled(acc, layer.multiplier, layer.shift) + layer.output_offset
+            return clamped(made, layer.low, layer.high)
         case Add():
             return _add(layer, *_operands(seen, layer.constant))
         case Mul():
@@ -110,9 +108,19 @@ def _moved(x: Int8, offset: int) -> NDArray[np.float64]:
     return x.astype(np.float64) + offset
 
 
-def _weighted(layer: Conv | Depthwise | FullyConnected, sums: NDArray[np.float64]) -> Int8:
-    acc = wrapped(sums.astype(np.int64) + layer.bias)
-    return clamped(scaled(acc, layer.multiplier, layer.shift) + layer.output_offset, layer.low, layer.high)
+def sums(layer: Conv | Depthwise | FullyConnected, x: Int8) -> NDArray[np.float64]:
+    """The layer's sums of products for an input, exact, without biases and before they are wrapped."""
+    return _products(layer, x.reshape(layer.input_shapes[0]))
+
+
+def _products(layer: Conv | Depthwise | FullyConnected, x: Int8) -> NDArray[np.float64]:
+    match layer:
+        case Conv():
+            return _conv_sums(layer, x)
+        case Depthwise():
+            return _depthwise_sums(layer, x)
+        case FullyConnected():
+            return _moved(x, layer.input_offset) @ layer.weights.T.astype(np.float64)
 
 
 def _places(
@@ -142,12 +150,12 @@ def _conv_sums(layer: Conv, x: Int8) -> NDArray[np.float64]:
     padded = _padded(layer, _moved(x, layer.input_offset), 0)
     weights = layer.weights.astype(np.float64)
     wide, deep = channels // layer.groups, weights.shape[3]
-    sums = np.zeros((1, rows, columns, channels))
+    total = np.zeros((1, rows, columns, channels))
     for (ky, kx), part in _places(padded, layer.kernel, layer.stride, layer.dilation, (rows, columns)):
         for g in range(layer.groups):
             made, read = slice(g * wide, (g + 1) * wide), slice(g * deep, (g + 1) * deep)
-            sums[..., made] += part[..., read] @ weights[made, ky, kx].T
-    return sums
+            total[..., made] += part[..., read] @ weights[made, ky, kx].T
+    return total
 
 
 def _depthwise_sums(layer: Depthwise, x: Int8) -> NDArray[np.float64]:
@@ -155,10 +163,10 @@ def _depthwise_sums(layer: Depthwise, x: Int8) -> NDArray[np.float64]:
     padded = _padded(layer, _moved(x, layer.input_offset), 0)
     if layer.depth_multiplier > 1:
         padded = np.repeat(padded, layer.depth_multiplier, axis=3)
-    sums = np.zeros((1, rows, columns, channels))
+    total = np.zeros((1, rows, columns, channels))
     for (ky, kx), part in _places(padded, layer.kernel, layer.stride, layer.dilation, (rows, columns)):
-        sums += part * layer.weights[ky, kx].astype(np.float64)
-    return sums
+        total += part * layer.weights[ky, kx].astype(np.float64)
+    return total
 
 
 # -- element by element --------------------------------------------------------------------------------------
@@ -197,13 +205,13 @@ def _prelu(layer: PReLU, x: Int8) -> Int8:
 
 def _average(layer: AveragePool, x: Int8) -> Int8:
     out = layer.output_shape[1:3]
-    sums = np.zeros(layer.output_shape, np.int64)
+    total = np.zeros(layer.output_shape, np.int64)
     counts = np.zeros((1, *out, 1), np.int64)
     inside = np.ones((*x.shape[:3], 1), np.int64)
-    for values, total in ((x.astype(np.int64), sums), (inside, counts)):
+    for values, found in ((x.astype(np.int64), total), (inside, counts)):
         for _, part in _places(_padded(layer, values, 0), layer.kernel, layer.stride, (1, 1), out):
-            total += part
-    mean = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts)
+            found += part
+    mean = np.sign(total) * ((np.abs(total) + counts // 2) // counts)
     return clamped(mean, layer.low, layer.high)
 
 
@@ -216,8 +224,8 @@ def _greatest(layer: MaxPool, x: Int8) -> Int8:
 
 
 def _mean(layer: Mean, x: Int8) -> Int8:
-    sums = np.sum(x, axis=layer.axes, keepdims=True, dtype=np.int64) + layer.input_offset * layer.count
-    return clamped(scaled(wrapped(sums), layer.multiplier, layer.shift) + layer.output_offset)
+    total = np.sum(x, axis=layer.axes, keepdims=True, dtype=np.int64) + layer.input_offset * layer.count
+    return clamped(scaled(wrapped(total), layer.multiplier, layer.shift) + layer.output_offset)
 
 
 def _resize(layer: Resize, x: Int8) -> Int8:

@@ -1,0 +1,113 @@
+"""Networks from a seed: equal bytes for equal seeds, alive, and what the published ones are in shape."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mcu.interpreters import litert, random_inputs, tflm
+from onchip.errors import ModelError
+from onchip.mcu.made import NAMES, made_model
+from onchip.mcu.model import FullyConnected, Int8Model, Layer, Softmax, kind
+from onchip.mcu.read import model_of, read_model
+from onchip.mcu.reference import activations
+
+PUBLISHED = {
+    "made:mcunet_vww": "mcunet_5fps_vww",
+    "made:mcunet_320kb": "mcunet_320kb_imagenet",
+    "made:vww_96": "vww_96_int8",
+    "made:resnet8": "pretrainedResnet_quant",
+    "made:kws": "kws_ref_model",
+    "made:ad01": "ad01_int8",
+}
+
+DIGESTS = {
+    "made:mcunet_vww": "be4dd4c06ab9",
+    "made:mcunet_320kb": "2f895e292ac1",
+    "made:vww_96": "95c0adf1e253",
+    "made:resnet8": "1d7432ecae5d",
+    "made:kws": "7ee79c9f3aa5",
+    "made:ad01": "d3f0d2b256ad",
+}
+
+
+@cache
+def made(name: str) -> tuple[bytes, Int8Model]:
+    content = made_model(name)
+    return content, model_of(content, name=name, where=name)
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_both_interpreters_load_it_and_compute_what_the_reference_computes(name: str) -> None:
+    content, model = made(name)
+    inputs = random_inputs(model, 1)
+    values = activations(model, inputs)
+    ours = [values[t] for t in model.outputs]
+    for mine, other in zip(ours, tflm(content, model, inputs), strict=True):
+        assert np.array_equal(mine.reshape(-1), other.reshape(-1))
+    products = sum(isinstance(layer, FullyConnected) for layer in model.layers)
+    for mine, other in zip(ours, litert(content, model, inputs)[0], strict=True):
+        # LiteRT scales products with a matrix as floats: one apart, and more behind several of them.
+        apart = np.abs(mine.reshape(-1).astype(int) - other.reshape(-1)).max()
+        assert apart <= products
+
+
+def test_every_layer_is_alive(name: str) -> None:
+    """On inputs that no scale was fitted to: many values, few at the ends, others for another input."""
+    _, model = made(name)
+    one, two = (activations(model, random_inputs(model, seed)) for seed in (2, 3))
+    for layer in model.layers:
+        a, b = one[layer.output], two[layer.output]
+        assert not np.array_equal(a, b), layer.name
+        if isinstance(layer, Softmax) or a.size < 64:
+            continue
+        assert len(np.unique(a)) >= min(24, a.size // 16), layer.name
+        assert np.mean(a == 127) < 0.1, layer.name
+        assert np.mean(a == -128) < 0.8, layer.name
+
+
+def test_equal_seeds_give_equal_bytes() -> None:
+    for name in ("made:kws", "made:ad01"):
+        assert made_model(name) == made_model(name.removeprefix("made:")) == made_model(name, 0)
+        assert made_model(name, 1) != made_model(name, 0)
+
+
+def test_the_files_bytes_are_the_same_on_every_machine() -> None:
+    """A seed stands for a file: reports that name one can be checked elsewhere."""
+    assert {name: made(name)[1].sha256[:12] for name in NAMES} == DIGESTS
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(ModelError, match="is no network of ours; there are made:mcunet_vww, "):
+        made_model("made:lenet")
+
+
+def test_some_weights_have_negative_scales() -> None:
+    _, model = made("made:mcunet_320kb")
+    assert any(int(layer.multiplier.min()) < 0 for layer in model.layers if kind(layer) == "Conv")
+
+
+def test_the_layers_are_those_of_the_published_network(name: str, shared: Path) -> None:
+    path = shared / "models" / f"{PUBLISHED[name]}.tflite"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there")
+    _, ours = made(name)
+    assert [form(layer) for layer in ours.layers] == [form(layer) for layer in read_model(path).layers]
+
+
+def form(layer: Layer) -> tuple[Any, ...]:
+    """What of a layer is no number that training gave."""
+    window = tuple(
+        getattr(layer, key, None) for key in ("kernel", "stride", "padding", "dilation", "groups", "axes")
+    )
+    return (
+        kind(layer), layer.inputs, layer.output, layer.input_shapes, layer.output_shape, *window,
+    )  # fmt: skip
