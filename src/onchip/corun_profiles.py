@@ -161,7 +161,10 @@ def _is_engines(soc: SoC) -> bool:
 
 
 def _in_the_files_names(profile: Profile, source: Source) -> Profile:
-    """The profile with layers and tensors named as in the ONNX file, fused nodes included."""
+    """The profile with layers and tensors named as TensorRT's ONNX parser does, fused nodes included.
+
+    A layer has its node's name; without one, that of its first output behind `node_of_`.
+    """
     from onchip.readers.source import Executable
 
     run, network = source.executable, source.network
@@ -170,10 +173,11 @@ def _in_the_files_names(profile: Profile, source: Source) -> Profile:
 
     def named(group: Group) -> Group:
         ids = [network.operator_id[name] for name in group.layers]
-        nodes = [run.model.graph.node[n].name for op in ids for n in run.nodes[op]]
+        nodes = [run.model.graph.node[n] for op in ids for n in run.nodes[op]]
+        names = tuple(node.name or f"node_of_{node.output[0]}" for node in nodes)
         tensor = network.tensor_id.get(group.output)
         output = group.output if tensor is None else run.value[tensor]
-        return replace(group, layers=tuple(name for name in nodes if name), output=output)
+        return replace(group, layers=names, output=output)
 
     return replace(profile, groups=tuple(named(group) for group in profile.groups))
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,12 +21,16 @@ from hypothesis import strategies as st
 import onchip as onchip_package
 from corun.made import crossing, random_judged
 from onchip.corun.judged import Judged
+from onchip.corun.profile import Profile
+from onchip.corun.published import googlenet
 from onchip.corun.schedule import Schedule, Step
 from onchip.corun.simulate import simulate
 from onchip.corun.stretches import stretches
 from onchip.corun.workload import Workload
 from onchip.errors import UsageError
 from onchip.export import SCHEDULE_FORMATS, export_schedule
+from onchip.readers import load
+from onchip.readers.source import Executable
 from strategies import hostile_names
 
 COMPILER = shutil.which("c++") or shutil.which("g++")
@@ -48,6 +53,21 @@ def with_layers(made: Judged, prefix: str = "layer") -> Judged:
     )
     workload = made.workload
     changed = Workload(workload.soc, jobs, workload.model, workload.frames, workload.pipelined)
+    return replace(made, timeline=simulate(changed, made.schedule))
+
+
+def without_layers(made: Judged) -> Judged:
+    """The same by a profile that names its groups by ranges of layers, and says nothing else of them."""
+    jobs = tuple(
+        replace(
+            job,
+            profile=replace(
+                job.profile, groups=tuple(replace(g, layers=(), output="") for g in job.profile.groups)
+            ),
+        )
+        for job in made.workload.jobs
+    )
+    changed = replace(made.workload, jobs=jobs)
     return replace(made, timeline=simulate(changed, made.schedule))
 
 
@@ -90,10 +110,54 @@ def test_trtexec_gets_every_layers_device() -> None:
             for half in "ab":
                 assert devices[f"l'$(x) {n}{half}"] == ("GPU", "DLA")[unit]
     with pytest.raises(UsageError, match="does not say which layers"):
-        export_schedule(crossing(), "trtexec")
+        export_schedule(without_layers(crossing()), "trtexec")
     for bad in ("a,b", "a:DLA", "a\nb"):
         with pytest.raises(UsageError, match="cannot say the layer name"):
             export_schedule(with_layers(crossing(), bad), "trtexec")
+
+
+def test_the_papers_googlenet_is_exported_with_the_layers_of_the_built_in_one() -> None:
+    """Table 2's groups are consecutive nodes of its ONNX file, cut where one tensor crosses."""
+    source = load("zoo:googlenet")
+    assert isinstance(source.executable, Executable)
+    nodes = list(source.executable.model.graph.node)
+    groups = googlenet().groups
+    assert [name for group in groups for name in group.layers] == [node.name for node in nodes]
+    weights = {value.name for value in source.executable.model.graph.initializer}
+    at = 0
+    for group in groups[:-1]:
+        at += len(group.layers)
+        made = {name for node in nodes[:at] for name in node.output}
+        assert {name for node in nodes[at:] for name in node.input if name in made} == {group.output}
+    assert not weights & {group.output for group in groups}
+    made_of = crossing()
+    script = export_schedule(made_of, "trtexec").decode()
+    (spec,) = re.findall(r"--layerDeviceTypes=([^\s']+)", script.splitlines()[6])
+    devices = dict(pair.rsplit(":", 1) for pair in spec.split(","))
+    assert devices.keys() == {node.name for node in nodes}
+    for n, group in enumerate(groups):
+        unit = made_of.schedule.units[0][0][n]
+        assert {devices[name] for name in group.layers} == {("GPU", "DLA")[unit]}
+    assert b"('tensor', 'inception3a.cat')" in export_schedule(made_of, "tensorrt")
+
+
+def test_a_node_without_a_name_has_the_one_that_tensorrt_gives_it(tmp_path: Path) -> None:
+    shape = [1, 4, 8, 8]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Relu", ["x"], ["first"]),
+            onnx.helper.make_node("MaxPool", ["first"], ["y"], name="pool", kernel_shape=[2, 2]),
+        ],
+        "g", [value("x", 1, shape)], [value("y", 1, [1, 4, 7, 7])],
+    )  # fmt: skip
+    onnx.save(onnx.helper.make_model(graph), str(tmp_path / "m.onnx"))
+    made = onnx_corun(tmp_path / "m.onnx")
+    assert [name for group in made.groups for name in group.layers] == ["node_of_first", "pool"]
+
+
+def onnx_corun(path: Path) -> Profile:
+    return onchip_package.corun([path, "zoo:googlenet"]).workload.jobs[0].profile
 
 
 def test_formats_that_say_no() -> None:
@@ -103,7 +167,7 @@ def test_formats_that_say_no() -> None:
     for to in ("tensorrt", "trtexec"):
         with pytest.raises(UsageError, match=r"gpu and dla|does not say which layers"):
             export_schedule(other, to)
-    one = crossing()
+    one = without_layers(crossing())
     renamed = with_layers(one)
     job = one.workload.jobs[0]
     groups = tuple(replace(g, name=f"g{g.name}") for g in job.profile.groups)

@@ -24,7 +24,16 @@ TABLE2_SOURCE = "HaX-CoNN, Table 2"
 @cache
 def table(number: int) -> tuple[dict[str, str], ...]:
     """The rows of Table 2, 5 or 6 as printed."""
-    path = resources.files("onchip") / "corun" / "data" / f"table{number}.csv"
+    return _rows(f"table{number}.csv")
+
+
+def _googlenet_layers() -> tuple[dict[str, str], ...]:
+    """For each group of Table 2, the nodes of `zoo:googlenet` that stand for it, and what it hands on."""
+    return _rows("googlenet_layers.csv")
+
+
+def _rows(name: str) -> tuple[dict[str, str], ...]:
+    path = resources.files("onchip") / "corun" / "data" / name
     return tuple(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
@@ -34,13 +43,17 @@ def googlenet() -> Profile:
 
     The GPU asks for the printed percentage of the nominal bandwidth; the DLA moves the same bytes in its own
     time. The table prints only what leaving a unit and entering the other take together: all of it is OUT.
+    The groups' layers are the nodes of `zoo:googlenet`'s ONNX file; how the table's numbers of layers were
+    matched with them is in docs/corun-profiles.md.
     """
     groups = []
-    for row in table(2):
+    for row, made_of in zip(table(2), _googlenet_layers(), strict=True):
         gpu, dla = float(row["gpu_ms"]), float(row["dla_ms"])
         asked = float(row["memory_percent"]) / 100.0 * NOMINAL_GB_PER_SECOND
         out = (float(row["gpu_to_dla_ms"]), float(row["dla_to_gpu_ms"]))
-        groups.append(Group(row["group"], (gpu, dla), (asked, asked * gpu / dla), out, (0.0, 0.0)))
+        bandwidth = (asked, asked * gpu / dla)
+        layers, output = tuple(made_of["layers"].split(";")), made_of["output"]
+        groups.append(Group(row["group"], (gpu, dla), bandwidth, out, (0.0, 0.0), layers, output))
     return Profile("googlenet", "xavier-agx", ("gpu", "dla"), tuple(groups), TABLE2_SOURCE)
 
 
