@@ -1,18 +1,23 @@
 """The figures of docs/corun.md: what the judge says of GoogleNet twice on Xavier, and the paper's errata.
 
-    .venv/bin/python benchmarks/corun_model.py
+    python benchmarks/corun_model.py [--into docs/corun.md]
 
-Prints Markdown tables. Nothing is timed, so any machine prints the same.
+Prints Markdown tables, or puts each between its marks on the page. Nothing is timed, so any machine prints
+the same. Half a minute.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from random import Random
 from statistics import median
+
+from page_marks import Section, write
 
 from onchip.corun.contention import ContentionModel
 from onchip.corun.fit import Sample, fit_contention
@@ -27,6 +32,8 @@ from onchip.errors import IllegalSchedule
 
 XAVIER = load_soc("xavier-agx")
 SETS = ("none", "light", "medium", "heavy")
+ORDERS = 500
+"""Random orders of one mapping."""
 Interval = tuple[float, float]
 
 
@@ -134,17 +141,17 @@ def _share(work: Workload, s: Segment, o: Segment, interval: Callable[[Interval,
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """A Markdown table."""
-    print("|", " | ".join(head), "|")
-    print("|", " | ".join("---" if n == 0 else "---:" for n in range(len(head))), "|")
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' if n == 0 else '---:' for n in range(len(head)))} |"
     for row in rows:
-        print("|", " | ".join(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row), "|")
-    print()
+        cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
+        yield f"| {' | '.join(cells)} |"
 
 
-def parameter_sets() -> None:
-    print("GoogleNet twice on Xavier (Table 2), ms until both are done:\n")
+def parameter_sets() -> Iterator[str]:
+    """GoogleNet twice on Xavier (Table 2) under each set, ms until both are done."""
     rows = []
     for name in SETS:
         work = pair(XAVIER.model(name))
@@ -155,40 +162,57 @@ def parameter_sets() -> None:
         best, _ = best_of_set(name)
         slowest = max(p.slowdown for s in split.segments for p in s.pieces)
         rows.append(
-            (name, one.makespan_ms, split.makespan_ms, best.makespan_ms,
-             f"{100 * (one.makespan_ms / best.makespan_ms - 1):.0f} %", slowest)
-        )  # fmt: skip
-    table(("set", "GPU alone", "GPU and DLA", "at most two changes each", "gain", "worst slowdown"), rows)
+            (
+                "no contention" if name == "none" else name,
+                one.makespan_ms,
+                split.makespan_ms,
+                best.makespan_ms,
+                f"{100 * (one.makespan_ms / best.makespan_ms - 1):.0f} %",
+                slowest,
+            )
+        )
+    head = (
+        "GoogleNet twice (Table 2), ms", "GPU alone", "one copy on each",
+        "at most two changes each, first come", "gain", "worst slowdown",
+    )  # fmt: skip
+    yield from table(head, rows)
 
 
-def bandwidth_of_the_dla() -> None:
+def bandwidth_of_the_dla() -> Iterator[str]:
     """What hangs on the black box's bandwidth: the GPU's for the DLA, too, instead of its bytes."""
     profile = googlenet()
     same = replace(
         profile, groups=tuple(replace(g, gb_per_second=(g.gb_per_second[0],) * 2) for g in profile.groups)
     )
+    other, _ = best_mapping(pair(XAVIER.model("light"), same), 2)
     rows = [
-        (text, best_mapping(pair(XAVIER.model("light"), of), 2)[0].makespan_ms)
-        for text, of in (("the same bytes in its own time", profile), ("the GPU's bandwidth", same))
+        ("the same bytes in its own time", best_of_set("light")[0].makespan_ms),
+        ("the GPU's bandwidth", other.makespan_ms),
     ]
-    table(("the DLA asks for", "two changes each, `light`, ms"), rows)
+    yield from table(("the DLA asks for", "at most two changes each, `light`, ms"), rows)
 
 
-def order_matters() -> None:
+def order_matters() -> Iterator[str]:
     """One mapping under the order of its own first-come rule, and under random legal ones."""
     rows = []
     for name in SETS[1:]:
         work = pair(XAVIER.model(name))
         best, schedule = best_of_set(name)
         rng, makespans = Random(1), []
-        for _ in range(500):
+        for _ in range(ORDERS):
             shuffled = _other_order(schedule, rng)
             try:
                 makespans.append(simulate(work, shuffled).makespan_ms)
             except IllegalSchedule:
                 continue
         rows.append((name, best.makespan_ms, median(makespans), max(makespans)))
-    table(("set", "first come", "median of random orders", "worst"), rows)
+    head = (
+        "GoogleNet twice, one mapping, ms",
+        "in the order found",
+        f"median of {ORDERS} random legal orders",
+        "worst",
+    )
+    yield from table(head, rows)
 
 
 def _other_order(schedule: Schedule, rng: Random) -> Schedule:
@@ -204,14 +228,14 @@ def _other_order(schedule: Schedule, rng: Random) -> Schedule:
     return replace(schedule, order=tuple(order))
 
 
-def equations() -> None:
-    print("The slower copy's latency by the printed equations, on the judge's own intervals:\n")
+def equations() -> Iterator[str]:
+    """The slower copy's latency by the printed equations, on the judge's own intervals."""
     rows = []
     for name in SETS[1:]:
         work = pair(XAVIER.model(name))
         groups = len(work.jobs[0].profile.groups)
         for text, timeline in (
-            ("GPU and DLA", simulate(work, first_come(work, ((0,) * groups, (1,) * groups), 0))),
+            ("one copy on each", simulate(work, first_come(work, ((0,) * groups, (1,) * groups), 0))),
             ("two changes each", best_of_set(name)[0]),
         ):
             job = max((0, 1), key=lambda j: timeline.latency_ms[j])
@@ -221,19 +245,18 @@ def equations() -> None:
                 for interval, every in ((printed_interval, False), (overlap, False), (printed_interval, True))
             ]
             rows.append((f"{name}, {text}", judged, *(f"{100 * cell:+.0f} %" for cell in cells)))
-    table(
-        (
-            "schedule",
-            "judge, ms",
-            "eq. 7 and 8, overlapping groups",
-            "eq. 7, true overlaps",
-            "eq. 7 and 8, all",
-        ),
-        rows,
+    head = (
+        "schedule",
+        "judge, ms",
+        "eq. 7 and 8, overlapping groups",
+        "eq. 7 with true overlaps",
+        "eq. 7 and 8, all groups",
     )
+    yield from table(head, rows)
 
 
-def table_6() -> None:
+def table_6() -> Iterator[str]:
+    """Table 6's improvements by both definitions, and its GPU-only times beside Table 5."""
     rows = []
     for row in experiments():
         best = min(ms for method, ms in row.ms.items() if method != "hax_conn")
@@ -250,13 +273,14 @@ def table_6() -> None:
              f"{row.ms['gpu_only']:.2f}", total)
         )  # fmt: skip
     head = (
-        "experiment", "time saved, % of theirs new", "% of the old", "printed", "frames gained, %", "printed",
+        "experiment", "saved, % of the new time", "% of the old", "printed", "frames gained, %", "printed",
         "1000 / ms", "printed FPS", "GPU only, ms", "sum of Table 5",
     )  # fmt: skip
-    table(head, rows)
+    yield from table(head, rows)
 
 
-def fits() -> None:
+def fits() -> Iterator[str]:
+    """How far fitted constants are from those that the measurements were made with."""
     levels = [5.0 + 7.5 * n for n in range(16)]
     rows = []
     for name in SETS[1:]:
@@ -272,18 +296,32 @@ def fits() -> None:
                 ]
                 fit = fit_contention(samples, peak).constants
                 errors = [fit.speed(x, y, peak) - constants.speed(x, y, peak) for x in levels for y in levels]
-                cells.append(f"{(sum(e * e for e in errors) / len(errors)) ** 0.5:.2f}")
+                cells.append(f"{(sum(e * e for e in errors) / len(errors)) ** 0.5:.2f} %")
             rows.append((f"{name}, {unit}", *cells))
-    table(("unit", "error from exact measurements, %", "from measurements 3 % off either way"), rows)
+    head = (
+        "measured on",
+        "error of the fitted speeds, exact measurements",
+        "measurements 3 % off either way",
+    )
+    yield from table(head, rows)
+
+
+SECTIONS: dict[str, Section] = {
+    "orders": order_matters,
+    "sets": parameter_sets,
+    "fits": fits,
+    "bandwidth": bandwidth_of_the_dla,
+    "equations": equations,
+    "table6": table_6,
+}
 
 
 def main() -> None:
-    parameter_sets()
-    bandwidth_of_the_dla()
-    order_matters()
-    equations()
-    table_6()
-    fits()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="SECTION", choices=SECTIONS, default=[*SECTIONS])
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    args = parser.parse_args()
+    write({name: SECTIONS[name] for name in args.only}, args.into)
 
 
 if __name__ == "__main__":

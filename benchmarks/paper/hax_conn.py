@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import hax_conn_acceptance
 import hax_conn_cases
@@ -24,8 +24,7 @@ from hax_conn_claims import claims
 from hax_conn_figures import fig_1, fig_3, fig_4, fig_5, fig_6
 from hax_conn_sensitivity import sensitivity
 from hax_conn_tables import readings, table_2, table_4, table_5, table_6, table_8
-
-Section = Callable[[], Iterator[str]]
+from page_marks import Section, write
 
 SECTIONS: dict[str, Section] = {
     "claims": claims,
@@ -48,21 +47,6 @@ SECTIONS: dict[str, Section] = {
 }
 
 
-def marks(name: str) -> tuple[str, str]:
-    """What a section stands between on the page."""
-    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-
-
-def put_into(page: str, name: str, text: str) -> str:
-    """The page with the section's new text. Raises `SystemExit` where it has no such marks."""
-    begin, end = marks(name)
-    before, begun, rest = page.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not begun or not ended:
-        raise SystemExit(f"the page has no {begin} ... {end}")
-    return f"{before}{begin}\n{text}\n{end}{after}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", nargs="+", metavar="SECTION", choices=SECTIONS, default=[*SECTIONS])
@@ -76,18 +60,7 @@ def main() -> None:
         print("\n".join(SECTIONS))
         return
     sections = {**SECTIONS, "z3": partial(hax_conn_timed.beside_z3, args.z3_seconds)}
-    for name in args.only:
-        began = time.perf_counter()
-        lines = []
-        for line in sections[name]():
-            lines.append(line)
-            if args.into is None:
-                print(line, flush=True)
-        if args.into is None:
-            print(flush=True)
-        else:
-            args.into.write_text(put_into(args.into.read_text(), name, "\n".join(lines)))
-        print(f"{name}: {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+    write({name: sections[name] for name in args.only}, args.into)
     for line in hax_conn_cases.WRONG:
         print(line, file=sys.stderr)
     raise SystemExit(1 if hax_conn_cases.WRONG else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,21 @@ from onchip.corun.simulate import simulate
 from onchip.corun.soc_file import load_soc, parse_soc
 from onchip.corun.workload import Job, Workload
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "corun.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from corun_model import SECTIONS  # noqa: E402
+from page_marks import marks  # noqa: E402
+
+PAGE = (ROOT / "docs" / "corun.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "table6" else pytest.param(name, marks=pytest.mark.slow) for name in SECTIONS]
+)
+def test_a_table_is_what_its_script_prints(name: str) -> None:
+    begin, end = marks(name)
+    assert PAGE.split(begin)[1].split(end)[0].strip("\n") == "\n".join(SECTIONS[name]())
 
 
 @pytest.mark.parametrize("name", ["light", "medium", "heavy"])
