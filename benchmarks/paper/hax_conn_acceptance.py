@@ -34,7 +34,7 @@ from hax_conn_cases import (
 )
 
 from onchip.corun.chains import chains_of, contention_table
-from onchip.corun.dp import Rules, best_pair
+from onchip.corun.dp import Pair, Rules
 from onchip.corun.solution import OBJECTIVES, Objective
 from onchip.corun.workload import Workload
 
@@ -76,10 +76,9 @@ def every_choice(workload: Workload, *, bounds: bool = True) -> float:
     """ms of the best schedule by a search that knows none and leaves nothing out by dominance."""
     chains = chains_of(workload)
     assert chains is not None
-    slow = contention_table(workload.model, chains[0], chains[1], len(workload.soc.units))
-    found = best_pair(
-        chains[0], chains[1], slow, len(workload.soc.units), rules=Rules(dominance=False, bounds=bounds)
-    )
+    units = len(workload.soc.units)
+    one = Pair(chains[0], chains[1], contention_table(workload.model, chains[0], chains[1], units), units)
+    found = one.search(rules=Rules(dominance=False, bounds=bounds))
     assert found.end == "complete", found.end
     return found.value
 

@@ -202,21 +202,27 @@ class PairSchedule(TypedDict):
     labels: int
     made: int
 
-def pair_schedule(
-    *,
-    units: int,
-    work: tuple[Sequence[float], Sequence[float]],
-    move: tuple[Sequence[float], Sequence[float]],
-    slow: tuple[Sequence[float], Sequence[float]],
-    frames: tuple[float, float],
-    upper: float,
-    yields: bool,
-    rules: tuple[bool, bool],
-    seconds: float | None,
-    memory: int,
-    width: int,
-    stop: Callable[[int], bool] | None,
-) -> PairSchedule: ...
+class BoundedPair:
+    def __init__(
+        self,
+        *,
+        units: int,
+        work: tuple[Sequence[float], Sequence[float]],
+        move: tuple[Sequence[float], Sequence[float]],
+        slow: tuple[Sequence[float], Sequence[float]],
+    ) -> None: ...
+    def search(
+        self,
+        *,
+        frames: tuple[float, float],
+        upper: float,
+        yields: bool,
+        rules: tuple[bool, bool],
+        seconds: float | None,
+        memory: int,
+        width: int,
+        stop: Callable[[int], bool] | None,
+    ) -> PairSchedule: ...
 
 # -- onchip.corun.search, onchip.corun.dispatch --------------------------------------------------------------
 

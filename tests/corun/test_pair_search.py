@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from math import inf
 
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from corun_workloads import Shared, profiles, soc_of, workloads
 from onchip.corun import published
+from onchip.corun.bound import alone_ms
 from onchip.corun.chains import chains_of, contention_table
-from onchip.corun.dp import PairOptions, Rules, best_pair, solve_pair
+from onchip.corun.dp import Pair, PairOptions, Rules, pairable, solve_pair
 from onchip.corun.enumerate import best_by_enumeration
 from onchip.corun.profile import Group, Profile
 from onchip.corun.simulate import simulate
@@ -30,7 +32,7 @@ def searched(workload: Workload, **options: object) -> float:
     assert chains is not None
     units = len(workload.soc.units)
     table = contention_table(workload.model, *chains, units)
-    return best_pair(*chains, table, units, **options).value  # type: ignore[arg-type]
+    return Pair(*chains, table, units).search(**options).value  # type: ignore[arg-type]
 
 
 def twin(workload: Workload, *, any_order: bool) -> list[tuple[float, float]]:
@@ -193,6 +195,20 @@ def test_what_is_not_two_chains_is_refused() -> None:
         solve_pair(three)
 
 
+def test_the_rates_of_networks_in_series_and_too_many_groups_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = line("net", (1.0, 1.0))
+    series = Workload(soc_of(2), (Job("a", net), Job("b", net, after=("a",)), Job("c", net)), Shared())
+    assert pairable(series, "latency")
+    assert not pairable(series, "rates")
+    with pytest.raises(UsageError, match="rates of networks in series"):
+        solve_pair(series, "rates")
+    monkeypatch.setattr(sys.modules[solve_pair.__module__], "MEETINGS", 3)
+    with pytest.raises(UsageError, match="does not take so many groups"):
+        solve_pair(two(net, net))
+
+
 @pytest.mark.parametrize("name", ["light", "medium", "heavy"])
 def test_googlenet_twice_on_xavier(name: str) -> None:
     soc = load_soc("xavier-agx")
@@ -206,3 +222,56 @@ def test_googlenet_twice_on_xavier(name: str) -> None:
     few = solve_pair(workload, options=PairOptions(any_order=False))
     assert few.claim.proved
     assert few.cost_ms >= found.cost_ms * (1 - 1e-9)
+
+
+def relaxed(workload: Workload) -> float:
+    """The linear program over prices that docs/corun-search.md describes, solved by others."""
+    from ortools.linear_solver import pywraplp
+
+    chains = chains_of(workload)
+    assert chains is not None
+    units = len(workload.soc.units)
+    slow = contention_table(workload.model, *chains, units)
+    solver = pywraplp.Solver.CreateSolver("CLP")
+    of_move = [solver.NumVar(0, 1, "") for _ in chains]
+    solver.Add(of_move[0] + of_move[1] <= 1)
+    prices, total = [], []
+    for n, chain in enumerate(chains):
+        price = [solver.NumVar(0, 1, "") for _ in chain.work]
+        rest = [solver.NumVar(0, solver.infinity(), "") for _ in chain.work]
+        least = solver.NumVar(0, solver.infinity(), "")
+        for i, work in enumerate(chain.work):
+            if work == inf:
+                continue
+            solver.Add(price[i] + of_move[1 - n] <= 1)
+            if i < units:
+                solver.Add(least <= rest[i])
+            after = range((i // units + 1) * units, min(len(rest), (i // units + 2) * units))
+            if not after:
+                solver.Add(rest[i] <= work * price[i])
+            for k in after:
+                if chain.work[k] < inf:
+                    move = chain.move[i * units + k % units]
+                    solver.Add(rest[i] <= work * price[i] + move * of_move[n] + rest[k])
+        prices.append(price)
+        total.append(least)
+    columns = len(prices[1])
+    for i, x in enumerate(prices[0]):
+        for j, y in enumerate(prices[1]):
+            if i % units != j % units and chains[0].work[i] < inf and chains[1].work[j] < inf:
+                at = i * columns + j
+                solver.Add(x * (1 / slow[0][at]) + y * (1 / slow[1][at]) <= 1)
+    solver.Maximize(total[0] + total[1])
+    assert solver.Solve() == solver.OPTIMAL
+    return float(solver.Objective().Value())
+
+
+@settings(max_examples=25)
+@given(workloads(groups=5))
+def test_prices_bound_what_a_linear_program_bounds(workload: Workload) -> None:
+    chains = chains_of(workload)
+    assert chains is not None
+    found = solve_pair(workload, options=PairOptions(prove=False))
+    best = max(relaxed(workload), *(alone_ms(job.profile) for job in workload.jobs))
+    assert found.lower_bound_ms <= best * (1 + 1e-6)
+    assert found.lower_bound_ms >= 0.8 * best

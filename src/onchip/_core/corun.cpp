@@ -2,8 +2,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -43,11 +45,26 @@ Pair pair_of(std::size_t units, std::pair<Numbers, Numbers> work, std::pair<Numb
     return pair;
 }
 
-nb::dict pair_schedule(std::size_t units, std::pair<Numbers, Numbers> work, std::pair<Numbers, Numbers> move,
-                       std::pair<Numbers, Numbers> slow, std::pair<double, double> frames, double upper, bool yields,
-                       std::pair<bool, bool> rules, std::optional<double> seconds, std::size_t memory,
-                       std::size_t width, nb::object stop) {
-    const Pair pair = pair_of(units, std::move(work), std::move(move), std::move(slow));
+// A pair with its bounds, which every search of it shares.
+struct BoundedPair {
+    explicit BoundedPair(Pair p) : pair(std::move(p)), bounds(pair) {}
+    BoundedPair(const BoundedPair&) = delete;
+    BoundedPair& operator=(const BoundedPair&) = delete;
+
+    const Pair pair;
+    const Bounds bounds;
+};
+
+std::unique_ptr<BoundedPair> bounded(std::size_t units, std::pair<Numbers, Numbers> work,
+                                     std::pair<Numbers, Numbers> move, std::pair<Numbers, Numbers> slow) {
+    Pair pair = pair_of(units, std::move(work), std::move(move), std::move(slow));
+    nb::gil_scoped_release release;
+    return std::make_unique<BoundedPair>(std::move(pair));
+}
+
+nb::dict search_pair(const BoundedPair& bounded_pair, std::pair<double, double> frames, double upper, bool yields,
+                     std::pair<bool, bool> rules, std::optional<double> seconds, std::size_t memory, std::size_t width,
+                     nb::object stop) {
     Goal goal;
     goal.frames[0] = frames.first, goal.frames[1] = frames.second;
     Limits limits;
@@ -68,7 +85,8 @@ nb::dict pair_schedule(std::size_t units, std::pair<Numbers, Numbers> work, std:
     Outcome outcome;
     {
         nb::gil_scoped_release release;
-        outcome = best_pair(pair, goal, upper, yields, Rules{rules.first, rules.second}, limits);
+        outcome = best_pair(bounded_pair.pair, bounded_pair.bounds, goal, upper, yields,
+                            Rules{rules.first, rules.second}, limits);
     }
     if (failed) throw std::move(*failed);
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> starts;
@@ -86,9 +104,10 @@ nb::dict pair_schedule(std::size_t units, std::pair<Numbers, Numbers> work, std:
 }  // namespace
 
 void bind_corun(nb::module_& m) {
-    m.def("pair_schedule", &pair_schedule, nb::kw_only(), nb::arg("units"), nb::arg("work"), nb::arg("move"),
-          nb::arg("slow"), nb::arg("frames"), nb::arg("upper"), nb::arg("yields"), nb::arg("rules"),
-          nb::arg("seconds").none(), nb::arg("memory"), nb::arg("width"), nb::arg("stop").none());
+    nb::class_<BoundedPair>(m, "BoundedPair")
+        .def(nb::new_(&bounded), nb::kw_only(), nb::arg("units"), nb::arg("work"), nb::arg("move"), nb::arg("slow"))
+        .def("search", &search_pair, nb::kw_only(), nb::arg("frames"), nb::arg("upper"), nb::arg("yields"),
+             nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("width"), nb::arg("stop").none());
 }
 
 }  // namespace onchip

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <deque>
 
 namespace onchip::corun {
 
@@ -13,6 +14,7 @@ double Goal::value(double end_a, double end_b) const {
 }
 
 double Goal::bound(double end_a, double end_b, double both) const {
+    if (frames[0] <= 0 && frames[1] <= 0) return std::max({end_a, end_b, both});
     return std::min(value(end_a, std::max(end_b, both)), value(std::max(end_a, both), end_b));
 }
 
@@ -21,15 +23,22 @@ namespace {
 struct Label {
     double time = 0;
     double left[2] = {0, 0};  // of the activity: work alone, or of the move; of no meaning while waiting
+    double bound = 0;         // of what it may lead to
     std::uint32_t at[2] = {0, 0};
     std::int32_t parent = -1;
     std::uint8_t fresh = 0;  // the network whose activity began at `time`
 };
 
+// What the way back needs of a label.
+struct Trail {
+    std::uint32_t at[2];
+    std::int32_t parent;
+};
+
 class Search {
   public:
-    Search(const Pair& pair, const Goal& goal, double upper, bool yields, const Rules& rules, const Limits& limits)
-        : pair_(pair), goal_(goal), bounds_(pair), yields_(yields), rules_(rules), limits_(limits), best_(upper) {}
+    Search(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields, const Rules& rules,
+           const Limits& limits);
 
     Outcome run();
 
@@ -37,12 +46,25 @@ class Search {
     using Steady = std::chrono::steady_clock;
     static constexpr std::size_t ring = 8;  // no event takes both networks further than 4 levels
 
+    // A label's place among those of its level, in the order that dominance looks at them.
+    struct Entry {
+        double first, second, time;  // left of the fresh network, of the other one
+        std::uint32_t index;
+        bool operator<(const Entry& o) const {
+            if (first < o.first || o.first < first) return first < o.first;
+            if (second < o.second || o.second < second) return second < o.second;
+            return time < o.time;
+        }
+    };
+
     const Chain& net(std::size_t n) const { return pair_.net[n]; }
-    std::size_t level_of(const Label& label) const;
+    std::size_t level_of(const Label& label) const { return progress_[0][label.at[0]] + progress_[1][label.at[1]]; }
+    std::size_t state_of(const Label& label) const;
     double bound_of(const Label& label) const;
-    bool dominated_sweep(std::vector<Label>& level);
-    void narrow(std::vector<Label>& level);
-    void expand(std::int32_t index);
+    void sweep(const std::vector<Label>& level);
+    void narrow(const std::vector<Label>& level);
+    void begin();
+    void expand(const Label& now, std::int32_t index);
     void complete(const Label& now, std::size_t x, std::int32_t parent);
     void ready(Label next, std::size_t x, std::size_t place);
     void put(Label next);
@@ -51,47 +73,70 @@ class Search {
     std::vector<Start> trace() const;
 
     const Pair& pair_;
+    const Bounds& bounds_;
     const Goal goal_;
-    const Bounds bounds_;
     const bool yields_;
     const Rules rules_;
     const Limits& limits_;
+    const std::size_t fewer_;                 // the network with fewer groups
+    std::vector<std::uint32_t> progress_[2];  // by activity: groups and phases before it
+    std::vector<std::uint32_t> unit_[2];      // by activity
     double best_;
     bool found_ = false;
-    Label last_;                  // the best end: one network done, the other alone
-    std::vector<Label> kept_;     // for the way back
+    Label last_;              // the best end: one network done, the other alone
+    std::deque<Trail> kept_;  // labels expanded
     std::array<std::vector<Label>, ring> pending_;
+    std::size_t pending_labels_ = 0;
+    std::vector<std::uint32_t> count_, from_;  // labels of a level by state
+    std::vector<std::size_t> touched_;         // states of the level
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> left_;  // labels of the level that are not dominated
     std::uint64_t made_ = 0, calls_ = 0;
-    std::size_t waiting_labels_ = 0;
     Steady::time_point began_ = Steady::now(), next_poll_ = began_;
 };
 
-std::size_t progress(std::uint32_t at, std::size_t units) {
-    const std::size_t place = at / 3;
-    return place / units * 3 + at % 3;
+Search::Search(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields, const Rules& rules,
+               const Limits& limits)
+    : pair_(pair), bounds_(bounds), goal_(goal), yields_(yields), rules_(rules), limits_(limits),
+      fewer_(pair.net[0].groups < pair.net[1].groups ? 0u : 1u), best_(upper) {
+    for (std::size_t n = 0; n < 2; ++n) {
+        for (std::size_t place = 0; place < pair.places(n); ++place) {
+            for (std::size_t phase = 0; phase < 3; ++phase) {
+                progress_[n].push_back(static_cast<std::uint32_t>(place / pair.units * 3 + phase));
+                unit_[n].push_back(static_cast<std::uint32_t>(place % pair.units));
+            }
+        }
+    }
+    count_.assign(activity(pair.places(fewer_), moving) * pair.units * 2, 0);
+    from_.assign(count_.size(), 0);
 }
 
-std::size_t Search::level_of(const Label& label) const {
-    return progress(label.at[0], pair_.units) + progress(label.at[1], pair_.units);
+// What sets labels of one level apart: the level and one network's progress give the other's.
+std::size_t Search::state_of(const Label& label) const {
+    const std::size_t other = 1 - fewer_;
+    return (label.at[fewer_] * pair_.units + unit_[other][label.at[other]]) * 2 + label.fresh;
 }
 
 double Search::bound_of(const Label& label) const {
-    const double a = bounds_.alone(0, label.at[0], label.left[0]), b = bounds_.alone(1, label.at[1], label.left[1]);
-    const double both = bounds_.pair(label.at[0], label.left[0], label.at[1], label.left[1], best_ - label.time);
-    return goal_.bound(label.time + a, label.time + b, label.time + both);
+    const double a = label.time + bounds_.alone(0, label.at[0], label.left[0]);
+    const double b = label.time + bounds_.alone(1, label.at[1], label.left[1]);
+    return goal_.bound(a, b, label.time + bounds_.both(label.at[0], label.left[0], label.at[1], label.left[1]));
 }
 
 void Search::put(Label next) {
     ++made_;
-    if (rules_.bounds && bound_of(next) >= best_ * (1 - 1e-9)) return;
+    if (rules_.bounds || limits_.width > 0) {
+        next.bound = bound_of(next);
+        if (rules_.bounds && next.bound >= best_ * (1 - 1e-9)) return;
+    }
     pending_[level_of(next) % ring].push_back(next);
-    ++waiting_labels_;
+    ++pending_labels_;
 }
 
 // Network x is ready to run `place`, the other one's activity in `next` stands: all that may follow.
 void Search::ready(Label next, std::size_t x, std::size_t place) {
     const std::size_t y = 1 - x, unit = place % pair_.units;
-    const std::size_t other = next.at[y] / 3 % pair_.units, phase = next.at[y] % 3;
+    const std::size_t other = unit_[y][next.at[y]], phase = next.at[y] % 3;
     const auto run = [&](Label label) {
         label.at[x] = static_cast<std::uint32_t>(activity(place, running));
         label.left[x] = net(x).work[place];
@@ -111,7 +156,8 @@ void Search::ready(Label next, std::size_t x, std::size_t place) {
 
 // Network x has come to the end of what it was doing at now.time.
 void Search::complete(const Label& now, std::size_t x, std::int32_t parent) {
-    const std::size_t y = 1 - x, units = pair_.units, place = now.at[x] / 3, group = place / units, unit = place % units;
+    const std::size_t y = 1 - x, units = pair_.units, place = now.at[x] / 3;
+    const std::size_t group = place / units, unit = place % units;
     Label next = now;
     next.parent = parent;
     next.fresh = 2;  // to be set
@@ -162,8 +208,7 @@ void Search::finish(const Label& now, std::size_t done, std::int32_t parent) {
     last_.at[done] = static_cast<std::uint32_t>(pair_.places(done) * 3);
 }
 
-void Search::expand(std::int32_t index) {
-    const Label now = kept_[static_cast<std::size_t>(index)];
+void Search::expand(const Label& now, std::int32_t index) {
     double rate[2] = {1, 1}, until[2];
     if (now.at[0] % 3 == running && now.at[1] % 3 == running) {
         const std::size_t both = now.at[0] / 3 * pair_.places(1) + now.at[1] / 3;
@@ -186,53 +231,46 @@ void Search::expand(std::int32_t index) {
 }
 
 // Keeps of the labels in one state those that no other one dominates; without the rule, the earliest of equals.
-bool Search::dominated_sweep(std::vector<Label>& level) {
-    const auto state = [](const Label& l) {
-        return std::uint64_t{l.at[0]} << 33 | std::uint64_t{l.at[1]} << 1 | std::uint64_t{l.fresh};
-    };
-    std::sort(level.begin(), level.end(), [&](const Label& l, const Label& r) {
-        const std::uint64_t one = state(l), two = state(r);
-        if (one != two) return one < two;
-        const std::size_t fresh = l.fresh, other = 1 - fresh;
-        if (l.left[fresh] < r.left[fresh] || l.left[fresh] > r.left[fresh]) return l.left[fresh] < r.left[fresh];
-        if (l.left[other] < r.left[other] || l.left[other] > r.left[other]) return l.left[other] < r.left[other];
-        return l.time < r.time;
-    });
-    std::size_t count = 0;
-    double earliest = never;
-    for (std::size_t i = 0; i < level.size(); ++i) {
-        const Label& l = level[i];
-        bool drop = false;
-        if (count > 0) {
-            const Label& before = level[count - 1];
-            const std::size_t f = l.fresh;
-            const bool same = before.at[0] == l.at[0] && before.at[1] == l.at[1] && before.fresh == f &&
-                              before.left[f] == l.left[f];
-            if (!same) earliest = never;
-            else if (rules_.dominance) drop = l.time >= earliest;
-            else drop = before.left[1 - f] == l.left[1 - f];
-        }
-        if (drop) continue;
-        earliest = std::min(earliest, l.time);
-        level[count++] = l;
+void Search::sweep(const std::vector<Label>& level) {
+    touched_.clear(), left_.clear();
+    for (const Label& l : level) {
+        const std::size_t state = state_of(l);
+        if (count_[state]++ == 0) touched_.push_back(state);
     }
-    const bool fewer = count < level.size();
-    level.resize(count);
-    return fewer;
+    std::uint32_t sum = 0;
+    for (std::size_t state : touched_) from_[state] = sum, sum += count_[state], count_[state] = 0;
+    entries_.resize(level.size());
+    for (std::uint32_t i = 0; i < level.size(); ++i) {
+        const Label& l = level[i];
+        const std::size_t state = state_of(l), f = l.fresh;
+        entries_[from_[state] + count_[state]++] = {l.left[f], l.left[1 - f], l.time, i};
+    }
+    for (std::size_t state : touched_) {
+        const auto first = entries_.begin() + from_[state], last = first + count_[state];
+        count_[state] = 0;
+        std::sort(first, last);
+        const Entry* before = nullptr;  // the last one kept
+        double earliest = never;
+        for (auto at = first; at != last; ++at) {
+            if (before && before->first < at->first) before = nullptr;
+            if (!before) earliest = never;
+            else if (rules_.dominance ? at->time >= earliest : at->second <= before->second) continue;
+            earliest = std::min(earliest, at->time);
+            before = &*at;
+            left_.push_back(at->index);
+        }
+    }
 }
 
-void Search::narrow(std::vector<Label>& level) {
-    std::vector<std::pair<double, std::size_t>> order(level.size());
-    for (std::size_t i = 0; i < level.size(); ++i) order[i] = {bound_of(level[i]), i};
-    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(limits_.width);
-    std::nth_element(order.begin(), middle, order.end());
-    std::vector<Label> few;
-    for (std::size_t i = 0; i < limits_.width; ++i) few.push_back(level[order[i].second]);
-    level = std::move(few);
+// Keeps the labels with the least bounds.
+void Search::narrow(const std::vector<Label>& level) {
+    const auto less = [&](std::uint32_t l, std::uint32_t r) { return level[l].bound < level[r].bound; };
+    std::nth_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(limits_.width), left_.end(), less);
+    left_.resize(limits_.width);
 }
 
 std::optional<End> Search::over() {
-    if ((kept_.size() + waiting_labels_) * sizeof(Label) > limits_.memory) return End::memory;
+    if (kept_.size() * sizeof(Trail) + pending_labels_ * sizeof(Label) > limits_.memory) return End::memory;
     if (++calls_ % 64 != 0) return std::nullopt;
     const auto at = Steady::now();
     if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds)) return End::time;
@@ -244,14 +282,13 @@ std::optional<End> Search::over() {
 }
 
 std::vector<Start> Search::trace() const {
-    std::vector<Label> way{last_};
-    for (std::int32_t at = last_.parent; at >= 0; at = kept_[static_cast<std::size_t>(at)].parent)
-        way.push_back(kept_[static_cast<std::size_t>(at)]);
+    std::vector<Trail> way{{{last_.at[0], last_.at[1]}, last_.parent}};
+    while (way.back().parent >= 0) way.push_back(kept_[static_cast<std::size_t>(way.back().parent)]);
     std::reverse(way.begin(), way.end());
     const std::size_t units = pair_.units;
     std::vector<Start> starts;
     std::size_t runs[2] = {0, 0};  // groups begun
-    for (const Label& l : way) {
+    for (const Trail& l : way) {
         // In a tie of both beginning, either order says the same: they are on different units.
         for (std::size_t n = 0; n < 2; ++n) {
             const std::size_t place = l.at[n] / 3;
@@ -284,65 +321,62 @@ std::vector<Start> Search::trace() const {
     return starts;
 }
 
-Outcome Search::run() {
-    Outcome result;
+// Every choice of first units; where both are the same, of who goes first.
+void Search::begin() {
     for (std::size_t a = 0; a < pair_.units; ++a) {
         for (std::size_t b = 0; b < pair_.units; ++b) {
             if (std::isinf(net(0).work[a]) || std::isinf(net(1).work[b])) continue;
-            Label first;
             const std::size_t at[2] = {a, b};
-            for (std::size_t runs = 0; runs < 2; ++runs) {
-                if (a != b && runs == 1) continue;
+            const auto start = [&](bool first, bool second) {
+                const bool starts[2] = {first, second};
+                Label label;
                 for (std::size_t n = 0; n < 2; ++n) {
-                    const bool starts = a != b || n == runs;
-                    first.at[n] = static_cast<std::uint32_t>(activity(at[n], starts ? running : waiting));
-                    first.left[n] = starts ? net(n).work[at[n]] : 0;
+                    label.at[n] = static_cast<std::uint32_t>(activity(at[n], starts[n] ? running : waiting));
+                    label.left[n] = starts[n] ? net(n).work[at[n]] : 0;
                 }
-                first.fresh = static_cast<std::uint8_t>(runs);
-                put(first);
-            }
-            if (yields_ && a != b) {
-                for (std::size_t runs = 0; runs < 2; ++runs) {
-                    for (std::size_t n = 0; n < 2; ++n) {
-                        first.at[n] = static_cast<std::uint32_t>(activity(at[n], n == runs ? running : waiting));
-                        first.left[n] = n == runs ? net(n).work[at[n]] : 0;
-                    }
-                    first.fresh = static_cast<std::uint8_t>(runs);
-                    put(first);
-                }
-            }
+                label.fresh = first ? 0 : 1;
+                put(label);
+            };
+            if (a != b) start(true, true);
+            if (a == b || yields_) start(true, false), start(false, true);
         }
     }
+}
+
+Outcome Search::run() {
+    begin();
     const std::size_t levels = 3 * (net(0).groups + net(1).groups);
     bool narrowed = false;
     std::optional<End> ended;
-    for (std::size_t level = 0; level <= levels && !ended; ++level) {
-        std::vector<Label> labels = std::move(pending_[level % ring]);
-        pending_[level % ring].clear();
-        waiting_labels_ -= labels.size();
-        dominated_sweep(labels);
-        if (limits_.width && labels.size() > limits_.width) narrow(labels), narrowed = true;
-        for (const Label& l : labels) {
-            if (kept_.size() > std::size_t{0x7ffffff0}) ended = End::memory;
-            if (!ended) ended = over();
+    std::vector<Label> level;
+    for (std::size_t n = 0; n <= levels && !ended; ++n) {
+        level.swap(pending_[n % ring]);
+        pending_[n % ring].clear();
+        pending_labels_ -= level.size();
+        sweep(level);
+        if (limits_.width > 0 && left_.size() > limits_.width) narrow(level), narrowed = true;
+        for (std::uint32_t index : left_) {
+            const Label& l = level[index];
+            if (rules_.bounds && l.bound >= best_ * (1 - 1e-9)) continue;
+            ended = kept_.size() > std::size_t{0x7ffffff0} ? End::memory : over();
             if (ended) break;
-            kept_.push_back(l);
-            expand(static_cast<std::int32_t>(kept_.size() - 1));
+            kept_.push_back({{l.at[0], l.at[1]}, l.parent});
+            expand(l, static_cast<std::int32_t>(kept_.size() - 1));
         }
     }
+    Outcome result;
     result.end = ended ? *ended : narrowed ? End::width : End::complete;
     result.labels = kept_.size(), result.made = made_;
     if (found_) result.value = best_, result.starts = trace();
-    const double alone[2] = {bounds_.start(0), bounds_.start(1)};
-    result.bound = goal_.bound(alone[0], alone[1], bounds_.root());
+    result.bound = goal_.bound(bounds_.start(0), bounds_.start(1), bounds_.root());
     return result;
 }
 
 }  // namespace
 
-Outcome best_pair(const Pair& pair, const Goal& goal, double upper, bool yields, const Rules& rules,
-                  const Limits& limits) {
-    return Search(pair, goal, upper, yields, rules, limits).run();
+Outcome best_pair(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields,
+                  const Rules& rules, const Limits& limits) {
+    return Search(pair, bounds, goal, upper, yields, rules, limits).run();
 }
 
 }  // namespace onchip::corun

@@ -51,7 +51,7 @@ struct Outcome {
     std::uint64_t made = 0;
 };
 
-Outcome best_pair(const Pair& pair, const Goal& goal, double upper, bool yields, const Rules& rules,
-                  const Limits& limits);
+Outcome best_pair(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields,
+                  const Rules& rules, const Limits& limits);
 
 }  // namespace onchip::corun

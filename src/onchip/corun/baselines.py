@@ -13,10 +13,9 @@ from itertools import product
 from math import inf
 
 from onchip import _core
-from onchip.corun.chains import chains_of
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.dispatch import first_come
-from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.dp import PairOptions, pairable, solve_pair
 from onchip.corun.profile import Profile
 from onchip.corun.schedule import Schedule
 from onchip.corun.simulate import simulate
@@ -139,13 +138,12 @@ def h2h(workload: Workload) -> Rows:
 
 
 def blind_optimum(workload: Workload) -> Baseline | None:
-    """The best schedule for a memory without contention, judged with it; None for other than two chains.
+    """The best schedule for a memory without contention, judged with it; None where the exact search is none.
 
     Its order is enforced, or left to who is ready first, whichever is better.
     """
     frame = replace(one_frame(workload), model=NO_CONTENTION)
-    chains = chains_of(frame)
-    if chains is None or len(chains) != 2:
+    if not pairable(frame, "latency"):
         return None
     blind = solve_pair(frame, options=PairOptions(prove=False)).schedule
     free = _judged(workload, "contention-blind", blind.units)

@@ -1,10 +1,10 @@
 """The best schedule of two chains of groups, exactly: a label-setting dynamic program over events.
 
-The work is done in C++ (`_core/corun_labels.cpp`, bounds in `corun_bound.cpp`). A label is a moment at which
-something begins: what each network is doing, how much of it is left, and the time. `Rules.dominance` keeps
-only the labels that are not later with more left than another in the same state. That is not strictly safe
-(being earlier can mean to meet a worse neighbour), so a proof comes from another search without it, which the
-first one's result and the bounds keep short.
+The work is done in C++ (`_core/corun_labels.cpp`; bounds in `corun_bound.cpp`, `corun_prices.cpp`). A label
+is a moment at which something begins: what each network is doing, how much of it is left, and the time.
+`Rules.dominance` keeps only the labels that are not later with more left than another in the same state. That
+is not strictly safe (being earlier can mean to meet a worse neighbour), so a proof comes from another search
+without it, which the first one's result and the bounds keep short.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from onchip.corun.solution import Claim, Objective, Solution, cost_ms
 from onchip.corun.workload import Workload
 from onchip.errors import UsageError
 
-__all__ = ["PairOptions", "PairResult", "Rules", "best_pair", "solve_pair"]
+__all__ = ["Pair", "PairOptions", "PairResult", "Rules", "pairable", "solve_pair"]
 
 NARROW = 30
 """Labels a level of the first, narrow search."""
+MEETINGS = 4_000_000
+"""Places of one chain times those of the other, at most: each such meeting has two slowdowns in memory."""
 
 End = Literal["complete", "time", "memory", "stopped", "width"]
 Stop = Callable[[int], bool]
@@ -53,7 +55,7 @@ class PairOptions:
     """Seconds for all of it."""
     memory: int = 1 << 30
     """Bytes of labels at most."""
-    proof_memory: int = 1 << 26
+    proof_memory: int = 1 << 25
     """Bytes of labels at most in the search without dominance, of which there can be very many."""
     width: int = 0
     """Keep only so many labels a level, best bound first; 0 keeps all."""
@@ -71,43 +73,60 @@ class PairResult:
     labels: int
 
 
-def best_pair(
-    first: Chain,
-    second: Chain,
-    slow: tuple[Sequence[float], Sequence[float]],
-    units: int,
-    *,
-    frames: tuple[float, float] = (0.0, 0.0),
-    upper: float = inf,
-    any_order: bool = True,
-    rules: Rules = Rules(),
-    time_limit: float | None = None,
-    memory: int = 1 << 30,
-    width: int = 0,
-    stop: Stop | None = None,
-) -> PairResult:
-    """One search of the compiled core, for anything better than `upper` ms.
+class Pair:
+    """Two chains on `units` units, and the bounds that every search of them shares.
 
-    With `frames` (0, 0) the value is the makespan, else 1 / (frames[0] / end of the first chain + frames[1] /
-    end of the second). `slow` as `contention_table` gives it.
+    `slow` as `contention_table` gives it.
     """
-    answer = _core.pair_schedule(
-        units=units,
-        work=(first.work, second.work),
-        move=(first.move, second.move),
-        slow=slow,
-        frames=frames,
-        upper=upper if isfinite(upper) else 1e300,
-        yields=any_order,
-        rules=(rules.dominance, rules.bounds),
-        seconds=time_limit,
-        memory=memory,
-        width=width,
-        stop=stop,
-    )
-    return PairResult(
-        answer["value"], answer["bound"], tuple(answer["starts"]), answer["end"], answer["labels"]
-    )
+
+    def __init__(
+        self, first: Chain, second: Chain, slow: tuple[Sequence[float], Sequence[float]], units: int
+    ) -> None:
+        self._core = _core.BoundedPair(
+            units=units, work=(first.work, second.work), move=(first.move, second.move), slow=slow
+        )
+
+    def search(
+        self,
+        *,
+        frames: tuple[float, float] = (0.0, 0.0),
+        upper: float = inf,
+        any_order: bool = True,
+        rules: Rules = Rules(),
+        time_limit: float | None = None,
+        memory: int = 1 << 30,
+        width: int = 0,
+        stop: Stop | None = None,
+    ) -> PairResult:
+        """One search, for anything better than `upper` ms.
+
+        With `frames` (0, 0) the value is the makespan, else 1 / (frames[0] / end of the first chain +
+        frames[1] / end of the second).
+        """
+        answer = self._core.search(
+            frames=frames,
+            upper=upper if isfinite(upper) else 1e300,
+            yields=any_order,
+            rules=(rules.dominance, rules.bounds),
+            seconds=time_limit,
+            memory=memory,
+            width=width,
+            stop=stop,
+        )
+        return PairResult(
+            answer["value"], answer["bound"], tuple(answer["starts"]), answer["end"], answer["labels"]
+        )
+
+
+def pairable(workload: Workload, objective: Objective) -> bool:
+    """Whether the exact search takes the workload: two chains in one frame, and not too long both.
+
+    Networks in series have no sum of rates there: it is not a function of the two chains' ends.
+    """
+    chains = chains_of(workload)
+    if chains is None or len(chains) != 2 or len(chains[0].work) * len(chains[1].work) > MEETINGS:
+        return False
+    return objective != "rates" or not any(workload.waits_for)
 
 
 def solve_pair(
@@ -121,16 +140,21 @@ def solve_pair(
     """The best schedule of a workload that falls into two chains (`chains_of`), and what is proved of it.
 
     `known` is a schedule to improve on, and the answer where nothing better is found. With one frame,
-    throughput is that of running such frames one after the other. Raises `UsageError` for a workload of
-    another form, and for the sum of rates of one that has networks in series.
+    throughput is that of running such frames one after the other. Raises `UsageError` for a workload that is
+    not `pairable`.
     """
     began = time.monotonic()
     chains = chains_of(workload)
     if chains is None or len(chains) != 2:
         raise UsageError("the exact search takes two networks, or two chains of them", where="corun")
-    frames = _frames(workload, objective)
+    if not pairable(workload, objective):
+        what = (
+            "so many groups" if objective != "rates" else "so many groups, or the rates of networks in series"
+        )
+        raise UsageError(f"the exact search does not take {what}", where="corun")
+    frames = (1.0, 1.0) if objective == "rates" else (0.0, 0.0)
     units = len(workload.soc.units)
-    slow = contention_table(workload.model, *chains, units)
+    pair = Pair(*chains, contention_table(workload.model, *chains, units), units)
     best = known
     value = cost_ms(simulate(workload, known), objective) if known else inf
     proved, bound = False, 0.0
@@ -139,17 +163,13 @@ def solve_pair(
     def left() -> float | None:
         return None if options.time_limit is None else max(0.0, options.time_limit - time.monotonic() + began)
 
-    wide = options.width or 0
     # A narrow search gives the next one something to beat.
-    passes = [] if 0 < wide <= NARROW else [(Rules(), NARROW, options.memory)]
-    passes.append((Rules(), wide, options.memory))
+    passes = [] if 0 < options.width <= NARROW else [(Rules(), NARROW, options.memory)]
+    passes.append((Rules(), options.width, options.memory))
     if options.prove:
-        passes.append((Rules(dominance=False), wide, options.proof_memory))
+        passes.append((Rules(dominance=False), options.width, options.proof_memory))
     for rules, width, memory in passes:
-        found = best_pair(
-            *chains,
-            slow,
-            units,
+        found = pair.search(
             frames=frames,
             upper=value,
             any_order=options.any_order,
@@ -175,12 +195,3 @@ def solve_pair(
 
 def _steps(chains: Sequence[Chain], starts: Sequence[tuple[int, int, int]]) -> list[tuple[Step, int]]:
     return [(chains[chain].steps[position], unit) for chain, position, unit in starts]
-
-
-def _frames(workload: Workload, objective: Objective) -> tuple[float, float]:
-    """The goal of the core for an objective: (0, 0) for the later end, else the weights of the two rates."""
-    if objective != "rates":
-        return 0.0, 0.0
-    if any(workload.waits_for):
-        raise UsageError("networks in series have no sum of rates in the exact search", where="corun")
-    return 1.0, 1.0

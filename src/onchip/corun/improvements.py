@@ -13,8 +13,7 @@ from itertools import islice, product
 from onchip import _core
 from onchip.corun.baselines import baselines
 from onchip.corun.branch import branchable, solve_branching
-from onchip.corun.chains import chains_of
-from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.dp import PairOptions, pairable, solve_pair
 from onchip.corun.schedule import Schedule
 from onchip.corun.search import SearchOptions, improve, pattern_of
 from onchip.corun.simulate import simulate
@@ -86,9 +85,6 @@ def improvements(
     """
     if workload.frames > 1:
         raise ProfileError("the dynamic scheduler plans one frame at a time", where="workload", item="frames")
-    chains = chains_of(workload)
-    pair = chains is not None and len(chains) == 2
-    pair &= objective != "rates" or not any(workload.waits_for)
 
     def searched(tries: int, starts: list[Schedule]) -> Solution:
         patterns = [pattern_of(workload, schedule) for schedule in starts]
@@ -100,7 +96,7 @@ def improvements(
 
     best = known
     stages: list[Callable[[], Solution]] = [lambda: searched(QUICK, [best])]
-    if pair:
+    if pairable(workload, objective):
         for options in (PairOptions(prove=False, width=NARROW), PairOptions(prove=False), PairOptions()):
             stages.append(lambda options=options: exact(options))  # type: ignore[misc]
     else:

@@ -13,9 +13,8 @@ from itertools import islice, pairwise, permutations
 from onchip.corun.baselines import Baseline, baselines, best_baseline
 from onchip.corun.bound import alone_row
 from onchip.corun.branch import BranchOptions, branchable, solve_branching
-from onchip.corun.chains import chains_of
 from onchip.corun.classes import parse_class
-from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.dp import PairOptions, pairable, solve_pair
 from onchip.corun.polish import polish
 from onchip.corun.schedule import Step
 from onchip.corun.search import Pattern, SearchOptions, improve, pattern_of
@@ -107,10 +106,7 @@ def _search(
 ) -> Solution:
     exact = PairOptions(options.any_order, options.prove, options.time_limit)
     frame = one_frame(workload)
-    chains = chains_of(frame)
-    pair = chains is not None and len(chains) == 2
-    # The sum of rates of networks in series is not a function of the two chains' ends.
-    pair &= objective != "rates" or not any(frame.waits_for)
+    pair = pairable(frame, objective)
     if workload.frames == 1:
         rival = best_baseline(found, objective).schedule
         if options.switches is not None:
