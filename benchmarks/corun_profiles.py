@@ -1,16 +1,20 @@
 """Synthetic co-run profiles: how networks are grouped, and GoogLeNet's beside what HaX-CoNN measured.
 
-    python benchmarks/corun_profiles.py            # docs/corun-profiles.md has its output
+    python benchmarks/corun_profiles.py [--into docs/corun-profiles.md]
 
-First the paper's networks: operators, groups if their number is not limited, groups, the largest one's share
-of the time on Xavier's GPU, and what making the profile took.
-Then GoogLeNet on Xavier, cut where Table 2's groups end: time, D/G ratio and requested bandwidth of the
-synthetic profile and of Table 2, scaled to the same total; and the costs of changing units.
+First GoogLeNet on Xavier, cut where Table 2's groups end: time, D/G ratio and requested bandwidth of the
+synthetic profile and of Table 2, scaled to the same total; and the costs of changing units. Then the paper's
+networks: operators, groups if their number is not limited, groups, and the largest one's share of the time on
+Xavier's GPU.
 """
 
 from __future__ import annotations
 
-from time import perf_counter
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from page_marks import Section, write
 
 from onchip.corun.grouping import layer_groups
 from onchip.corun.profile import Profile
@@ -29,31 +33,29 @@ Row = tuple[float, float, float, float, float]
 """GPU ms, DLA ms, GB/s of the GPU, ms from GPU to DLA, ms from DLA to GPU."""
 
 
-def main() -> None:
-    titles = ("network", "operators", "most groups", "of at most 10", "largest share", "seconds")
-    print(f"| {' | '.join(titles)} |")
-    print("|---|---|---|---|---|---|")
+def groups() -> Iterator[str]:
+    """How the paper's networks are cut."""
+    titles = ("network", "operators", "most groups", "of at most 10", "largest share")
+    yield f"| {' | '.join(titles)} |"
+    yield "|---|" + "---|" * (len(titles) - 1)
     soc = load_soc("xavier-agx")
     for name in sorted({*standalone("xavier-agx"), "alexnet", "fcn_resnet18"}):
         network = load(f"zoo:{name}").network
-        start = perf_counter()
         profile = synthetic_profile(network, soc)
-        seconds = perf_counter() - start
         share = max(group.ms[0] or 0 for group in profile.groups) / (profile.total_ms(0) or 1)
         most = len(layer_groups(network, most=len(network.operators)))
-        print(
-            f"| {name} | {len(network.operators)} | {most} | {len(profile.groups)} | {share:.0%} |"
-            f" {seconds:.3f} |"
-        )
-    print()
-    measured, made = (
-        rows(googlenet()),
-        joined(synthetic_profile(load("zoo:googlenet").network, soc, most=999)),
-    )
+        cells = (name, len(network.operators), most, len(profile.groups), f"{share:.0%}")
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def beside_table_2() -> Iterator[str]:
+    """GoogLeNet's synthetic profile beside what was measured."""
+    measured = rows(googlenet())
+    made = joined(synthetic_profile(load("zoo:googlenet").network, load_soc("xavier-agx"), most=999))
     totals = [sum(row[unit] for row in made) / sum(row[unit] for row in measured) for unit in (0, 1)]
     pairs = ("GPU ms", "D/G", "GPU GB/s", "G to D ms", "D to G ms")
-    print(f"| group ends at | {' | '.join(f'{title} | synthetic' for title in pairs)} |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    yield f"| group ends at | {' | '.join(f'{title} | synthetic' for title in pairs)} |"
+    yield "|---|" + "---|" * (2 * len(pairs))
     for end, theirs, ours in zip(ENDS, measured, made, strict=True):
         gpu, dla = ours[0] / totals[0], ours[1] / totals[1]
         cells = [
@@ -61,13 +63,14 @@ def main() -> None:
             f"{theirs[2]:.0f}", f"{ours[2]:.0f}", f"{theirs[3]:.3f}", f"{ours[3]:.3f}",
             f"{theirs[4]:.3f}", f"{ours[4]:.3f}",
         ]  # fmt: skip
-        print(f"| {end} | {' | '.join(cells)} |")
+        yield f"| {end} | {' | '.join(cells)} |"
     error = [
         sum(abs(o[k] / totals[k] - t[k]) for o, t in zip(made, measured, strict=True))
         / sum(t[k] for t in measured)
         for k in (0, 1)
     ]
-    print(f"\nTime in the wrong group: GPU {error[0] / 2:.0%}, DLA {error[1] / 2:.0%} of the total.")
+    shares = [f"{100 * e / 2:.0f} %" for e in error]
+    yield f"\nOf the time, {shares[0]} (GPU) and {shares[1]} (DLA) lie in the wrong group."
 
 
 def rows(profile: Profile) -> list[Row]:
@@ -93,6 +96,15 @@ def joined(profile: Profile) -> list[Row]:
             found.append((gpu, dla, moved / gpu, row[3], row[4]))
             parts = []
     return found
+
+
+SECTIONS: dict[str, Section] = {"googlenet": beside_table_2, "groups": groups}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    write(SECTIONS, parser.parse_args().into)
 
 
 if __name__ == "__main__":
