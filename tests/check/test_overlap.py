@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 from random import Random
@@ -51,14 +52,44 @@ def index(shape: tuple[int, ...], at: tuple[int, ...]) -> int:
 
 
 def steps(g: Geometry) -> list[tuple[list[int], list[int]]]:
-    """(elements read, elements written) of every step, written down from the definitions."""
+    """(elements read, elements written) at every time, written down from the definitions.
+
+    With several pixels a step, or channels in chunks: every chunk of a step reads all of it.
+    """
+    pixels = one_by_one(g)
+    if (g.pixels, g.channels) == (1, 0):
+        return pixels
+    wide, deep = (g.output[2] if len(g.output) == 4 else g.output[0]), g.output[-1]
+    chunk = g.channels or deep
+    places = list(range(0, deep, chunk))
     found: list[tuple[list[int], list[int]]] = []
-    if g.kind == "elementwise":
+    for row in range(0, len(pixels), wide):
+        for start in range(row, row + wide, g.pixels):
+            together = pixels[start : min(start + g.pixels, row + wide)]
+            reads = [e for ins, _ in together for e in ins]
+            for place in places if g.traversal == "forward" else places[::-1]:
+                found.append((reads, [e for _, outs in together for e in outs[place : place + chunk]]))
+    return found
+
+
+def one_by_one(g: Geometry) -> list[tuple[list[int], list[int]]]:
+    """(elements read, elements written) of every pixel in the order of the walk."""
+    found: list[tuple[list[int], list[int]]] = []
+    if g.kind == "elementwise" and (g.pixels, g.channels) == (1, 0):
         found = [([i], [i]) for i in range(prod(g.output))]
     elif g.kind == "fully_connected":
         k, n = g.input[-1], g.output[-1]
         for m in range(prod(g.output[:-1])):
             found.append((list(range(m * k, m * k + k)), list(range(m * n, m * n + n))))
+    elif g.kind in ("elementwise", "rowwise", "concat", "pad"):
+        top, left = g.padding[:2] or (0, 0)
+        shape = g.output if len(g.output) == 4 else (1, 1, *g.output)
+        given = g.input if len(g.input) == 4 else (1, 1, *g.input)
+        for n, h, w in product(*map(range, shape[:3])):
+            y, x = h - top, w - left
+            inside = 0 <= y < given[1] and 0 <= x < given[2]
+            read = [index(given, (n, y, x, c)) for c in range(given[3])] if inside else []
+            found.append((read, [index(shape, (n, h, w, c)) for c in range(shape[3])]))
     elif g.layout == "NHWC":
         images, height, width, channels = g.output
         for n, h, w in product(range(images), range(height), range(width)):
@@ -108,13 +139,38 @@ def geometries(draw: st.DrawFn) -> Geometry:
         return draw(st.integers(low, high))
 
     direction = draw(st.sampled_from(("forward", "reverse")))
-    kind = draw(st.sampled_from(("elementwise", "fully_connected", "conv", "depthwise", "pool")))
+    kind = draw(
+        st.sampled_from(("elementwise", "fully_connected", "conv", "depthwise", "pool", "pad", "rowwise"))
+    )
+    pixels, chunk = draw(st.sampled_from(((1, 0), (1, 1), (2, 0), (3, 2), (2, 1), (9, 9))))
     if kind == "elementwise":
         shape = (number(1, 3), number(1, 6))
-        return Geometry(kind, shape, shape, traversal=direction)
+        return Geometry(kind, shape, shape, traversal=direction, layout="NHWC", pixels=pixels, channels=chunk)
     if kind == "fully_connected":
         rows = number(1, 6)
-        return Geometry(kind, (rows, number(1, 5)), (rows, number(1, 5)), traversal=direction)
+        return Geometry(
+            kind,
+            (rows, number(1, 5)),
+            (rows, number(1, 5)),
+            traversal=direction,
+            pixels=pixels,
+            channels=chunk,
+        )
+    if kind in ("pad", "rowwise"):
+        shape = (number(1, 2), number(1, 4), number(1, 4), number(1, 3))
+        padding = tuple(number(-1, 2) for _ in range(4)) if kind == "pad" else (0, 0, 0, 0)
+        made = (shape[0], shape[1] + padding[0] + padding[2], shape[2] + padding[1] + padding[3], shape[3])
+        assume(min(made) >= 1)
+        return Geometry(
+            kind,
+            shape,
+            made,
+            padding=padding,
+            layout="NHWC",
+            traversal=direction,
+            pixels=pixels,
+            channels=chunk,
+        )
     groups, images = number(1, 3), draw(st.sampled_from((1, 1, 2)))
     fan_in, fan_out = (1 if kind != "conv" else number(1, 2)), (1 if kind == "pool" else number(1, 2))
     size, kernel = (number(1, 6), number(1, 6)), (number(1, 3), number(1, 3))
@@ -130,7 +186,10 @@ def geometries(draw: st.DrawFn) -> Geometry:
     shapes = ((images, *size, ins), (images, *out, outs))
     if layout == "NCHW":
         shapes = ((images, ins, *size), (images, outs, *out))
-    return Geometry(kind, *shapes, kernel, stride, padding, dilation, groups, layout, direction)
+        pixels, chunk = 1, 0
+    return Geometry(
+        kind, *shapes, kernel, stride, padding, dilation, groups, layout, direction, pixels, chunk
+    )
 
 
 @given(geometries(), st.sampled_from((1, 2, 4)), st.sampled_from((1, 2, 4)), st.data())
@@ -194,7 +253,11 @@ def test_a_tensor_of_a_terabyte_is_judged_without_walking_it() -> None:
         Geometry("pad", (1, 2, 4, 4), (1, 2, 4, 4), padding=(0, 0, 0, 0)),
         Geometry("pad", (1, 2, 4, 4), (1, 2, 3, 4), padding=(-1, 0, 0, 0)),
         Geometry("rowwise", (1, 2, 4, 4), (1, 2, 4, 4)),
-        Geometry("rowwise", (1, 4, 4, 2), (1, 4, 4, 1), layout="NHWC"),
+        Geometry("rowwise", (1, 2, 8, 2), (1, 4, 4, 1), layout="NHWC"),
+        Geometry("pad", (1, 4, 4, 2), (1, 4, 4, 2), layout="NHWC"),
+        Geometry("conv", (1, 4, 4, 2), (1, 4, 4, 2), (1, 1), layout="NHWC", pixels=0),
+        Geometry("conv", (1, 4, 4, 2), (1, 4, 4, 2), (1, 1), layout="NHWC", channels=-1),
+        Geometry("conv", (1, 2, 4, 4), (1, 2, 4, 4), (1, 1), pixels=2),
     ],
 )
 def test_what_the_geometry_does_not_say_is_refused(geometry: Geometry | None) -> None:
@@ -309,3 +372,82 @@ def test_random_distances_of_a_large_convolution_are_monotone() -> None:
     for _ in range(20):
         by = rng.randint(0, 3 * safe)
         assert (refusal(g, 1, 1, by) is None) == (by >= safe)
+
+
+# -- every kind, as kernels walk ---------------------------------------------------------------------------
+
+
+@given(st.integers(1, 7), st.integers(1, 9), st.integers(1, 9), st.sampled_from(("forward", "reverse")))
+@settings(max_examples=60)
+def test_a_matrix_needs_exactly_the_bytes_of_the_formula(m: int, n: int, k: int, way: str) -> None:
+    # M x K times K x N, one pixel and one channel at a time: max(MN, MK) + min(N, K) - 1 bytes.
+    g = Geometry("fully_connected", (m, k), (m, n), traversal=way, pixels=1, channels=1)  # type: ignore[arg-type]
+    x, y = m * k, m * n
+
+    def extent(by: int) -> int:
+        return max(x + by, y) - min(by, 0) if way == "forward" else max(y - by, x) + max(by, 0)
+
+    legal = [by for by in range(-x, y + 1) if refusal(g, 1, 1, by) is None]
+    assert min(map(extent, legal)) == max(x, y) + min(n, k) - 1
+
+
+MAP = (1, 4, 5, 6)
+ONE, NONE = (1, 1), (0, 0, 0, 0)
+KINDS = {
+    "conv": Geometry("conv", MAP, (1, 2, 3, 8), (3, 3), (2, 2), (1, 1, 1, 1), ONE, 1, "NHWC"),
+    "pointwise": Geometry("conv", MAP, (1, 4, 5, 9), ONE, ONE, NONE, ONE, 1, "NHWC"),
+    "depthwise": Geometry("depthwise", MAP, MAP, (3, 3), ONE, (1, 1, 1, 1), ONE, 6, "NHWC"),
+    "pool": Geometry("pool", MAP, (1, 2, 2, 6), (2, 2), (2, 2), NONE, ONE, 1, "NHWC"),
+    "mean": Geometry("pool", MAP, (1, 1, 1, 6), (4, 5), ONE, NONE, ONE, 1, "NHWC"),
+    "fully_connected": Geometry("fully_connected", (5, 6), (5, 8)),
+    "elementwise": Geometry("elementwise", MAP, MAP, layout="NHWC"),
+    "rowwise": Geometry("rowwise", MAP, MAP, layout="NHWC"),
+    "pad": Geometry("pad", MAP, (1, 7, 8, 6), padding=(1, 1, 2, 2), layout="NHWC"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", [(1, 0), (2, 4)])
+@pytest.mark.parametrize("way", ["forward", "reverse"])
+def test_a_distance_of_one_byte_less_is_refused(kind: str, step: tuple[int, int], way: str) -> None:
+    g = replace(KINDS[kind], traversal=way, pixels=step[0], channels=step[1])  # type: ignore[arg-type]
+    x, y = prod(g.input), prod(g.output)
+    # Forward the input lies that much above; in reverse the ends count, and it lies below.
+    distances = range(-x, y + 1) if way == "forward" else range(y, -x - 1, -1)
+    unsafe = [i for i, by in enumerate(distances) if refusal(g, 1, 1, by) is not None]
+    if not unsafe:
+        assert kind == "mean"  # it has read everything before it writes
+        return
+    least = distances[unsafe[-1] + 1]
+    assert not loses_a_byte(g, 1, 1, least)
+    assert refusal(g, 1, 1, distances[unsafe[-1]]) == "overlap-unsafe"
+    assert loses_a_byte(g, 1, 1, distances[unsafe[-1]])
+
+
+@pytest.mark.parametrize(("kind", "deep"), [("concat", (2, 3)), ("elementwise", (5, 5))])
+@pytest.mark.parametrize("step", [(1, 0), (2, 2)])
+def test_with_two_live_inputs_either_may_be_overwritten_as_far_as_it_was_read(
+    kind: str, deep: tuple[int, int], step: tuple[int, int]
+) -> None:
+    pixels, out = 12, 5
+    g = Geometry(kind, (1, 3, 4, deep[0]), (1, 3, 4, out), layout="NHWC", pixels=step[0], channels=step[1])
+    network = Network.build(
+        "two",
+        [
+            ("a", pixels * deep[0], "input"),
+            ("b", pixels * deep[1], "input"),
+            ("y", pixels * out, "activation"),
+        ],
+        [OperatorSpec("f", "F", ["a", "b"], ["y"], 0, 0, g)],
+        ["y"],
+    )
+    for over, other, size in (("a", "b", deep[0]), ("b", "a", deep[1])):
+        walk = replace(g, input=(1, 3, 4, size), output=(1, 3, 4, out), kind="rowwise")
+        if step == (1, 0) and kind == "elementwise":
+            walk = g
+        for by in range(-5, pixels * out + 1):
+            program: list[Instruction] = [
+                Load(other, 200), Load(over, 100), Alloc("y", 100 - by, over, by), Run("f"), Store("y"),
+            ]  # fmt: skip
+            lost = loses_a_byte(walk, 1, 1, by)
+            assert judged(network, program, 300) == ("overlap-unsafe" if lost else None)

@@ -43,5 +43,16 @@ def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
         check(replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),)))
 
 
+def test_the_example_in_rings_is_legal_and_has_not_a_byte_to_spare() -> None:
+    plan = from_text(examples()[4])
+    assert check(plan) == plan.result
+    assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+    (group,) = plan.groups
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        check(replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),)))
+    with pytest.raises(IllegalPlan, match="macs"):
+        check(replace(plan, result=replace(plan.result, macs=0)))
+
+
 def examples() -> list[str]:
     return re.findall(r"^```(?:text|json)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

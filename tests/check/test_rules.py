@@ -9,6 +9,7 @@ from random import Random
 
 import broken_joins  # noqa: F401  registers its breakers
 import broken_pins  # noqa: F401
+import broken_rings  # noqa: F401
 import broken_tiles  # noqa: F401
 import pytest
 from broken_plans import BREAKERS, Site

@@ -53,12 +53,14 @@ def check(plan: Plan) -> Result:
             derived = replace(derived, latency_picoseconds=None)
         if claimed.energy_picojoules is None:
             derived = replace(derived, energy_picojoules=None)
+        if claimed.macs is None:
+            derived = replace(derived, macs=None)
         _same_times(plan, times)
         _claims(derived, plan.options.get("objective", "traffic"))
         for field in _FIGURES:
             stated, actual = getattr(claimed, field), getattr(derived, field)
             if stated != actual:
-                shown = "not known on this chip" if actual is None else f"{actual:,}"
+                shown = "not known of this plan" if actual is None else f"{actual:,}"
                 broken("result", f"{field} is {shown}, not {stated:,}")
     except Broken as refusal:
         raise refusal.illegal() from None
@@ -136,6 +138,7 @@ _FIGURES = (
     "extent_bytes",
     "latency_picoseconds",
     "energy_picojoules",
+    "macs",
 )
 
 _BOUNDED = {
@@ -186,6 +189,7 @@ def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Resu
         extent_bytes=figures.extent,
         latency_picoseconds=None if times is None else max((t.end for t in times), default=0),
         energy_picojoules=None if spent is None or spent >= LONGEST else spent,
+        macs=None if figures.macs is None or figures.macs >= LONGEST else figures.macs,
     )
 
 

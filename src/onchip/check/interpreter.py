@@ -14,10 +14,11 @@ from onchip.check.ledger import Ledger
 from onchip.check.overlap import prove_overlap
 from onchip.check.patches import prove_patches
 from onchip.check.ranges import Range, Ranges, without
+from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rules import Broken, broken
 from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
-from onchip.check.units import Unit, units_of
+from onchip.check.units import Unit, macs_of, units_of
 from onchip.chip import RATES
 from onchip.network import bits
 from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Scratch, Store
@@ -33,7 +34,7 @@ MAX_RATE = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a program moves and occupies, in bytes."""
+    """What a program moves and occupies, in bytes, and its multiply-accumulates where that is known."""
 
     compulsory: int
     reload: int
@@ -41,6 +42,7 @@ class Figures:
     weights: int
     peak: int
     extent: int
+    macs: int | None
 
 
 def interpret(plan: Plan) -> Figures:
@@ -85,6 +87,7 @@ class _Machine:
             alignment=self.alignment,
             weights_resident=plan.options.get("weights") == "resident" and not separate,
             pinned=self.held.weights,
+            streamed={i.operator: dict(i.streaming) for i in plan.program if isinstance(i, Run)},
         )
         prove_weights_fit(plan, self.held, self.units)
         self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}
@@ -166,9 +169,16 @@ class _Machine:
             broken("overlap-distance", f"{self.name(x)} is {distance} bytes above, not {by}")
         self.not_ended(x)
         wanted = self.beside(address, t, [x])
-        if unit.group:
-            broken("overlap-unproved", f"{unit.name} is a group")
-        prove_overlap(self.network, unit.operators[0], t, x, by)
+        if unit.rings is not None:
+            last = self.network.operators[unit.operators[-1]]
+            if loses_a_byte(unit.rings, last.geometry, t, x, by):
+                broken(
+                    "overlap-unsafe", f"{unit.name} overwrites a byte of {self.name(x)} before it has read it"
+                )
+        elif unit.group:
+            broken("overlap-unproved", f"{unit.name} is a group, and not in rings")
+        else:
+            prove_overlap(self.network, unit.operators[0], t, x, by)
         self.reserve_over(t, wanted, [x])
 
     def alloc_of(self, t: int, address: int, operands: list[int]) -> None:
@@ -297,7 +307,15 @@ class _Machine:
             if self.address.get(last) != address:
                 broken("state-not-kept", f"{self.name(last)} is not at {address} at the end")
         ledger = self.ledger
-        return Figures(ledger.compulsory, ledger.reload, ledger.spill, ledger.weights, self.peak, self.extent)
+        return Figures(
+            ledger.compulsory,
+            ledger.reload,
+            ledger.spill,
+            ledger.weights,
+            self.peak,
+            self.extent,
+            macs_of(self.network, self.units.values()),
+        )
 
     # -- names -----------------------------------------------------------------------------------------
 

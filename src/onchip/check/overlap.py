@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onchip.check.rules import Broken, broken
-from onchip.check.walk import Axis, Elementwise, Windows, element_bytes, walk_of
-from onchip.network import Network
+from onchip.check.walk import BY_PIXEL, Axis, Elementwise, Windows, element_bytes, steps_of
+from onchip.network import Network, Operator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,11 +48,11 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
     lost.
     """
     op = network.operators[operator]
-    walk = walk_of(network, operator)
-    if isinstance(walk, str):
-        broken("overlap-unproved", walk)
     offset = {view.tensor: view.offset for view in network.views}
     for operand in (i for i in op.inputs if network.root[i] == x):
+        walk = steps_of(network, operator, operand)
+        if isinstance(walk, str):
+            broken("overlap-unproved", walk)
         distance = by + offset.get(operand, 0)
         size, name = network.tensors[operand].bytes, network.tensors[operand].name
         if isinstance(walk, Elementwise):
@@ -64,12 +64,17 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
                 written = network.tensors[t].name
                 broken("overlap-unproved", f"{name} and {written} do not lie in the same patches")
             safe = _elementwise_is_safe(walk, width, network.tensors[t].bytes // walk.steps, distance)
-        elif operand != op.inputs[0]:
+        elif operand != op.inputs[0] and not _by_pixel(op):
             broken("overlap-unproved", f"{name} is not the input that the windows read")
         else:
             safe = _windows_are_safe(op.name, walk, distance)
         if not safe:
             broken("overlap-unsafe", f"{op.name} overwrites a byte of {name} before it has read it")
+
+
+def _by_pixel(op: Operator) -> bool:
+    """Whether an operator reads every one of its inputs pixel by pixel."""
+    return op.geometry is not None and op.geometry.kind in (*BY_PIXEL, "elementwise")
 
 
 def _touched(count: int, wide: int, distance: int, written: int) -> tuple[int, int]:
@@ -93,7 +98,7 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
 
     rows, columns = walk.rows, walk.columns
     area, out_area = rows.size * columns.size, rows.outputs * columns.outputs
-    first, last = _touched(walk.planes * area, walk.read_bytes, distance, walk.steps * walk.write_bytes)
+    first, last = _touched(walk.planes * area, walk.read_bytes, distance, walk.written * walk.write_bytes)
     work = max(last - first, rows.size * rows.taps, columns.size * columns.taps)
     if work > MAX_PIXELS:
         broken("overlap-unproved", f"{name} is too large for a proof ({work:,} pixels or positions)")
@@ -107,16 +112,46 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
         out_plane = block if walk.reverse else block + walk.fan_out - 1
         reader = out_plane * out_area + by_row[row] * columns.outputs + by_column[column]
         read = (by_row[row] >= 0) & (by_column[column] >= 0)
-        low = distance + pixel * walk.read_bytes
-        if walk.reverse:
-            writer = np.minimum((low + walk.read_bytes - 1) // walk.write_bytes, walk.steps - 1)
-            lost = writer > reader
-        else:
-            writer = np.maximum(low // walk.write_bytes, 0)
-            lost = writer < reader
-        if bool((read & lost).any()):
+        low = np.maximum(distance + pixel * walk.read_bytes, 0)
+        high = distance + (pixel + 1) * walk.read_bytes
+        high = np.minimum(high, walk.written * walk.write_bytes) - 1
+        if bool((read & _lost(walk, reader, low, high)).any()):
             return False
     return True
+
+
+def _lost(walk: Windows, reader: Steps, low: Steps, high: Steps) -> NDArray[np.bool_]:
+    """Whether one of the output's bytes [low, high] is written before the step of pixel `reader` has read."""
+    import numpy as np
+
+    width, size = walk.columns.outputs, walk.write_bytes
+    chunk = walk.chunk if 0 < walk.chunk < size else size
+    last = (size - 1) // chunk * chunk  # where the chunk that comes last in forward order begins
+    across = -(-width // walk.pixels)
+
+    def step(pixel: Steps) -> Steps:
+        row, column = np.divmod(pixel, width)
+        time: Steps = row * across + column // walk.pixels
+        if walk.reverse:
+            time = (width - 1 - column) // walk.pixels - row * across
+        return time
+
+    # The first of the bytes to be written, and those of its step: before the last chunk they are too early.
+    if walk.reverse:
+        writer = high // size
+        column = writer % width
+        start = np.maximum(width - ((width - 1 - column) // walk.pixels + 1) * walk.pixels, 0)
+        low = np.maximum(low, (writer - column + start) * size)
+        early = (high % size >= chunk) | ((high % size < high - low) & (chunk < size))
+    else:
+        writer = low // size
+        column = writer % width
+        end = np.minimum((column // walk.pixels + 1) * walk.pixels, width)
+        high = np.minimum(high, (writer - column + end) * size - 1)
+        early = (low % size < last) | ((low % size + high - low >= size) & (last > 0))
+    made, wanted = step(writer), step(reader)
+    lost: NDArray[np.bool_] = (made < wanted) | ((made == wanted) & early)
+    return lost
 
 
 def _reader(axis: Axis, *, last: bool) -> Steps:

@@ -80,6 +80,10 @@ RULES: dict[str, str] = {
     "tiling-refills": "a tiled group fetches weights that it does not keep once for every subgroup",
     "tiling-blocks": "a group that runs in blocks is a single operator, and keeps no weights but a block's",
     "tiling-operands": "a tiled group streams all that it reads from or gives to the outside",
+    # groups in rings
+    "rings-stages": "stages of rings cut their group's operators; each hands on its last one's output",
+    "rings-sizes": "bands of rings have a row or more, and there are from 1 strip to one for every column",
+    "rings-fetched": "what rings fetch by columns is read by their first stage alone",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",

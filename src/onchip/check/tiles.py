@@ -52,8 +52,7 @@ def tiles_of(
     """
     network, tiling = maps.network, group.tiling
     assert tiling is not None
-    if isinstance(tiling, Rings):
-        broken("group-unproved", f"group {group.name} runs in rings, which are not proved yet")
+    assert not isinstance(tiling, Rings)
     for op in map(network.operators.__getitem__, order):
         if op.workspace > (op.weight_bytes if weights_resident else 0):
             broken("group-unproved", f"group {group.name} runs in tiles, and {op.name} has a workspace")

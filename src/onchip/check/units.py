@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from onchip.check.maps import Maps
 from onchip.check.parts import Part
+from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
 from onchip.check.tiles import Tiles, tiles_of
 from onchip.network import Network, bits, mask
-from onchip.plan import Group
+from onchip.plan import Group, Rings
 from onchip.units import MAX_BYTES
 
-__all__ = ["Unit", "units_of"]
+__all__ = ["Unit", "macs_of", "units_of"]
 
 MAX_FETCHED = 10**18
 """Weights fetched beyond this many bytes are a mistake, and do not fit a file's integers."""
@@ -26,7 +27,7 @@ class Unit:
     `workspace` is what its scratch reserves, before alignment; `held` the part of it that is taken already
     (by inner tensors, resident weights), so that the rest is there for streamed pieces; `weights` the bytes
     of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
-    `parts` are what its scratch holds.
+    `parts` are what its scratch holds. `rings` is how a group in rings runs.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Unit:
     group: bool
     crossing: Mapping[int, int] | None = None
     parts: tuple[Part, ...] = ()
+    rings: RingRun | None = None
 
 
 def units_of(
@@ -49,10 +51,12 @@ def units_of(
     alignment: int,
     weights_resident: bool,
     pinned: Collection[int] = (),
+    streamed: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Unit]:
     """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
 
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
+    `streamed` are the tensors that each group streams: one in rings keeps a ring for each.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
@@ -61,7 +65,8 @@ def units_of(
         if group.name in units or group.name in network.operator_id:
             broken("group-name", f"{group.name} is declared already")
         ids = _members(network, group, member)
-        units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident)
+        stream = (streamed or {}).get(group.name, ())
+        units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident, stream)
     for op in network.operators:
         if op.id not in member:
             reads, writes = tuple(bits(network.reads[op.id])), tuple(bits(network.writes[op.id]))
@@ -69,6 +74,17 @@ def units_of(
             held = min(weights, op.workspace) if weights_resident else 0
             units[op.name] = Unit(op.name, (op.id,), reads, writes, (), op.workspace, held, weights, False)
     return units
+
+
+def macs_of(network: Network, units: Iterable[Unit]) -> int | None:
+    """Multiply-accumulates when each unit runs once; None where a group in tiles may do some anew."""
+    total = 0
+    for unit in units:
+        if unit.crossing is not None and unit.rings is None:
+            return None
+        own = sum(network.operators[op].work for op in unit.operators)
+        total += own if unit.rings is None else unit.rings.macs
+    return total
 
 
 def _members(network: Network, group: Group, member: dict[int, str]) -> tuple[int, ...]:
@@ -85,7 +101,12 @@ def _members(network: Network, group: Group, member: dict[int, str]) -> tuple[in
 
 
 def _group_unit(
-    maps: Maps, group: Group, ids: tuple[int, ...], alignment: int, weights_resident: bool
+    maps: Maps,
+    group: Group,
+    ids: tuple[int, ...],
+    alignment: int,
+    weights_resident: bool,
+    streamed: Collection[str],
 ) -> Unit:
     network, inside = maps.network, mask(ids)
     _convex(network, group, inside)
@@ -100,13 +121,20 @@ def _group_unit(
         & ~inside  # an output that nothing reads leaves the group, like one read outside
     )
     weights = _fetched(network, group, ids)
-    tiles = None
-    if group.tiling is not None:
+    rings: RingRun | None = None
+    crossing: Mapping[int, int] | None = None
+    parts: tuple[Part, ...] = ()
+    if isinstance(group.tiling, Rings):
+        known = (network.tensor_id.get(name) for name in streamed)
+        stream = frozenset(t for t in known if t is not None and read >> t & 1)
+        rings = rings_of(maps, group, stream, alignment=alignment)
+        need, crossing, parts = rings.need, rings.crossing, rings.parts
+    elif group.tiling is not None:
         order = [op for op in network.order if inside >> op & 1]
         escaping = frozenset(bits(written & ~mask(inner)))
         tiles = tiles_of(maps, group, order, escaping, alignment=alignment, weights_resident=weights_resident)
         _refilled(network, group, ids, tiles)
-        need = tiles.need
+        need, crossing, parts = tiles.need, tiles.crossing, tiles.parts
     elif group.subgroups > 1:
         broken(
             "group-unproved",
@@ -126,8 +154,9 @@ def _group_unit(
         need,
         weights,
         True,
-        None if tiles is None else tiles.crossing,
-        () if tiles is None else tiles.parts,
+        crossing,
+        parts,
+        rings,
     )
 
 

@@ -8,7 +8,7 @@ addresses of the output, upwards or (traversal `reverse`) downwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from onchip.network import Geometry, Network, Patches
@@ -20,12 +20,14 @@ __all__ = [
     "Elementwise",
     "WindowShape",
     "Windows",
+    "steps_of",
     "walk_of",
     "window_shape",
 ]
 
 ELEMENT_BYTES = (1, 2, 4, 8)
 WINDOWED = ("conv", "depthwise", "pool")
+BY_PIXEL = ("concat", "pad", "rowwise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ class Windows:
 
     In NHWC the planes are the images; in NCHW an image has a plane for each channel. Input plane p is read by
     the output planes of its block: [p // fan_in * fan_out, (p // fan_in + 1) * fan_out).
+
+    A step makes `pixels` pixels of a row, each in chunks of `chunk` bytes: the first chunk of all of them,
+    then the next (in reverse from the last chunk on). Until its last chunk it may read all that it reads.
     """
 
     planes: int
@@ -74,15 +79,85 @@ class Windows:
     read_bytes: int
     write_bytes: int
     reverse: bool
+    pixels: int = 1
+    chunk: int = 0
 
     @property
-    def steps(self) -> int:
+    def written(self) -> int:
         """Pixels written."""
         return self.planes // self.fan_in * self.fan_out * self.rows.outputs * self.columns.outputs
 
 
+def steps_of(network: Network, operator: int, operand: int) -> Elementwise | Windows | str:
+    """The walk of an operator over one of its inputs, or in words why its geometry gives none.
+
+    Steps may make several pixels, or channels in chunks, where pixels lie one after the other (NHWC).
+    """
+    op = network.operators[operator]
+    g = op.geometry
+    plain = g is None or (g.pixels, g.channels) == (1, 0)
+    if g is None or (plain and g.kind not in BY_PIXEL):
+        return walk_of(network, operator)
+    if g.pixels < 1 or g.channels < 0:
+        return f"a step of {op.name} makes no pixel, or its chunks have no channel"
+    if g.layout != "NHWC" and len(g.output) == 4:
+        return f"pixels of {op.name} do not lie one after the other"
+    found: Elementwise | Windows | str
+    if g.kind in (*BY_PIXEL, "elementwise"):
+        found = _by_pixel(network, operator, operand)
+    else:
+        found = walk_of(_walking(network, operator, replace(g, pixels=1, channels=0)), operator)
+    if not isinstance(found, Windows):
+        return found
+    if g.kind == "fully_connected":  # its rows are pixels of one row
+        found = replace(found, rows=found.columns, columns=found.rows)
+    width = network.tensors[op.outputs[0]].bytes // prod(g.output)
+    return replace(found, pixels=g.pixels, chunk=g.channels * width)
+
+
+def _walking(network: Network, operator: int, geometry: Geometry) -> Network:
+    """The same network, one operator of which walks otherwise."""
+    operators = list(network.operators)
+    operators[operator] = replace(operators[operator], geometry=geometry)
+    return replace(network, operators=tuple(operators))
+
+
+def _by_pixel(network: Network, operator: int, operand: int) -> Windows | str:
+    """The walk of an operator that takes a pixel of each operand for a pixel of its output."""
+    op = network.operators[operator]
+    g = op.geometry
+    assert g is not None
+    if len(op.outputs) != 1 or any(type(n) is not int or n < 1 for n in (*g.input, *g.output)):
+        return f"{op.name} has not one output, or a size below 1"
+    if any(network.tensors[t].patches is not None for t in (*op.outputs, operand)):
+        return f"{op.name} has operands in patches"
+    if len(g.output) != len(g.input) or len(g.output) not in (2, 4):
+        return f"{op.name} is not two-dimensional"
+    images, rows, columns = (
+        (g.output[0], g.output[1], g.output[2]) if len(g.output) == 4 else (1, 1, g.output[0])
+    )
+    lines, points = Axis(rows, rows, 1, 1, 1, 0), Axis(columns, columns, 1, 1, 1, 0)
+    if g.kind == "pad":
+        if len(g.output) != 4 or len(g.padding) != 4 or operand != op.inputs[0]:
+            return f"the geometry of {op.name} is not complete"
+        lines = Axis(g.input[1], rows, 1, 1, 1, g.padding[0])
+        points = Axis(g.input[2], columns, 1, 1, 1, g.padding[1])
+    elif g.input[:-1] != g.output[:-1]:
+        return f"{op.name} is between maps of different rows or columns"
+    read, rest = divmod(network.tensors[operand].bytes, images * lines.size * points.size)
+    write, more = divmod(network.tensors[op.outputs[0]].bytes, images * rows * columns)
+    if rest or more or element_bytes(network.tensors[op.outputs[0]].bytes, prod(g.output)) is None:
+        return f"the geometry of {op.name} does not have the size of its tensors"
+    if (
+        g.kind == "concat"
+        and sum(network.tensors[t].bytes for t in op.inputs) != write * images * rows * columns
+    ):
+        return f"{op.name} does not join its operands"
+    return Windows(images, 1, 1, lines, points, read, write, g.traversal == "reverse")
+
+
 def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
-    """The walk of an operator, or in words why its geometry gives none."""
+    """The walk of an operator, one pixel a step, or in words why its geometry gives none."""
     op = network.operators[operator]
     g = op.geometry
     if g is None:

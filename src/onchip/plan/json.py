@@ -136,6 +136,7 @@ class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
     energy_picojoules: Count | msgspec.UnsetType = msgspec.UNSET
     energy_lower_bound_picojoules: Count | msgspec.UnsetType = msgspec.UNSET
     dram_lower_bound_bytes: Count | msgspec.UnsetType = msgspec.UNSET
+    macs: Count | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):

@@ -308,6 +308,7 @@ class Result:
     energy_picojoules: int | None = None
     energy_lower_bound_picojoules: int | None = None
     dram_lower_bound_bytes: int | None = None
+    macs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,101 @@
+"""Bands that make what later bands need, along one axis: the rule by which a group in rings runs.
+
+The same rule holds for the rows of a group's stages and, turned by 90 degrees, for the columns of the
+operators within one stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from onchip.check.maps import Piece
+
+__all__ = ["Node", "Range", "drive", "pyramid"]
+
+Range = tuple[int, int]
+"""Lines (rows or columns) from the first to before the last."""
+
+NEVER = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Makes lines of tensor `makes`, band by band; `bands` are the lines of each.
+
+    `needs` are, for every tensor that it reads, the lines that each band needs (empty ones count as none).
+    A band may make nothing, as those of a pool that adds up a line at a time. One without needs fetches.
+    """
+
+    makes: int
+    bands: Sequence[Range]
+    needs: Mapping[int, Sequence[Range]]
+
+
+def drive(nodes: Sequence[Node]) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Run until the last node has made everything: its (node, band) in order, and the most lines at once.
+
+    Before a band is swept everything that it needs is made, by the nodes that come before. The lines of a
+    tensor that live are those from the first that a band not yet done needs to the last one made, those being
+    made included.
+    """
+    maker = {node.makes: i for i, node in enumerate(nodes)}
+    order: list[tuple[int, int]] = []
+    most = {node.makes: 0 for node in nodes}
+    done = [0] * len(nodes)
+    made = [node.bands[0][0] if node.bands else 0 for node in nodes]
+    lowest: dict[int, list[tuple[int, list[int]]]] = {node.makes: [] for node in nodes}
+    for i, node in enumerate(nodes):
+        for tensor, ranges in node.needs.items():
+            if tensor in maker:
+                lowest[tensor].append((i, _from_here_on(ranges)))
+
+    def make(i: int, upto: int) -> None:
+        node = nodes[i]
+        while made[i] < upto:
+            band = done[i]
+            for tensor, ranges in node.needs.items():
+                first, end = ranges[band]
+                if first < end and tensor in maker:
+                    make(maker[tensor], end)
+            first, end = node.bands[band]
+            if first < end:
+                needed = min((low[done[reader]] for reader, low in lowest[node.makes]), default=first)
+                most[node.makes] = max(most[node.makes], end - min(first, needed))
+            order.append((i, band))
+            done[i] += 1
+            made[i] = end
+
+    if nodes and nodes[-1].bands:
+        make(len(nodes) - 1, nodes[-1].bands[-1][1])
+    return order, most
+
+
+def _from_here_on(ranges: Sequence[Range]) -> list[int]:
+    """For every band the first line that it or a later one needs; `NEVER` after the last one."""
+    found = [NEVER] * (len(ranges) + 1)
+    for i in range(len(ranges) - 1, -1, -1):
+        first, end = ranges[i]
+        found[i] = min(found[i + 1], first) if first < end else found[i + 1]
+    return found
+
+
+def pyramid(
+    pieces: Sequence[Piece], tensor: int, lines: Range, sizes: Mapping[int, int], *, rows: bool
+) -> dict[int, Range]:
+    """What lines of `tensor`, made by `pieces` in topological order, take of every tensor that goes into it.
+
+    From the first line to the last, clipped to the `sizes` of the maps; along `rows`, or else columns.
+    """
+    need = {tensor: lines}
+    for piece in reversed(pieces):
+        (made,) = piece.writes
+        if made not in need:
+            continue
+        first, end = need[made]
+        for t, window in zip(piece.reads, piece.rows if rows else piece.columns, strict=True):
+            low, high = window.start(first, sizes[t]), window.end(end, sizes[t])
+            if low < high:
+                known = need.get(t, (low, high))
+                need[t] = min(low, known[0]), max(high, known[1])
+    return need

@@ -1,0 +1,191 @@
+"""`alloc T @A over X by D` for a group in rings: proof that every byte of X is read before it is overwritten.
+
+The group is run once more, and time counted: a sweep of any stage but the last is one tick; within the
+last one, each step of its last operator is one, and so is each column that another operator makes. That says
+when each pixel of X is read for the last time, and when each pixel of T is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from onchip.check.drive import Range
+from onchip.check.maps import Piece, Window
+from onchip.check.rings import Band, RingRun, Strip
+from onchip.check.rules import broken
+from onchip.network import Geometry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Times = NDArray[np.int64]
+
+__all__ = ["loses_a_byte"]
+
+MAX_WORK = 1 << 26
+"""Pixels of X times the pixels of T that one of them can cover: beyond, no proof is attempted."""
+
+NEVER = -1
+
+
+def loses_a_byte(run: RingRun, geometry: Geometry | None, tensor: int, over: int, by: int) -> bool:
+    """Whether a group that makes `tensor` overwrites a byte of `over`, `by` above it, and reads it later.
+
+    `geometry` is that of its last operator, whose steps the last stage takes. Raises `Broken`
+    (`overlap-unproved`) for maps too large to follow.
+    """
+    read, made = run.maps[over], run.maps[tensor]
+    wide, narrow = read.channels * read.element, made.channels * made.element
+    covers = min((wide - 1) // narrow + 2, made.rows * made.columns)
+    if read.rows * read.columns * covers > MAX_WORK or made.rows * made.columns > MAX_WORK:
+        broken("overlap-unproved", "the maps are too large for a proof")
+    pixels = 1 if geometry is None else geometry.pixels
+    chunk = 0 if geometry is None else geometry.channels
+    if pixels < 1 or chunk < 0:
+        broken("overlap-unproved", "a step of the last operator makes no pixel, or a chunk no channel")
+    reads, writes = _times(run, tensor, over, pixels)
+    chunk = min(chunk or made.channels, made.channels) * made.element
+    return _meets(reads, writes, wide, narrow, by, chunk, reverse=run.reverse)
+
+
+# -- when ------------------------------------------------------------------------------------------------
+
+
+def _times(run: RingRun, tensor: int, over: int, pixels: int) -> tuple[Times, Times]:
+    """For each pixel of `over` the tick of its last reading, for each of `tensor` that of its writing.
+
+    In the order of addresses; `NEVER` for what is not read (or not written).
+    """
+    import numpy as np
+
+    read, made = run.maps[over], run.maps[tensor]
+    reads = np.full((read.rows, read.columns), NEVER, dtype=np.int64)
+    writes = np.full((made.rows, made.columns), NEVER, dtype=np.int64)
+    tick, last = 0, len(run.pieces) - 1
+    for strip in run.strips:
+        for s, band in run.order:
+            if s < last:
+                for rows, columns in _taken(run, s, band, strip[s], over):
+                    reads[slice(*rows), slice(*columns)] = tick
+                tick += 1
+            elif run.accumulates[s]:
+                for rows, columns in _taken(run, s, band, strip[s], over):
+                    reads[slice(*rows), slice(*columns)] = tick
+                writes[slice(*run.bands[s][band][0].rows), :] = tick + 1
+                tick += 2
+            elif strip[s].order:
+                tick = _column_sweep(run, band, strip[s], over, reads, writes, tick)
+            else:
+                tick = _row_sweep(run, run.bands[s][band][0], strip[s], over, pixels, reads, writes, tick)
+    if run.reverse:
+        return reads[::-1, ::-1], writes[::-1, ::-1]
+    return reads, writes
+
+
+def _taken(run: RingRun, s: int, band: int, strip: Strip, over: int) -> Iterator[tuple[Range, Range]]:
+    """The rows and columns of `over` that a whole sweep of a stage needs."""
+    if run.accumulates[s]:
+        if over in run.pieces[s][0].reads:
+            yield (band, band + 1), (0, run.maps[over].columns)
+        return
+    for part in run.bands[s][band]:
+        for rows, columns in _windows(run, part.piece, over):
+            lines = rows.start(part.rows[0], run.maps[over].rows), rows.end(part.rows[1], run.maps[over].rows)
+            across = strip.columns.get(part.piece.writes[0], (0, 0))
+            size = run.maps[over].columns
+            if part.rows[0] < part.rows[1] and across[0] < across[1]:
+                yield lines, (columns.start(across[0], size), columns.end(across[1], size))
+
+
+def _windows(run: RingRun, piece: Piece, over: int) -> Iterator[tuple[Window, Window]]:
+    for t, rows, columns in zip(piece.reads, piece.rows, piece.columns, strict=True):
+        if t == over:
+            yield rows, columns
+
+
+def _row_sweep(
+    run: RingRun,
+    part: Band,
+    strip: Strip,
+    over: int,
+    pixels: int,
+    reads: Times,
+    writes: Times,
+    tick: int,
+) -> int:
+    """The last stage's one operator makes rows, `pixels` pixels a step."""
+    size = run.maps[over]
+    first, end = strip.columns[part.piece.writes[0]]
+    starts = range(first, end, pixels)
+    for row in range(*part.rows):
+        for rows, columns in _windows(run, part.piece, over):
+            lines = slice(rows.start(row, size.rows), rows.end(row + 1, size.rows))
+            for i, start in enumerate(starts):
+                stop = columns.end(min(start + pixels, end), size.columns)
+                reads[lines, columns.start(start, size.columns) : stop] = tick + i
+        for i, start in enumerate(starts):
+            writes[row, start : min(start + pixels, end)] = tick + i
+        tick += len(starts)
+    return tick
+
+
+def _column_sweep(
+    run: RingRun, band: int, strip: Strip, over: int, reads: Times, writes: Times, tick: int
+) -> int:
+    """The last stage makes columns, each operator those that the next ones need, the last one by pixels."""
+    size, parts = run.maps[over], run.bands[-1][band]
+    for i, column in strip.order:
+        part = parts[i]
+        for rows, columns in _windows(run, part.piece, over):
+            across = slice(columns.start(column, size.columns), columns.end(column + 1, size.columns))
+            if i < len(parts) - 1:
+                if part.rows[0] < part.rows[1]:
+                    stop = rows.end(part.rows[1], size.rows)
+                    reads[rows.start(part.rows[0], size.rows) : stop, across] = tick
+            else:
+                for row in range(*part.rows):
+                    stop = rows.end(row + 1, size.rows)
+                    reads[rows.start(row, size.rows) : stop, across] = tick + row - part.rows[0]
+        if i < len(parts) - 1:
+            tick += 1
+        else:
+            for row in range(*part.rows):
+                writes[row, column] = tick + row - part.rows[0]
+            tick += part.rows[1] - part.rows[0]
+    return tick
+
+
+# -- where -----------------------------------------------------------------------------------------------
+
+
+def _meets(
+    reads: Times, writes: Times, wide: int, narrow: int, by: int, chunk: int, *, reverse: bool
+) -> bool:
+    """Whether a byte of a pixel (`wide` bytes, `by` above) is written before the pixel's last reading.
+
+    A step that reads a pixel may do so until its last chunk: what it writes in chunks before counts as
+    written before. Chunks are `chunk` bytes of a pixel's `narrow`, from the last to the first in reverse.
+    """
+    import numpy as np
+
+    read, written = reads.ravel(), writes.ravel()
+    low = by + np.arange(read.size, dtype=np.int64) * wide
+    first = low // narrow
+    chunks = -(-narrow // chunk)
+    for k in range((wide - 1) // narrow + 2):
+        pixel = first + k
+        inside = (pixel >= 0) & (pixel < written.size) & (read > NEVER) & (pixel * narrow < low + wide)
+        time = written[np.clip(pixel, 0, written.size - 1)]
+        inside &= time > NEVER
+        lost = inside & (time < read)
+        if reverse:
+            highest = np.minimum(low + wide, (pixel + 1) * narrow) - 1 - pixel * narrow
+            lost |= inside & (time == read) & (highest >= chunk)
+        else:
+            lowest = np.maximum(low, pixel * narrow) - pixel * narrow
+            lost |= inside & (time == read) & (lowest < (chunks - 1) * chunk)
+        if bool(lost.any()):
+            return True
+    return False
