@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onchip.network import bits
@@ -19,7 +18,8 @@ __all__ = ["Chain", "GroupChoice", "best_chain"]
 class GroupChoice:
     """Layers [first, end) as one group: its stages, and its figures forward and in reverse.
 
-    A group of one layer that keeps no ring is that layer alone.
+    A group of one layer that keeps no ring is that layer alone. `fewest_rings` are bytes of rings, in
+    whichever stages have least.
     """
 
     first: int
@@ -28,6 +28,7 @@ class GroupChoice:
     forward: Figures
     reverse: Figures
     fetches: bool
+    fewest_rings: int = 0
 
     def way(self, traversal: Traversal) -> Figures:
         """The figures of running forward, or in reverse."""
@@ -95,11 +96,17 @@ class Chain:
             for f in (group.forward, group.reverse)
         )
 
+    def least_bytes(self, group: GroupChoice) -> int:
+        """What every group needs that begins with the same layer and does not end before this one."""
+        held = 0 if group.fetches else self.net.maps[self.entering(group.first)].bytes
+        return held + group.fewest_rings
+
     def group(self, first: int, end: int, mode: InputMode) -> GroupChoice:
         """Layers [first, end) as a group, in the stages without recomputation that need the fewest bytes."""
         fetches = first == 0 and mode != "held"
         tried = [self._group(first, end, stages, mode, fetches) for stages in self._stagings(first, end)]
-        return min(tried, key=self.bytes_needed)
+        fewest = min(figures.rings for group in tried for figures in (group.forward, group.reverse))
+        return replace(min(tried, key=self.bytes_needed), fewest_rings=fewest)
 
     def _stagings(self, first: int, end: int) -> list[tuple[StageChoice, ...]]:
         single = tuple(StageChoice((i,)) for i in range(first, end))
@@ -136,29 +143,48 @@ class Chain:
 
 
 def best_chain(chain: Chain, mode: InputMode) -> tuple[GroupChoice, ...]:
-    """The cuts whose largest group needs the fewest bytes; among those, the most groups: the least fused."""
+    """The cuts whose largest group needs the fewest bytes, each group as short as that allows.
+
+    A bisection over the bytes: groups are looked at only where shorter ones need too many.
+    """
+    known: dict[tuple[int, int], GroupChoice] = {}
+    low, high = 0, sum(m.bytes for m in chain.net.maps.values())
+    best = _within(chain, mode, high, known)
+    while best is None:  # workspaces beside whole tensors
+        low, high = high, 2 * high
+        best = _within(chain, mode, high, known)
+    high = max(map(chain.bytes_needed, best))
+    while low < high - 1:
+        found = _within(chain, mode, (low + high) // 2, known)
+        if found is None:
+            low = (low + high) // 2
+        else:
+            best, high = found, max(map(chain.bytes_needed, found))
+    return best
+
+
+def _within(
+    chain: Chain, mode: InputMode, bytes_: int, known: dict[tuple[int, int], GroupChoice]
+) -> tuple[GroupChoice, ...] | None:
+    """Groups that need no more than `bytes_` each, from the end backwards; None where there are none."""
     cuts = chain.cuts
-    best: dict[int, tuple[int, int, GroupChoice | None]] = {cuts[-1]: (0, 0, None)}
+    rest: dict[int, GroupChoice | None] = {cuts[-1]: None}
     for first in reversed(cuts[:-1]):
-        found: tuple[int, int, GroupChoice | None] | None = None
         for end in (c for c in cuts if c > first):
-            group = chain.group(first, end, mode)
-            rest = best[end]
-            cost = max(chain.bytes_needed(group), rest[0]), rest[1] - 1, group
-            if found is None or cost[:2] < found[:2]:
-                found = cost
-        assert found is not None
-        best[first] = found
-    return _path(best, cuts)
-
-
-def _path(
-    best: dict[int, tuple[int, int, GroupChoice | None]], cuts: Sequence[int]
-) -> tuple[GroupChoice, ...]:
+            if (first, end) not in known:
+                known[first, end] = chain.group(first, end, mode)
+            group = known[first, end]
+            if end in rest and chain.bytes_needed(group) <= bytes_:
+                rest[first] = group
+                break
+            if chain.least_bytes(group) > bytes_:
+                break  # a longer group keeps all these rings, and more
+    if cuts[0] not in rest:
+        return None
     groups, at = [], cuts[0]
     while at != cuts[-1]:
-        group = best[at][2]
-        assert group is not None
-        groups.append(group)
-        at = group.end
+        chosen = rest[at]
+        assert chosen is not None
+        groups.append(chosen)
+        at = chosen.end
     return tuple(groups)
