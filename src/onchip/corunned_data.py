@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from onchip.corun.idle import idle_times
 from onchip.corun.judged import Judged
 from onchip.corun.losses import losses
 from onchip.corun.timeline import Segment
+from onchip.report.corun.words import idle_reason
 
 __all__ = ["judged_data"]
 
@@ -46,6 +48,15 @@ def judged_data(made: Judged) -> dict[str, Any]:
                 "segments": [_segment(made, s) for s in sorted(by_job[j], key=lambda s: s.step)],
             }
             for j, (job, lost) in enumerate(zip(workload.jobs, losses(line), strict=True))
+        ],
+        "idle": [
+            {
+                "unit": workload.soc.units[one.unit].name,
+                "start": one.start,
+                "end": one.end,
+                "why": idle_reason(made, one),
+            }
+            for one in idle_times(made.schedule, line)
         ],
         "class": claim.claim,
         "bound": claim.bound,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from math import floor, log10
 
 from markupsafe import Markup
 
+from onchip.corun.idle import idle_times
 from onchip.corun.judged import Judged
 from onchip.corun.schedule import Step
 from onchip.corun.timeline import Segment, Timeline
-from onchip.report.corun.words import milliseconds
+from onchip.report.corun.words import idle_reason, milliseconds
 from onchip.report.modules.svg import element, fitted, number, picture, title
 from onchip.report.wording import visible
 
@@ -97,8 +99,8 @@ class _Drawing:
             lines.append(f"then to another unit: {milliseconds(s.transition_ms)} ms")
         return "\n".join(lines)
 
-    def box(self, s: Segment, y: float, height: float, shade: int, first: str, second: str = "") -> Markup:
-        """A segment: its rectangle, its contention as a hatch, and as many words as fit."""
+    def box(self, s: Segment, y: float, height: float, shade: int, words: str = "") -> Markup:
+        """A segment: its rectangle, its contention as a hatch, and its words where they fit."""
         left, right = self.x(s.start), self.x(s.end)
         wide = max(right - left, 0.5)
         parts = [element("rect", x=left, y=y, width=wide, height=height, class_=f"box n{shade % SHADES}")]
@@ -117,12 +119,7 @@ class _Drawing:
                         opacity=f"{0.25 + 0.75 * lost:.2f}",
                     )
                 )
-        words = _words(first, wide - 8, 11)
-        if words:
-            down = y + height / 2 + (-3 if second else 4)
-            parts.append(element("text", words, x=left + 5, y=down, class_="strong on"))
-        words = _words(second, wide - 8, 10.5)
-        if words:
+        if words and fitted(words, wide - 8, 10.5) == words:
             parts.append(element("text", words, x=left + 5, y=y + height / 2 + 12, class_="small on"))
         index = self.index[s.step]
         return element("g", title(self.told(s)), *parts, data_segment=str(index), data_unit=str(s.unit))
@@ -168,10 +165,37 @@ class _Drawing:
             rows[s.unit].append(s)
         for u, row in enumerate(rows):
             for s in row:
-                parts.append(self.box(s, self.lane(u), LANE, s.step.job, self.name(s), self.group(s)))
+                parts.append(self.box(s, self.lane(u), LANE, s.step.job, self.group(s)))
+            parts += self.stretches(u, row)
             parts += self.lost(u, row)
+        parts += self.gaps()
         parts += self.ways()
         return picture(WIDTH, bottom + AXIS, "Units over time, with contention", parts)
+
+    def stretches(self, unit: int, row: Sequence[Segment]) -> Iterator[Markup]:
+        """The network's name once for all groups of a run that follow each other on the unit."""
+        y = self.lane(unit)
+        for mine in _following(row):
+            left, right = self.x(mine[0].start), self.x(mine[-1].end)
+            words = _words(self.name(mine[0]), right - left - 8, 11)
+            if words:
+                yield element("text", words, x=left + 5, y=y + LANE / 2 - 3, class_="strong on through")
+
+    def gaps(self) -> Iterator[Markup]:
+        """Where a unit stands idle, and why."""
+        for idle in idle_times(self.made.schedule, self.line):
+            if idle.end > self.until:
+                continue
+            left, wide = self.x(idle.start), self.x(idle.end) - self.x(idle.start)
+            y, why = self.lane(idle.unit), visible(idle_reason(self.made, idle))
+            told = f"{self.unit(idle.unit)} idle for {milliseconds(idle.end - idle.start)} ms: {why}"
+            parts = [element("rect", x=left, y=y, width=wide, height=LANE, class_="gap")]
+            words = _words(why, wide - 8, 10)
+            if words:
+                parts.append(
+                    element("text", words, x=left + 5, y=y + LANE / 2 + 4, class_="quiet small through")
+                )
+            yield element("g", title(told), *parts, class_="idle")
 
     def lost(self, unit: int, row: Iterable[Segment]) -> Iterator[Markup]:
         """How much of its speed the unit loses at each moment, as a hanging profile below its lane."""
@@ -230,7 +254,6 @@ class _Drawing:
             parts.append(element("text", words, x=4, y=y + ROW / 2 + 4, class_="strong"))
         for s in self.shown:
             y = 8 + s.step.job * (ROW + ROW_BETWEEN)
-            shade = self.line.workload.soc.units[s.unit].name
             if s.start - s.ready > 1e-9:
                 ready, start = self.x(s.ready), self.x(s.start)
                 parts.append(
@@ -243,8 +266,27 @@ class _Drawing:
                 move = element("rect", x=left, y=y + ROW / 2 - 3, width=wide, height=6, class_="moving")
                 words = f"{self.name(s)} changes units in {milliseconds(s.transition_ms)} ms"
                 parts.append(element("g", title(words), move))
-            parts.append(self.box(s, y, ROW, SHADES - 1 - s.unit, visible(shade)))
+            parts.append(self.box(s, y, ROW, SHADES - 1 - s.unit))
+            if not s.step.group and self.line.workload.runs(s.step.job) > 1:
+                start = self.x(s.start)
+                parts.append(element("line", x1=start, x2=start, y1=y - 4, y2=y + ROW, class_="run"))
+                parts.append(element("text", f"run {s.step.run}", x=start + 3, y=y - 1, class_="quiet tiny"))
+        for row in self.by_job():
+            for mine in _following(row):
+                left, right = self.x(mine[0].start), self.x(mine[-1].end)
+                words = _words(self.unit(mine[0].unit), right - left - 8, 11)
+                y = 8 + mine[0].step.job * (ROW + ROW_BETWEEN)
+                parts.append(
+                    element("text", words, x=left + 5, y=y + ROW / 2 + 4, class_="strong on through")
+                )
         return picture(WIDTH, bottom + AXIS, "Networks over time, by the unit they are on", parts)
+
+    def by_job(self) -> list[list[Segment]]:
+        """The segments of each network, in its own order."""
+        rows: list[list[Segment]] = [[] for _ in self.line.workload.jobs]
+        for s in sorted(self.shown, key=lambda s: s.step):
+            rows[s.step.job].append(s)
+        return rows
 
 
 def by_unit(made: Judged) -> Markup:
@@ -284,6 +326,14 @@ def in_small(line: Timeline, until: float) -> Markup:
         aria_label=label,
         class_="mini",
     )
+
+
+def _following(row: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Stretches of groups of one run on one unit that follow each other in the row."""
+    for _, found in groupby(
+        enumerate(row), key=lambda at: (at[1].step[:2], at[1].unit, at[1].step.group - at[0])
+    ):
+        yield [s for _, s in found]
 
 
 def _words(text: str, width: float, size: float) -> str:

@@ -79,8 +79,19 @@ def _words(made: Judged) -> dict[str, Any]:
             ("memory", f"{workload.soc.peak_gb_per_second:g} of {workload.soc.nominal_gb_per_second:g} GB/s"),
             ("frames", f"{workload.frames:,}, {_under_way(workload)}"),
             ("tolerated overlap", f"{made.epsilon_ms:g} ms"),
+            *_bounds(made),
         ],
     }
+
+
+def _bounds(made: Judged) -> list[tuple[str, str]]:
+    """Whose bounds there are: the judge's own, and the one that only the search can know."""
+    found = []
+    if made.derived_bound is not None:
+        found.append(("bound by work and longest path", milliseconds(made.derived_bound)))
+    if made.claim.bound is not None:
+        found.append(("bound claimed by the search", milliseconds(made.claim.bound)))
+    return found
 
 
 def _under_way(workload: Workload) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from onchip.corun.idle import Idle
 from onchip.corun.judged import Judged
+from onchip.corun.schedule import Step
 from onchip.corun.timeline import RATES
 from onchip.report.wording import shorten
 
@@ -11,6 +13,7 @@ __all__ = [
     "OURS",
     "claim_sentence",
     "heading",
+    "idle_reason",
     "is_proved",
     "less_is_better",
     "milliseconds",
@@ -69,11 +72,12 @@ def claim_sentence(made: Judged) -> str:
     """What is claimed, how far from the bound it is, and how it compares."""
     claim, value = made.claim, value_of(made)
     parts = [f"{claim.claim[:1].upper()}{claim.claim[1:]}" if claim.claim else "Nothing is claimed of it"]
-    if claim.bound is not None and value:
-        off = abs(value - claim.bound) / max(value, claim.bound)
+    bound = made.derived_bound if claim.bound is None else claim.bound
+    if bound is not None and value:
+        off = abs(value - bound) / max(value, bound)
         word = "at least" if less_is_better(claim.objective) else "at most"
         gap = "" if off < 5e-4 else f", {100 * off:.1f} % away"
-        parts.append(f"every schedule has {word} {milliseconds(claim.bound)}{gap}")
+        parts.append(f"every schedule has {word} {milliseconds(bound)}{gap}")
     sentence = "; ".join(parts) + "."
     others = [row for row in others_of(made) if not row[2]]
     if others and value:
@@ -94,3 +98,27 @@ def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
     rows = [(OURS, value, True), *((rival.name, rival.value, False) for rival in made.claim.rivals)]
     sign = 1 if less_is_better(made.claim.objective) else -1
     return tuple(sorted(rows, key=lambda row: (sign * row[1], not row[2])))
+
+
+def idle_reason(made: Judged, idle: Idle) -> str:
+    """Why a unit stands idle: `googlenet 10-24 is still on dla`."""
+    jobs, units = made.workload.jobs, made.workload.soc.units
+
+    def named(step: Step) -> str:
+        job = jobs[step.job]
+        run = f" run {step.run}" if made.workload.runs(step.job) > 1 else ""
+        return f"{shorten(job.name, 40)}{run}"
+
+    if idle.next is None:
+        return "nothing left to do"
+    if idle.why == "on purpose":
+        return f"{named(idle.next)} waits on purpose"
+    if idle.cause is None:
+        return f"waits for {named(idle.next)}"
+    if idle.why == "moving":
+        return f"{named(idle.next)} is changing units"
+    if idle.why == "another run":
+        return f"until {named(idle.cause)} ends"
+    group = jobs[idle.cause.job].profile.groups[idle.cause.group].name
+    on = units[made.schedule.units[idle.cause.job][idle.cause.run][idle.cause.group]].name
+    return f"{named(idle.next)} is at {shorten(group, 40)} on {on}"
