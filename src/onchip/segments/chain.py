@@ -28,6 +28,7 @@ class GroupChoice:
     forward: Figures
     reverse: Figures
     fetches: bool
+    forward_only: bool
     fewest_rings: int = 0
 
     def way(self, traversal: Traversal) -> Figures:
@@ -90,7 +91,8 @@ class Chain:
             self.net.maps[self.net.layers[group.end - 1].makes],
         )
         if group.fetches:
-            return made.bytes + min(group.forward.scratch, group.reverse.scratch)
+            ways = [group.forward] if group.forward_only else [group.forward, group.reverse]
+            return made.bytes + min(way.scratch for way in ways)
         return min(
             max(source.bytes + (source.bytes if f.distance is None else f.distance), made.bytes) + f.scratch
             for f in (group.forward, group.reverse)
@@ -139,7 +141,8 @@ class Chain:
                 )
             else:
                 both.append(figures(net, stages, resident=entering))
-        return GroupChoice(first, end, stages, both[0], both[1], fetches)
+        forward_only = fetches and mode == "once"  # a camera gives its first row first
+        return GroupChoice(first, end, stages, both[0], both[1], fetches, forward_only)
 
 
 def best_chain(chain: Chain, mode: InputMode) -> tuple[GroupChoice, ...]:

@@ -17,6 +17,10 @@ __all__ = ["Link", "Placed", "Traversal", "Way", "place"]
 Traversal = Literal["forward", "reverse"]
 
 
+ALIGNMENT = 4
+"""Of scratches: sums and workspaces in them are read by words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """A group run one way: the bytes of its scratch, and its safe distance (None: output beside input)."""
@@ -27,16 +31,20 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A group to place: bytes of its input (0: it is fetched) and output, and what either way takes."""
+    """A group to place: bytes of its input (0: it is fetched) and output, and what running either way takes.
+
+    One that must begin with the first row has no `reverse`.
+    """
 
     input: int
     output: int
     forward: Way
-    reverse: Way
+    reverse: Way | None
 
     @property
     def ways(self) -> tuple[tuple[Traversal, Way], ...]:
-        return ("forward", self.forward), ("reverse", self.reverse)
+        both: tuple[tuple[Traversal, Way | None], ...] = ("forward", self.forward), ("reverse", self.reverse)
+        return tuple((traversal, way) for traversal, way in both if way is not None)
 
     @property
     def needs(self) -> int:
@@ -137,12 +145,12 @@ def _choices(links: Sequence[Link], i: int, at: int, pool: int) -> list[tuple[in
 
 
 def _gap(size: int, taken: Sequence[tuple[int, int]], pool: int) -> int | None:
-    """The lowest address of `size` free bytes; 0 for none."""
+    """The lowest aligned address of `size` free bytes; 0 for none."""
     if not size:
         return 0
     free = 0
     for first, end in sorted(taken):
         if first - free >= size:
             return free
-        free = max(free, end)
+        free = max(free, -(-end // ALIGNMENT) * ALIGNMENT)
     return free if pool - free >= size else None

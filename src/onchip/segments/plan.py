@@ -60,7 +60,7 @@ def _link(chain: Chain, group: GroupChoice) -> Link:
         0 if group.fetches else maps[entering].bytes,
         maps[made].bytes,
         Way(group.forward.scratch, group.forward.distance),
-        Way(group.reverse.scratch, group.reverse.distance),
+        None if group.forward_only else Way(group.reverse.scratch, group.reverse.distance),
     )
 
 
@@ -97,7 +97,7 @@ def _certified(
         PlanChip("mcu"),
         ram_bytes,
         _program(chain, network, groups, fused, placed),
-        status="optimal",
+        status="feasible" if options.input == "again" else "optimal",
         lower_bound_bytes=0,
         seconds=seconds,
         groups=[group for group in fused if group is not None],
