@@ -1,11 +1,14 @@
 """Co-run's searches, measured. Prints the tables of docs/corun-search.md.
 
-    python benchmarks/corun_search.py [--socs xavier-agx orin-agx] [--most 10]
+    python benchmarks/corun_search.py [--only pairs many long planning dynamic]
+        [--socs xavier-agx orin-agx] [--most 10]
 
 Every pair of Table 5's ten networks (a network with itself too), on each SoC, under each of its contention
 sets: the exact search beside the baselines and local search, and the long chain of the paper (985 groups
 beside 10). Times are CPU time of one process, median to most; profiles are synthetic but GoogleNet's on
-xavier-agx (Table 2). Stops if anything is worse than a baseline, for any objective.
+xavier-agx (Table 2). Stops if anything is worse than a baseline, for any objective. `planning` and `dynamic`
+are wall time: what a caller waits for the planner, Z3 beside it on the same cases (extra `corun`), and for
+the dynamic scheduler. Each takes about a minute.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from statistics import mean, median
 from onchip.corun import published
 from onchip.corun.baselines import baselines, best_baseline
 from onchip.corun.branch import BranchOptions, solve_branching
+from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.dp import PairOptions, solve_pair
+from onchip.corun.dynamic import DynamicScheduler
 from onchip.corun.polish import polish
 from onchip.corun.profile import Group, Profile
 from onchip.corun.search import SearchOptions, improve, pattern_of
@@ -32,12 +37,20 @@ from onchip.corun.solution import OBJECTIVES, Solution
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.synthetic import synthetic_profile
 from onchip.corun.workload import Job, Workload
+from onchip.corun.z3_check import solve_with_z3
 from onchip.readers import load
 
 LOCAL = (300, 1000, 5000, 20_000)
 """Schedules that local search plays."""
 NODES = 2_000_000
 """States that branch and bound looks at."""
+ROUNDS = 3
+"""Repetitions of what is measured in wall time, of which the median counts."""
+Z3_SECONDS = 10.0
+"""What Z3 gets for a case."""
+
+
+SECTIONS = ("pairs", "many", "long", "planning", "dynamic")
 
 
 def timed(run: Callable[[], Solution]) -> tuple[Solution, float]:
@@ -153,34 +166,145 @@ def figures(workload: Workload) -> Figures:
     )
 
 
-def long_chain(soc: SoC) -> None:
-    """985 layers, each a group of its own, with Inception-ResNet v2's total, beside GoogleNet's 10 groups."""
+def deep_network(count: int = 985) -> Profile:
+    """That many layers, each a group of its own, with Inception-ResNet v2's total."""
     rng = Random(0)
-    short = published.googlenet()
-    shares = [rng.expovariate(1.0) + 0.1 for _ in range(985)]
+    shares = [rng.expovariate(1.0) + 0.1 for _ in range(count)]
     groups = []
     for n, share in enumerate(shares):
         gpu = 15.12 * share / sum(shares)
         dla, gb = gpu * rng.uniform(1.1, 1.4), rng.uniform(0.35, 0.8) * 136.5
         moves = rng.uniform(0.005, 0.08), rng.uniform(0.03, 0.15)
         groups.append(Group(f"{n}", (gpu, dla), (gb, gb * gpu / dla), moves, (0.0, 0.0)))
-    deep = replace(short, network="985 layers", groups=tuple(groups), source="random", synthetic=True)
-    print(
-        "\n| 985 + 10 groups | narrow, ms | CPU s | non-delay, ms | CPU s | any order, ms | CPU s"
-        " | bound, ms |"
+    short = published.googlenet()
+    return replace(short, network=f"{count} layers", groups=tuple(groups), source="random", synthetic=True)
+
+
+def long_chain(soc: SoC) -> None:
+    """The deep network and GoogleNet's 10 groups, either of them first."""
+    deep, short = Job("deep", deep_network()), Job("short", published.googlenet())
+    columns = (
+        "narrow|non-delay|any order|any order, and a try to prove it|rates, and their proof|all of `solve`"
     )
+    print(f"\n| 985 + 10 groups, ms and CPU s | {' | '.join(columns.split('|'))} | bound, ms |")
     print("|---|" + "--:|" * 7)
     for contention in soc.contention:
-        workload = Workload(soc, (Job("deep", deep), Job("short", short)), soc.model(contention))
-        cells = [contention]
-        for options in (
-            PairOptions(width=30, prove=False),
-            PairOptions(any_order=False, prove=False),
-            PairOptions(prove=False),
-        ):
-            answer, seconds = timed(lambda w=workload, o=options: solve_pair(w, options=o))
-            cells += [f"{answer.cost_ms:.3f}", f"{seconds:.2f}"]
-        print(f"| {' | '.join(cells)} | {answer.lower_bound_ms:.3f} |")
+        for jobs in ((deep, short), (short, deep)):
+            workload = Workload(soc, jobs, soc.model(contention))
+            tries: list[Callable[[Workload], Solution]] = [
+                lambda w: solve_pair(w, options=PairOptions(width=30, prove=False)),
+                lambda w: solve_pair(w, options=PairOptions(any_order=False, prove=False)),
+                lambda w: solve_pair(w, options=PairOptions(prove=False)),
+                lambda w: solve_pair(w),
+                lambda w: solve_pair(w, "rates"),
+                lambda w: solve(w).solution,
+            ]
+            cells = [f"{contention}, {jobs[0].name} first"]
+            for one in tries:
+                answer, seconds = timed(lambda w=workload, f=one: f(w))
+                proved = ", proved" if answer.claim.proved else ""
+                cells.append(f"{answer.cost_ms:.3f} in {seconds:.2f}{proved}")
+            print(f"| {' | '.join(cells)} | {answer.lower_bound_ms:.3f} |")
+
+
+def waited(run: Callable[[], object]) -> float:
+    """ms of wall time, the median of a few runs."""
+    found = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        run()
+        found.append(1000 * (time.perf_counter() - began))
+    return median(found)
+
+
+def planning(socs: Sequence[SoC], most: int) -> None:
+    """What a caller waits for, and Z3 on the same cases."""
+    print(
+        "\n| case | groups | exact search, ms | and its proof, ms | all of `solve`, ms"
+        " | Z3, no contention | Z3, true overlaps |"
+    )
+    print("|---|--:|" + "--:|" * 5)
+    soc = load_soc("xavier-agx")
+    for size in (1, 2, 3, 4, 6, 10):
+        profile = replace(published.googlenet(), groups=published.googlenet().groups[:size])
+        jobs = (Job("1", profile), Job("2", profile))
+        pair = Workload(soc, jobs, soc.model("light"))
+        z3 = [beside_z3(Workload(soc, jobs, NO_CONTENTION)), beside_z3(pair)]
+        print(f"| GoogleNet twice, light | {size} + {size} | {waits(pair)} | {' | '.join(z3)} |")
+    for soc in socs:
+        known = profiles(soc, most)
+        for contention in soc.contention:
+            rows = [
+                (
+                    waited(lambda w=w: solve_pair(w, options=PairOptions(prove=False))),
+                    waited(lambda w=w: solve_pair(w)),
+                    waited(lambda w=w: solve(w)),
+                )
+                for w in pairs(soc, known, contention)
+            ]
+            cells = " | ".join(
+                f"{median(column):.1f} to {max(column):.1f}" for column in zip(*rows, strict=True)
+            )
+            print(
+                f"| 55 pairs, {soc.name}, {contention}: median to most | to {most} + {most} | {cells} | | |"
+            )
+    soc = load_soc("xavier-agx")
+    for contention in soc.contention:
+        jobs = (Job("deep", deep_network()), Job("short", published.googlenet()))
+        print(
+            f"| random, {contention} | 985 + 10 | {waits(Workload(soc, jobs, soc.model(contention)))} | | |"
+        )
+
+
+def waits(workload: Workload) -> str:
+    """Table cells: exact search, with its proof, all of `solve`."""
+    found = (
+        waited(lambda: solve_pair(workload, options=PairOptions(prove=False))),
+        waited(lambda: solve_pair(workload)),
+        waited(lambda: solve(workload)),
+    )
+    return " | ".join(f"{ms:.1f}" for ms in found)
+
+
+def beside_z3(workload: Workload) -> str:
+    """What Z3 does in its time: a proof, which must be ours, or none."""
+    answer = solve_with_z3(workload, time_limit=Z3_SECONDS)
+    if not answer.proved or answer.makespan_ms is None:
+        best = "nothing" if answer.makespan_ms is None else f"{answer.makespan_ms:.3f} ms"
+        return f"no proof in {Z3_SECONDS:g} s ({best})"
+    assert abs(answer.makespan_ms - solve_pair(workload).cost_ms) < 1e-6
+    return f"{answer.seconds:.2f} s"
+
+
+def dynamic(socs: Sequence[SoC], most: int) -> None:
+    """A change to each pair, new to the scheduler: until `change` returns, a close answer, the proof."""
+    columns = ("`change` returned", "within 2 % of the last", "proved")
+    print("\n| wall ms since a change | " + " | ".join(f"{name}: median to most" for name in columns) + " |")
+    print("|---|" + "--:|" * len(columns))
+    for soc in socs:
+        known = profiles(soc, most)
+        for contention in soc.contention:
+            sets = list(pairs(soc, known, contention))
+            runs = []
+            for _ in range(ROUNDS):
+                with DynamicScheduler() as scheduler:
+                    runs.append([moments(scheduler, w) for w in sets])
+            rows = [[median(times) for times in zip(*one, strict=True)] for one in zip(*runs, strict=True)]
+            cells = [f"{median(times):.2f} to {max(times):.2f}" for times in zip(*rows, strict=True)]
+            print(f"| {soc.name}, {contention} | {' | '.join(cells)} |")
+
+
+def moments(scheduler: DynamicScheduler, workload: Workload) -> tuple[float, float, float]:
+    seen = len(scheduler.history)
+    began = time.perf_counter()
+    scheduler.change(workload)
+    returned = time.perf_counter() - began
+    scheduler.settle()
+    answers = scheduler.history[seen:]
+    last = answers[-1].cost_ms()
+    close = next(a.seconds for a in answers if a.cost_ms() <= 1.02 * last)
+    proof = next(a.seconds for a in answers if a.proved)
+    return 1000 * returned, 1000 * close, 1000 * proof
 
 
 def many(soc: SoC) -> None:
@@ -214,11 +338,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socs", nargs="*", default=["xavier-agx", "orin-agx"])
     parser.add_argument("--most", type=int, default=10, help="groups of a network at most")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     options = parser.parse_args()
     print(f"{platform.machine()}, Python {platform.python_version()}, one process")
-    tables([load_soc(name) for name in options.socs], options.most)
-    many(load_soc("xavier-agx"))
-    long_chain(load_soc("xavier-agx"))
+    socs = [load_soc(name) for name in options.socs]
+    xavier = load_soc("xavier-agx")
+    run: dict[str, Callable[[], None]] = {
+        "pairs": lambda: tables(socs, options.most),
+        "many": lambda: many(xavier),
+        "long": lambda: long_chain(xavier),
+        "planning": lambda: planning(socs, options.most),
+        "dynamic": lambda: dynamic(socs, options.most),
+    }
+    for name in options.only:
+        run[name]()
 
 
 if __name__ == "__main__":

@@ -13,4 +13,6 @@ LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.s
 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 PYTHONPATH="$target:$packages" \
     "$python" -S -m pytest -q -p no:cacheprovider -m "not slow" tests/placement tests/packing tests/fusion/test_fusion_search.py \
+    tests/corun/test_pair_search.py tests/corun/test_branch.py tests/corun/test_corun_search.py \
+    tests/corun/test_solve.py tests/corun/test_dynamic.py \
     --ignore=tests/placement/ilp

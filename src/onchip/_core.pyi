@@ -236,13 +236,10 @@ class LocalSearch(TypedDict):
     tries: int
     stopped: bool
 
-def first_ready(
-    *,
-    tasks: CorunTasks,
-    slowdown: Callable[[int, float, float], float],
-    unit: Sequence[int],
-    rank: Sequence[int],
-) -> tuple[list[int], list[float]]: ...
+class Dispatcher:
+    def __init__(self, *, tasks: CorunTasks, slowdown: Callable[[int, float, float], float]) -> None: ...
+    def first_ready(self, *, unit: Sequence[int], rank: Sequence[int]) -> tuple[list[int], list[float]]: ...
+
 def local_search(
     *,
     tasks: CorunTasks,

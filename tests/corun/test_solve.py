@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from itertools import pairwise
 from random import Random
 
@@ -178,6 +181,43 @@ def test_herald_balances_load_and_forgets_transitions() -> None:
     jobs = [Job(n, profile_of(n, [(2, 2), (2, 2)], transition=50.0)) for n in "ab"]
     rows = herald(workload_of(Fixed(1, 1), *jobs))
     assert sorted(sum(rows, ())) == [0, 0, 1, 1]
+
+
+def test_ctrl_c_in_the_middle_of_a_search_gives_the_best_so_far_with_its_bound() -> None:
+    rows = [(1.0, 1.5), (2.0, 1.0), (1.5, 1.5), (1.0, 2.0), (1.2, 1.9)] * 4
+    workload = workload_of(Fixed(1.3, 1.2), *(Job(n, profile_of(n, rows, transition=0.1)) for n in "abcd"))
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    # Without Ctrl-C it looks at so many states for hours.
+    result = solve(workload, options=SolveOptions(tries=500, nodes=10**12))
+    timer.join()
+    assert result.solution.ended == "stopped"
+    assert not result.solution.claim.proved
+    assert result.gain >= -1e-9
+    assert 0 < result.solution.lower_bound_ms <= result.solution.cost_ms
+
+
+def test_ctrl_c_between_two_searches_gives_the_best_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*args: object, **kwargs: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys.modules[solve.__module__], "solve_pair", pressed)
+    result = solve(googlenet_twice())
+    assert result.solution.ended == "stopped"
+    assert str(result.solution.claim) == "best found"
+    assert result.gain == near(0)
+    assert 0 < result.solution.lower_bound_ms <= result.solution.cost_ms
+
+
+@pytest.mark.parametrize("members", ["ab", "abc"])
+def test_without_time_the_best_baseline_comes_with_its_bound(members: str) -> None:
+    rows = [(1.0, 2.0), (2.0, 1.0), (1.5, 1.5)] * 60
+    workload = workload_of(Fixed(1.3, 1.2), *(Job(n, profile_of(n, rows)) for n in members))
+    result = solve(workload, options=SolveOptions(time_limit=0.0, tries=10**9, nodes=10**12))
+    assert result.solution.ended == "time"
+    assert not result.solution.claim.proved
+    assert result.gain >= -1e-9
+    assert 0 < result.solution.lower_bound_ms <= result.solution.cost_ms
 
 
 def test_objectives_have_names() -> None:

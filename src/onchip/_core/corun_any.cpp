@@ -64,26 +64,42 @@ struct Asked {
         };
     }
     void rethrow() {
-        if (failed) throw std::move(*failed);
+        if (!failed) return;
+        nb::python_error error = std::move(*failed);
+        failed.reset();
+        throw error;
     }
 };
 
-std::pair<Ids, Numbers> first_ready(const TaskRows& rows, const nb::callable& slowdown, const std::vector<std::uint8_t>& unit,
-                                    const Ids& rank) {
-    const Tasks tasks = tasks_of(rows);
-    if (unit.size() != tasks.count() || rank.size() != tasks.count())
-        throw std::invalid_argument("corun: lengths of a mapping");
-    for (Task t = 0; t < tasks.count(); ++t)
-        if (unit[t] >= tasks.units || !tasks.runs_on(t, unit[t])) throw std::invalid_argument("corun: a mapping");
-    Asked asked;
-    Slowdowns slow(tasks, asked.model(slowdown));
-    Order order;
-    Numbers ends;
-    std::vector<Task> starts;
-    Player(tasks, slow).dispatch(unit, rank, order, ends, starts);
-    asked.rethrow();
-    return {starts, ends};
-}
+// Dispatches any number of mappings of the same tasks: who is ready first runs first.
+class Dispatcher {
+  public:
+    Dispatcher(const TaskRows& rows, nb::callable slowdown)
+        : slowdown_(std::move(slowdown)), tasks_(tasks_of(rows)), slow_(tasks_, asked_.model(slowdown_)),
+          player_(tasks_, slow_) {}
+    Dispatcher(const Dispatcher&) = delete;
+    Dispatcher& operator=(const Dispatcher&) = delete;
+
+    std::pair<Ids, Numbers> first_ready(const std::vector<std::uint8_t>& unit, const Ids& rank) {
+        if (unit.size() != tasks_.count() || rank.size() != tasks_.count())
+            throw std::invalid_argument("corun: lengths of a mapping");
+        for (Task t = 0; t < tasks_.count(); ++t)
+            if (unit[t] >= tasks_.units || !tasks_.runs_on(t, unit[t])) throw std::invalid_argument("corun: a mapping");
+        Order order;
+        Numbers ends;
+        std::vector<Task> starts;
+        player_.dispatch(unit, rank, order, ends, starts);
+        asked_.rethrow();
+        return {starts, ends};
+    }
+
+  private:
+    const nb::callable slowdown_;
+    const Tasks tasks_;
+    Asked asked_;
+    Slowdowns slow_;
+    Player player_;
+};
 
 nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const std::vector<Ids>& token_tasks,
                       const Ids& chain, const Ids& lag, const std::string& aim_kind, const std::vector<Ids>& last,
@@ -157,8 +173,9 @@ nb::dict chain_schedule(const TaskRows& rows, const nb::callable& slowdown, cons
 }  // namespace
 
 void bind_corun_any(nb::module_& m) {
-    m.def("first_ready", &first_ready, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("unit"),
-          nb::arg("rank"));
+    nb::class_<Dispatcher>(m, "Dispatcher")
+        .def(nb::init<const TaskRows&, nb::callable>(), nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"))
+        .def("first_ready", &Dispatcher::first_ready, nb::kw_only(), nb::arg("unit"), nb::arg("rank"));
     m.def("local_search", &local_search, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("token_tasks"),
           nb::arg("chain"), nb::arg("lag"), nb::arg("aim"), nb::arg("last"), nb::arg("firsts"), nb::arg("pipelined"),
           nb::arg("starts"), nb::arg("tries"), nb::arg("seconds").none(), nb::arg("seed"), nb::arg("stop").none());

@@ -103,13 +103,12 @@ def h2h(workload: Workload) -> Rows:
     rows = [list(row) for row in _listed(workload, lambda profile, g, u, v: profile.transition_ms(g, u, v))]
     frame = one_frame(workload)
     tasks = tasks_of(frame)
+    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=NO_CONTENTION.slowdown)
     rank = list(range(len(tasks.steps)))
 
     def makespan() -> float:
         mapping = [rows[j][g] for j, _, g in tasks.steps]
-        _, ends = _core.first_ready(
-            tasks=tasks.rows, slowdown=NO_CONTENTION.slowdown, unit=mapping, rank=rank
-        )
+        _, ends = dispatcher.first_ready(unit=mapping, rank=rank)
         return max(ends)
 
     least, left = makespan(), REMAPS

@@ -22,9 +22,8 @@ def first_come(
     order is that under another contention model than the workload's.
     """
     tasks = tasks_of(workload)
-    starts, _ = _core.first_ready(
-        tasks=tasks.rows,
-        slowdown=(model or workload.model).slowdown,
+    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=(model or workload.model).slowdown)
+    starts, _ = dispatcher.first_ready(
         unit=[units[j][r][g] for j, r, g in tasks.steps],
         rank=list(range(len(tasks.steps))),
     )

@@ -42,11 +42,11 @@ def naive(workload: Workload) -> Schedule:
     """
     tasks = tasks_of(workload)
     rank = list(range(len(tasks.steps)))
-    slowdown = cache(workload.model.slowdown)  # asked the same for every mapping
+    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=cache(workload.model.slowdown))
     best: tuple[float, list[int], list[int]] | None = None
     for where in islice(_whole(workload), MAPPINGS):
         unit = [where[j][g] for j, _, g in tasks.steps]
-        starts, ends = _core.first_ready(tasks=tasks.rows, slowdown=slowdown, unit=unit, rank=rank)
+        starts, ends = dispatcher.first_ready(unit=unit, rank=rank)
         if best is None or max(ends) < best[0]:
             best = (max(ends), unit, starts)
     assert best is not None

@@ -6,12 +6,12 @@ Whatever is found is held against every baseline, and never worse than the best 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, permutations
 
 from onchip.corun.baselines import Baseline, baselines, best_baseline
-from onchip.corun.bound import alone_row
+from onchip.corun.bound import alone_row, lower_bound
 from onchip.corun.branch import BranchOptions, branchable, solve_branching
 from onchip.corun.classes import parse_class
 from onchip.corun.dp import PairOptions, pairable, solve_pair
@@ -22,6 +22,7 @@ from onchip.corun.solution import Claim, Objective, Solution
 from onchip.corun.tasks import one_frame
 from onchip.corun.workload import Workload
 from onchip.errors import UsageError
+from onchip.interrupt import until_interrupted
 
 __all__ = ["CorunResult", "SolveOptions", "solve"]
 
@@ -76,16 +77,23 @@ def solve(
     Two networks (or two chains of networks in series, iterations included) in one frame are searched exactly;
     frames without pipelining repeat the best frame; all else is local search from the baselines and from the
     best single frame, after which branch and bound looks for better, and for a proof, in one frame of at most
-    eight chains. A cost that equals its lower bound is optimal whatever found it. Raises `UsageError` for
-    a bound on switches in a stream.
+    eight chains. A cost that equals its lower bound is optimal whatever found it. Ctrl-C ends the search, and
+    the best so far is returned with its bound; before there is any, it is a `KeyboardInterrupt`. Raises
+    `UsageError` for a bound on switches in a stream.
     """
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
     began = time.monotonic()
-    found = baselines(workload, objective)
-    rivals = _allowed(found, options.switches)
-    solution = _search(workload, objective, options, found)
-    rival = best_baseline(rivals, objective) if rivals else None
+    with until_interrupted() as pressed:
+        found = baselines(workload, objective)
+        rivals = _allowed(found, options.switches)
+        rival = best_baseline(rivals, objective) if rivals else None
+        try:
+            solution = _search(workload, objective, options, found, pressed)
+        except KeyboardInterrupt:
+            if rival is None:
+                raise
+            solution = _as_it_is(rival, workload, objective)
     if rival is not None and rival.cost_ms(objective) < solution.cost_ms:
         solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
     # What a stream's few frames show may beat a bound that holds in the long run: that proves nothing.
@@ -96,46 +104,69 @@ def solve(
     named = parse_class(str(solution.claim))
     if named is None or named.why_not(solution.schedule, solution.timeline):
         solution = replace(solution, claim=Claim("searched", False))
-    if options.delays:
+    if options.delays and solution.ended != "stopped":
         solution = polish(solution)
     return CorunResult(replace(solution, seconds=time.monotonic() - began), found)
 
 
 def _search(
-    workload: Workload, objective: Objective, options: SolveOptions, found: tuple[Baseline, ...]
+    workload: Workload,
+    objective: Objective,
+    options: SolveOptions,
+    found: tuple[Baseline, ...],
+    pressed: Callable[[], bool],
 ) -> Solution:
-    exact = PairOptions(options.any_order, options.prove, options.time_limit)
+    began = time.monotonic()
+
+    def left() -> float | None:
+        return None if options.time_limit is None else max(0.0, options.time_limit + began - time.monotonic())
+
+    def stop(*progress: float) -> bool:
+        return pressed()
+
+    exact = PairOptions(options.any_order, options.prove, left())
     frame = one_frame(workload)
     pair = pairable(frame, objective)
     if workload.frames == 1:
         rival = best_baseline(found, objective).schedule
         if options.switches is not None:
-            few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, options.time_limit)
+            few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, left())
             rivals = _allowed(found, options.switches)
             known = best_baseline(rivals, objective).schedule if rivals else None
-            return solve_branching(workload, objective, few, known=known)
+            return solve_branching(workload, objective, few, known=known, stop=stop)
         if pair:
-            return solve_pair(workload, objective, exact, known=rival)
+            return solve_pair(workload, objective, exact, known=rival, stop=stop)
         patterns = [pattern_of(workload, one.schedule) for one in found]
     else:
         patterns = [pattern_of(workload, one.schedule) for one in baselines(frame, objective)]
     best = None
     if pair:
         aim: Objective = "latency" if objective == "throughput" else objective
-        best = solve_pair(frame, aim, replace(exact, prove=exact.prove and not workload.pipelined))
+        exact = replace(exact, prove=exact.prove and not workload.pipelined)
+        best = solve_pair(frame, aim, exact, stop=stop)
         patterns.append(pattern_of(workload, best.schedule))
         if not workload.pipelined:
             repeated = improve(workload, objective, patterns[-1:], SearchOptions(tries=0))
             return replace(
-                repeated, claim=best.claim, lower_bound_ms=best.lower_bound_ms, solver="dp, repeated"
+                repeated,
+                claim=best.claim,
+                lower_bound_ms=best.lower_bound_ms,
+                solver="dp, repeated",
+                ended=best.ended,
             )
     patterns += islice(_in_series(frame), 6)
-    limits = SearchOptions(options.tries, options.time_limit, options.seed)
-    searched = improve(workload, objective, patterns, limits)
-    if workload.frames > 1 or not options.nodes or not branchable(workload, objective):
+    limits = SearchOptions(options.tries, left(), options.seed)
+    searched = improve(workload, objective, patterns, limits, stop=stop)
+    if workload.frames > 1 or pressed() or not options.nodes or not branchable(workload, objective):
         return searched
-    deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=options.time_limit)
-    return solve_branching(workload, objective, deeper, known=searched.schedule)
+    deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=left())
+    return solve_branching(workload, objective, deeper, known=searched.schedule, stop=stop)
+
+
+def _as_it_is(rival: Baseline, workload: Workload, objective: Objective) -> Solution:
+    """A baseline as the answer, with the simple bound."""
+    bound, nothing = lower_bound(workload, objective), Claim("searched", False)
+    return Solution(rival.schedule, rival.timeline, objective, nothing, bound, 0.0, rival.name, "stopped")
 
 
 def _allowed(found: tuple[Baseline, ...], switches: int | None) -> tuple[Baseline, ...]:
