@@ -209,6 +209,13 @@ def test_claims_that_contradict_themselves_are_refused(folder: Path) -> None:
         assert judged(changed) == ""
 
 
+def test_a_file_cannot_keep_the_judge_busy_with_baselines(folder: Path) -> None:
+    document: dict[str, Any] = json.loads(made(folder, "pair"))
+    one = document["result"]["baselines"]["gpu alone"]
+    document["result"]["baselines"] = {f"b{n}": one for n in range(65)}
+    assert "result.baselines" in judged(document)
+
+
 def test_the_best_of_a_class_is_beaten_by_nobody_in_it() -> None:
     work = workload_of(
         NO_CONTENTION, Job("x", profile_of("n", [(1, 2)])), Job("y", profile_of("m", [(1, 2)]))

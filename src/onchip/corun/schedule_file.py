@@ -115,7 +115,7 @@ class _Result(_Wire):
     bound: float | None = None
     derived_bound: float | None = None
     seconds: _Amount | None = None
-    baselines: dict[str, _Baseline] = {}
+    baselines: Annotated[dict[str, _Baseline], msgspec.Meta(max_length=64)] = {}
 
 
 class _File(_Wire):
