@@ -49,6 +49,21 @@ def test_check_judges_a_schedule_file_again(
     assert "states makespan_ms 3.0" in said
 
 
+def test_constants_that_are_not_the_named_sets_are_pointed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schedule.json"
+    path.write_text(crossing().json())
+    assert onchip(monkeypatch, "check", path) == 0
+    assert "the file's own constants" not in capsys.readouterr().out
+    wrong = json.loads(path.read_text())
+    wrong["contention"]["set"] = "heavy"
+    path.write_text(json.dumps(wrong))
+    assert onchip(monkeypatch, "check", path) == 0
+    out = capsys.readouterr().out
+    assert "the file's own constants, not those of the built-in set heavy of xavier-agx" in out
+
+
 def test_schedules_are_told_from_plans_and_from_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

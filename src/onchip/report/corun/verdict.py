@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onchip.corun.judged import Judged
+from onchip.corun.soc_file import builtin_socs
 from onchip.report.corun.words import (
     FIGURES,
     heading,
@@ -33,9 +34,22 @@ def verdict_lines(made: Judged) -> list[str]:
     if len(rows) > MOST_NETWORKS:
         found.append(f"  and {len(rows) - MOST_NETWORKS:,} more networks")
     found.append(f"  {line.fps:,.2f} frames per second; {changes:,} changes of units")
-    found += [f"  {text}" for text in (_beside(made), _bounded(made)) if text]
+    found += [f"  {text}" for text in (_own_constants(made), _beside(made), _bounded(made)) if text]
     found.append(f"  claimed by the search, not re-derived: {_claimed(made)}")
     return found
+
+
+def _own_constants(made: Judged) -> str:
+    """A file carries its constants; where it names a built-in set with others than that one's, say so."""
+    soc, name = made.workload.soc, made.claim.contention_set
+    known = next((one for one in builtin_socs() if one.name == soc.name), None)
+    if known is None or name not in (*known.contention, "none") or known.unit_names != soc.unit_names:
+        return ""
+    if known.model(name) == made.workload.model:
+        return ""
+    return (
+        f"contention: the file's own constants, not those of the built-in set {visible(name)} of {soc.name}"
+    )
 
 
 def _beside(made: Judged) -> str:
