@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,44 @@ def test_the_model_is_named_or_built_in(
         run_file(path, ["x.onnx", "y.onnx"])
     with pytest.raises(UsageError, match="two models of a"):
         run_file(path, ["a=x.onnx", "a=y.onnx"])
+
+
+def test_a_model_that_is_gone_is_one_line(
+    model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(profiled(model), tmp_path / "s.json")
+    gone = tmp_path / "residual.onnx"
+    gone.unlink()
+    code, out, err = answer(["run", str(path), "--model", str(gone)], capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert str(gone) in err
+
+
+@two_cores
+def test_one_cpu_is_not_enough(model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the affinity that the process really has."""
+    path = written(profiled(model), tmp_path / "s.json")
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(mine)})
+    try:
+        code, out, err = answer(["run", str(path), "--model", str(tmp_path / "residual.onnx")], capsys)
+    finally:
+        os.sched_setaffinity(0, mine)
+    assert (code, out) == (2, "")
+    assert err.endswith("local: needs 2 CPUs, one for each unit; this process may use 1 CPU\n")
+    assert err.count("\n") == 1
+
+
+@two_cores
+def test_without_the_right_to_pin_one_line_says_so(
+    model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel refuses a worker the core that it is given."""
+    path = written(profiled(model), tmp_path / "s.json")
+    monkeypatch.setattr("onchip.run.local.runtime.pick_cores", lambda _: (0, 100_000))
+    code, out, err = answer(["run", str(path), "--model", str(tmp_path / "residual.onnx")], capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "local: needs the right to pin processes to cores (onnxruntime-plain: " in err
 
 
 def test_another_model_is_no_profiled_one(model: Source, tmp_path: Path) -> None:
