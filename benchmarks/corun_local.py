@@ -54,18 +54,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0, help="of measuring at most")
     parser.add_argument("--results", type=Path, default=Path("build/corun_local.json"))
     given = parser.parse_args()
-    kept: dict[str, Any] = json.loads(given.results.read_text()) if given.results.exists() else {}
     if given.what == "table":
-        print_table(kept)
+        print_table(kept(given.results))
         return
-    of_pair = kept.setdefault(" beside ".join(PAIRS[given.pair]), {})
-    if given.what == "measure":
-        of_pair["measured"] = measured(PAIRS[given.pair], given.seconds)
-    else:
-        of_pair["frames"] = thousand(PAIRS[given.pair])
+    names = PAIRS[given.pair]
+    found = measured(names, given.seconds) if given.what == "measure" else thousand(names)
+    results = kept(given.results)
+    results.setdefault(" beside ".join(names), {})[given.what] = found
     given.results.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(given.results, json.dumps(kept, indent=1))
-    print(json.dumps(of_pair, indent=1))
+    write_atomically(given.results, json.dumps(results, indent=1))
+    print(json.dumps(found, indent=1))
+
+
+def kept(results: Path) -> dict[str, Any]:
+    """What earlier calls found, by pair."""
+    found: dict[str, Any] = json.loads(results.read_text()) if results.exists() else {}
+    return found
 
 
 def measured(names: tuple[str, str], seconds: float) -> dict[str, Any]:
@@ -234,12 +238,12 @@ def thousand(names: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-def print_table(kept: dict[str, Any]) -> None:
+def print_table(results: dict[str, Any]) -> None:
     """The tables of the documentation, from what was kept."""
     print("| pair | schedule | predicted ms | measured ms | error | median ms | groups slower by |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    for pair, found in kept.items():
-        for label, row in found.get("measured", {}).get("schedules", {}).items():
+    for pair, found in results.items():
+        for label, row in found.get("measure", {}).get("schedules", {}).items():
             print(
                 f"| {pair} | {label} | {row['predicted_ms']:.2f} | {row['measured_ms']:.2f} |"
                 f" {row['error']:+.1%} | {row['median_ms']:.2f} | {row['slower']:+.1%} |"
@@ -247,13 +251,13 @@ def print_table(kept: dict[str, Any]) -> None:
     tell: list[Callable[[str, dict[str, Any]], None]] = [tell_profiles, tell_frames]
     for one in tell:
         print()
-        for pair, found in kept.items():
+        for pair, found in results.items():
             one(pair, found)
 
 
 def tell_profiles(pair: str, found: dict[str, Any]) -> None:
     """What the networks are like, and how the measuring went."""
-    made = found.get("measured")
+    made = found.get("measure")
     if not made:
         return
     for name, profile in made["profiles"].items():

@@ -60,10 +60,9 @@ def main() -> None:
 def overhead(*names: str) -> None:
     """Frames beside a search, and without."""
     soc = load_soc("local")
-    print(
-        "| network | frame ms | scheduler idle | searching in idle time | searching at ordinary priority |"
-        " frames | others |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
+    columns = "idle | searching in idle time | searching at ordinary priority"
+    print(f"| network | latency ms | {columns} | frames/s | {columns} | frames | others |")
+    print("| --- |" + " ---: |" * 10)
     for name in names or NETWORKS:
         with Runtime(soc.unit_names) as runtime:
             made = [Measuring(load(f"zoo:{n}"), soc, runtime, most=MOST_GROUPS) for n in (name, BESIDE)]
@@ -114,6 +113,7 @@ def compared(live: Live[Answer], workload: Workload) -> str:
         "ordinary": for_ever,
     }
     spans: dict[str, list[float]] = {kind: [] for kind in kinds}
+    walls = dict.fromkeys(kinds, 0.0)
     end = perf_counter() + SECONDS
     while perf_counter() < end:
         for kind, improver in kinds.items():
@@ -124,12 +124,17 @@ def compared(live: Live[Answer], workload: Workload) -> str:
                     if kind == "idle":
                         scheduler.settle()
                     scheduler.frame()
+                begin = perf_counter()
                 for _ in range(TURN):
                     spans[kind].append(live.frame().milliseconds)
+                walls[kind] += perf_counter() - begin
     usual = {kind: median(found) for kind, found in spans.items()}
-    base = usual["none"]
-    cells = [f"{base:.2f}", *(f"{usual[kind] / base - 1:+.2%}" for kind in ("idle", "leisure", "ordinary"))]
-    return f"| {' | '.join(cells)} | {len(spans['none']):,} each |"
+    fps = {kind: len(found) / walls[kind] for kind, found in spans.items()}
+    kinds.pop("none")
+    latency = [f"{usual[kind] / usual['none'] - 1:+.1%}" for kind in kinds]
+    rate = [f"{fps[kind] / fps['none'] - 1:+.1%}" for kind in kinds]
+    cells = [f"{usual['none']:.2f}", *latency, f"{fps['none']:.1f}", *rate, f"{len(spans['none']):,} each"]
+    return f"| {' | '.join(cells)} |"
 
 
 def changes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -173,9 +174,11 @@ def test_a_schedule_runs_until_another_takes_its_place(cuts: dict[str, Cut], run
 
 def test_a_search_at_leisure_runs_in_idle_time_of_its_thread_alone() -> None:
     found: list[int] = []
+    intervals = [sys.getswitchinterval()]
 
     def search(count: int) -> Iterator[int]:
         found.append(os.sched_getscheduler(0))
+        intervals.append(sys.getswitchinterval())
         yield from range(count)
 
     thread = threading.Thread(target=lambda: found.extend(at_leisure(search)(3)))
@@ -183,3 +186,5 @@ def test_a_search_at_leisure_runs_in_idle_time_of_its_thread_alone() -> None:
     thread.join()
     assert found == [os.SCHED_IDLE, 0, 1, 2]
     assert os.sched_getscheduler(0) != os.SCHED_IDLE
+    assert intervals[1] < intervals[0]
+    assert sys.getswitchinterval() == intervals[0]

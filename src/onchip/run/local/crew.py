@@ -27,7 +27,7 @@ from onchip.run.local.worker import BUSY, Program, state_place
 
 __all__ = ["START_NS", "STATES", "Crew"]
 
-START_NS = 4_000_000
+START_NS = 1_000_000
 """How far ahead a common start is set: everybody must have heard of it by then."""
 
 STARTING = 60.0

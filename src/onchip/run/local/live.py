@@ -7,6 +7,7 @@ before at a frame boundary. HaX-CoNN's dynamic variant (its 5.3) on the cores of
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -37,6 +38,9 @@ class Answer(Protocol):
     @property
     def schedule(self) -> Schedule: ...
 
+
+SWITCH_SECONDS = 0.0005
+"""How long a search at leisure may keep Python's lock from the thread that runs the frames."""
 
 A = TypeVar("A", bound=Answer)
 A_co = TypeVar("A_co", bound=Answer, covariant=True)
@@ -170,10 +174,16 @@ def at_leisure(search: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
 
     Where the search has no core of its own, frames would have to share one with it. The thread that it runs
     in gets the kernel's idle policy instead: it runs while units wait, and hardly at all while they work.
+    While it runs, Python's lock changes hands ten times as often, or frames would wait for that.
     """
 
     def searched(*arguments: P.args, **options: P.kwargs) -> Iterator[T]:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # 0: this thread alone
-        yield from search(*arguments, **options)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(min(before, SWITCH_SECONDS))
+        try:
+            yield from search(*arguments, **options)
+        finally:
+            sys.setswitchinterval(before)
 
     return searched
