@@ -1,8 +1,8 @@
 """Executing a schedule of several networks on the cores of this machine (HaX-CoNN, without a board).
 
 Each unit is one process on one core with one engine; tensors cross through shared memory, and the order
-on every unit is enforced. docs/corun-local.md says what that proves: mapping, order, transitions and outputs, and
-hardly anything about contention.
+on every unit is enforced. docs/corun-local.md says what that proves: mapping, order, transitions and
+outputs, and hardly anything about contention.
 """
 
 from onchip.run.local.execute import run_schedule
