@@ -54,7 +54,8 @@ def test_what_is_measured_and_when() -> None:
     assert Profiles.asked(local, ["a"], []).measured
     assert not Profiles.asked(local, ["a"], ["synthetic"]).measured
     assert not Profiles.asked(xavier, ["a"], []).measured
-    assert Profiles.asked(xavier, ["a"], ["measured"]).measured
+    with pytest.raises(UsageError, match="units of xavier-agx are no engines of this machine"):
+        Profiles.asked(xavier, ["a"], ["measured"])
     assert Profiles.asked(parse_soc(SOC.encode(), "here.toml"), ["a"], []).measured
     with pytest.raises(UsageError, match="--profile: is either synthetic or measured"):
         Profiles.asked(local, ["a"], ["measured", "synthetic"])
@@ -67,7 +68,7 @@ def test_what_cannot_be_measured_is_one_line(
     with pytest.raises(UsageError, match="squeezenet1_0: is sizes only: there is nothing to execute"):
         Profiles.asked(load_soc("local"), [], []).of(network)
     for args, reason in (
-        (("--profile", "measured"), "unit gpu: is no engine of this machine"),
+        (("--profile", "measured"), "units of xavier-agx are no engines of this machine"),
         (("--soc", "local", "--profile", "synthetic"), "units.onnxruntime.macs_per_second: is not stated"),
     ):
         assert onchip(monkeypatch, "corun", "zoo:squeezenet1_0", "zoo:squeezenet1_0", *args) == 2
