@@ -26,12 +26,12 @@ PUBLISHED = {
 }
 
 DIGESTS = {
-    "made:mcunet_vww": "be4dd4c06ab9",
-    "made:mcunet_320kb": "2f895e292ac1",
-    "made:vww_96": "95c0adf1e253",
-    "made:resnet8": "1d7432ecae5d",
-    "made:kws": "7ee79c9f3aa5",
-    "made:ad01": "d3f0d2b256ad",
+    "made:mcunet_vww": "8b4680c789bb",
+    "made:mcunet_320kb": "105c2f57efa1",
+    "made:vww_96": "b46f25bccfee",
+    "made:resnet8": "8abc40ea0df6",
+    "made:kws": "7d5040a40a74",
+    "made:ad01": "526e53b66a5f",
 }
 
 

@@ -41,7 +41,7 @@ MOST_CLASSES = 4095
 def _pair(site: Site) -> tuple[dict[str, Any], tuple[int, int]]:
     """The head of a layer of two operands and a constant if one is: as positions, the broadcast one last."""
     made = site.made()
-    held = [p for p in (0, 1) if site.operand(p) not in site.values]
+    held = [p for p in (0, 1) if site.row(p).data is not None]
     if len(held) == 2:
         raise site.refuse("has two constant operands")
     if held:

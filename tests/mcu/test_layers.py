@@ -1,0 +1,48 @@
+"""Single layers of every kind, at random: the reference is the interpreters', byte for byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcu.int8_layers import AGREED, KINDS
+from mcu.interpreters import litert, random_inputs, tflm
+from onchip.mcu.made import Builder
+from onchip.mcu.model import Int8, Int8Model
+from onchip.mcu.read import model_of
+from onchip.mcu.reference import run
+
+
+def made(kind: str, data: st.DataObject) -> tuple[bytes, Int8Model, list[Int8], tuple[Int8, ...]]:
+    """A file, what it is read as, inputs, and what the reference makes of them."""
+    b = Builder(data.draw(st.integers(0, 1000)), samples=1)
+    content = b.file(KINDS[kind](b, data))
+    model = model_of(content, name=kind, where=kind)
+    inputs = random_inputs(model, data.draw(st.integers(0, 1000)))
+    return content, model, inputs, run(model, inputs)
+
+
+def equal(ours: tuple[Int8, ...], theirs: list[Int8]) -> bool:
+    return all(np.array_equal(a.reshape(-1), b.reshape(-1)) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=25)
+@given(data=st.data())
+def test_the_reference_is_the_interpreter_that_it_follows(kind: str, data: st.DataObject) -> None:
+    content, model, inputs, ours = made(kind, data)
+    if kind != "fully_connected":
+        assert equal(ours, litert(content, model, inputs)[0])
+    if kind in AGREED or kind == "fully_connected":
+        assert equal(ours, tflm(content, model, inputs))
+
+
+@pytest.mark.parametrize("kind", ["mul", "prelu", "logistic"])
+@settings(max_examples=10)
+@given(data=st.data())
+def test_where_the_interpreters_differ_they_differ_by_one(kind: str, data: st.DataObject) -> None:
+    content, model, inputs, ours = made(kind, data)
+    for mine, other in zip(ours, tflm(content, model, inputs), strict=True):
+        assert np.abs(mine.reshape(-1).astype(int) - other.reshape(-1)).max() <= 1
