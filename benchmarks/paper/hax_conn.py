@@ -59,7 +59,7 @@ def main() -> None:
     if args.list:
         print("\n".join(SECTIONS))
         return
-    sections = {**SECTIONS, "z3": partial(hax_conn_timed.beside_z3, args.z3_seconds)}
+    sections: dict[str, Section] = {**SECTIONS, "z3": partial(hax_conn_timed.beside_z3, args.z3_seconds)}
     write({name: sections[name] for name in args.only}, args.into)
     for line in hax_conn_cases.WRONG:
         print(line, file=sys.stderr)

@@ -93,7 +93,9 @@ def swept() -> Iterator[Row]:
 
 def sweep(soc: str, objective: Objective, contention: str) -> Row:
     """All pairs on one SoC."""
-    found, seconds, wrong = [], [], []
+    found: list[Beside] = []
+    seconds: list[float] = []
+    wrong: list[str] = []
     for i, j in PAIRS:
         workload = pair(soc, TEN[i], TEN[j], contention)
         if objective == "latency":

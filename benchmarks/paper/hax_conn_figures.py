@@ -30,7 +30,7 @@ from onchip.corun.soc import SoC, Unit
 from onchip.corun.synthetic import synthetic_profile
 from onchip.corun.timeline import Segment, Timeline
 from onchip.corun.workload import Job, Workload
-from onchip.network import Network, OperatorSpec
+from onchip.network import Network, OperatorSpec, TensorKind
 
 
 def fig_1() -> Iterator[str]:
@@ -95,7 +95,10 @@ def convolution(size: tuple[int, int, int], k: int) -> Network:
     spec = OperatorSpec(
         "conv", "Conv", ["x"], ["y"], weight_bytes=k * k * channels**2, macs=pixels * k * k * channels**2
     )
-    rows = [("x", pixels * channels, "input"), ("y", pixels * channels, "activation")]
+    rows: list[tuple[str, int, TensorKind]] = [
+        ("x", pixels * channels, "input"),
+        ("y", pixels * channels, "activation"),
+    ]
     return Network.build("conv", rows, [spec], ["y"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
 from statistics import mean
@@ -40,10 +40,9 @@ def _one_by_one() -> Iterator[str]:
         cells = []
         for first, second in CASES:
             for factor in (1 - STEP, 1 + STEP):
-                changed = _changed(lambda c, n=field.name, f=factor: replace(c, **{n: getattr(c, n) * f}))
-                cells.append(f"{_best(first, second, changed):.3f}")
+                cells.append(f"{_best(first, second, _scaled({field.name: factor})):.3f}")
         yield f"| {field.name} | " + " | ".join(cells) + " |"
-    cells = [f"{_best(*case, _changed(lambda c: c)):.3f}" for case in CASES for _ in range(2)]
+    cells = [f"{_best(*case, _scaled({})):.3f}" for case in CASES for _ in range(2)]
     yield "| none | " + " | ".join(cells) + " |"
 
 
@@ -60,7 +59,7 @@ def _stronger() -> Iterator[str]:
     )
     yield "|--:|" + "--:|" * len(heads)
     for factor in FACTORS:
-        model = _changed(lambda c, f=factor: replace(c, mrmc=c.mrmc * f, rate=c.rate * f))
+        model = _scaled({"mrmc": factor, "rate": factor})
         workload = replace(pair(XAVIER, "googlenet", "googlenet", "light"), model=model)
         found = {one.name: one.cost_ms("latency") for one in baselines(workload)}
         del found["contention-blind"]
@@ -101,12 +100,16 @@ def _blind(i: int, j: int) -> Schedule:
     return solve_pair(blind, options=PairOptions(prove=False)).schedule
 
 
-def _changed(change: Callable[[Contention], Contention]) -> ThreeRegions:
-    """Xavier's `light` model with a change to the constants of every unit."""
+def _scaled(factors: dict[str, float]) -> ThreeRegions:
+    """Xavier's `light` model with some constants of every unit multiplied."""
     soc = soc_of(XAVIER)
-    return ThreeRegions(
-        tuple(change(soc.contention["light"][unit]) for unit in soc.unit_names), soc.peak_gb_per_second
-    )
+    rows = []
+    for unit in soc.unit_names:
+        constants = soc.contention["light"][unit]
+        rows.append(
+            replace(constants, **{n: factor * getattr(constants, n) for n, factor in factors.items()})
+        )
+    return ThreeRegions(tuple(rows), soc.peak_gb_per_second)
 
 
 def _best(first: str, second: str, model: ThreeRegions) -> float:
