@@ -18,15 +18,23 @@ from hax_conn_cases import WRONG, XAVIER, pair, violations  # noqa: E402
 from page_marks import marks, put_into  # noqa: E402
 
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
-TIMED = ("pairs", "fig7", "planning", "z3")
+OTHER = ("pairs", "fig6", "fig7", "planning", "z3")
+"""Sections of times, and of one of several schedules that are as good."""
 QUICK = ("table2", "readings", "table4", "fig1", "fig3", "fig4")
-"""Sections that the quick run prints again; the whole one prints all that are not times of a machine."""
+"""Sections that the quick run prints again; the whole one prints all but `OTHER`."""
 
 
 def stands(name: str) -> str:
     """What the page has for a section."""
     begin, end = marks(name)
     return PAGE.split(begin)[1].split(end)[0].strip("\n")
+
+
+def settled(text: str) -> str:
+    """What does not hang on which of several schedules of the same cost was found."""
+    text = text.split("| planned for |")[0]
+    text = re.sub(r"^\| Fig\. 6:.*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\b[GD]{7,}\b", "", text)
 
 
 def test_the_page_has_every_section_once() -> None:
@@ -36,13 +44,13 @@ def test_the_page_has_every_section_once() -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_section_is_what_the_script_prints(name: str) -> None:
-    assert stands(name) == "\n".join(SECTIONS[name]())
+    assert settled(stands(name)) == settled("\n".join(SECTIONS[name]()))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SECTIONS if name not in (*TIMED, *QUICK)])
+@pytest.mark.parametrize("name", [name for name in SECTIONS if name not in (*OTHER, *QUICK)])
 def test_every_other_section_is_what_the_script_prints(name: str) -> None:
-    assert stands(name) == "\n".join(SECTIONS[name]())
+    assert settled(stands(name)) == settled("\n".join(SECTIONS[name]()))
     assert not WRONG
 
 
