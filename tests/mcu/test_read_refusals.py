@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcu.int8_layers import KINDS
 from mcu.interpreters import random_inputs
 from onchip.errors import ModelError
 from onchip.mcu.made import Builder
@@ -222,6 +223,24 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         read_model(path)
     with pytest.raises(ModelError, match=r"y\.tflite: no such file"):
         read_model(tmp_path / "y.tflite")
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(sorted(KINDS)), st.data())
+def test_scales_of_any_size_are_refused_or_computed_with(kind: str, data: st.DataObject) -> None:
+    b = Builder(0, samples=1)
+    end = KINDS[kind](b, data)
+    quantised = [i for i, t in enumerate(b.tensors) if t.scales]
+    for i in data.draw(st.lists(st.sampled_from(quantised), min_size=1, max_size=3)):
+        scale = data.draw(st.sampled_from((3e38, 1e30, 1e8, 1e-8, 1e-30, 1.2e-38)))
+        b.tensors[i] = replace(b.tensors[i], scales=(scale,) * len(b.tensors[i].scales))
+    said = "net.tflite: "
+    try:
+        model = model_of(b.file(end), name="net", where="net.tflite")
+        run(model, random_inputs(model, 0))
+    except ModelError as refused:
+        said = str(refused)
+    assert said.startswith("net.tflite: ")
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from mcu.interpreters import litert, random_inputs, tflm
 from onchip.mcu.factors import Scale
 from onchip.mcu.made import Builder
 from onchip.mcu.made.flatbuffer import FileOperator, FileTensor, write
-from onchip.mcu.model import Int8Model, kind
+from onchip.mcu.model import Int8, Int8Model, Pad, kind
 from onchip.mcu.network import network_of
 from onchip.mcu.read import model_of
 from onchip.mcu.reference import run
@@ -152,6 +154,51 @@ def test_the_smaller_operand_is_the_second() -> None:
     gate = b.logistic(b.mean(x))
     model = read(b.file(b.add(gate, x)))
     assert model.layers[-1].input_shapes == ((1, 4, 4, 3), (1, 1, 1, 3))
+
+
+def test_a_matrix_is_applied_to_every_pixel_of_a_map() -> None:
+    b = Builder(12)
+    x = b.reshape(b.conv(b.input((1, 2, 3, 4)), 8, 3), (6, 8))
+    flat = b.fully_connected(x, 5)
+    tensors = list(b.tensors)
+    [end] = b.operators[-1].outputs
+    reshape = next(op for op in b.operators if op.type == "RESHAPE")
+    operators = [op for op in b.operators if op is not reshape]
+    operators[-1] = replace(operators[-1], inputs=(reshape.inputs[0], *operators[-1].inputs[1:]))
+    model = read(write(tensors, operators, b.inputs, [end]))
+    [layer] = model.layers[1:]
+    assert layer.input_shapes == ((1, 2, 3, 8),)
+    assert layer.output_shape == model.tensors[layer.output].shape == (1, 2, 3, 5)
+    assert np.array_equal(run(model, [b_input(b)])[0].reshape(-1), flat.samples[0].reshape(-1))
+
+
+def b_input(b: Builder) -> Int8:
+    """The first sample of a builder's input, drawn again."""
+    again = Builder(12)
+    return again.input(b.tensors[b.inputs[0]].shape).samples[0]
+
+
+def test_axes_of_one_index_in_front_change_nothing() -> None:
+    b = Builder(13)
+    x = b.conv(b.input((1, 4, 4, 3)), 4)
+    deep = b.logistic(b.reshape(x, (1, 1, 4, 4, 4)))
+    model = read(b.file(b.max_pool(b.reshape(deep, (1, 4, 4, 4)), 2)))
+    assert kinds(model) == ["Conv", "Logistic", "MaxPool"]
+
+
+def test_padding_with_a_value() -> None:
+    b = Builder(14)
+    x = b.conv(b.input((1, 4, 4, 3)), 4)
+    padded = b.pad(x, (0, 1, 2, 0))
+    value = replace(b.tensors[x.index], name="value", shape=(1,), data=np.array([-77], np.int8))
+    b.tensors.append(value)
+    pad = b.operators[-1]
+    b.operators[-1] = replace(
+        pad, type="PADV2", table="PadV2Options", inputs=(*pad.inputs, len(b.tensors) - 1)
+    )
+    model = read(b.file(padded))
+    [layer] = [layer for layer in model.layers if isinstance(layer, Pad)]
+    assert (layer.value, layer.padding) == (-77, (0, 1, 2, 0))
 
 
 def test_several_inputs_and_outputs_keep_their_order() -> None:

@@ -77,6 +77,7 @@ def test_what_is_read_is_sound(file: Path) -> None:
     model = read_model(file)
     assert not [layer.name for layer in model.layers if made_shape(layer) != layer.output_shape]
     assert [t.id for t in model.tensors] == list(range(len(model.tensors)))
+    assert all(model.tensors[layer.output].shape == layer.output_shape for layer in model.layers)
     kinds = {kind(layer) for layer in model.layers}
     assert not kinds & {"Pad", "Quantize", "Dequantize"}
     network = network_of(model)

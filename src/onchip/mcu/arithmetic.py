@@ -19,6 +19,9 @@ __all__ = ["clamped", "divided_by_power", "high_product", "quantised_multiplier"
 
 Whole = NDArray[np.int64]
 
+BEYOND = 1000
+"""A shift larger than any that can be applied (30), of a factor that no float holds."""
+
 
 def wrapped(values: Any) -> Whole:
     """The values as 32 bits hold them."""
@@ -63,10 +66,12 @@ def quantised_multiplier(real: float) -> tuple[int, int]:
     """A real factor as (multiplier, shift): multiplier * 2**(shift - 31), 2**30 <= abs(multiplier).
 
     The factor may be negative (some files fold a negative gain into the scale of weights); one of a magnitude
-    below about 2**-32 becomes nothing: (0, 0).
+    below about 2**-32 becomes nothing: (0, 0), one that is no number is beyond all that can be applied.
     """
     if real == 0.0:
         return 0, 0
+    if not math.isfinite(real):
+        return (1 << 31) - 1, BEYOND
     fraction, shift = math.frexp(real)
     multiplier = int(math.copysign(math.floor(abs(fraction) * (1 << 31) + 0.5), fraction))
     if multiplier == 1 << 31:

@@ -38,6 +38,9 @@ ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 Factor = tuple[int, int]
 """(multiplier, shift)."""
 
+_EXTREME = np.errstate(over="ignore", under="ignore")
+"""Scales of any size make infinities and zeros of single precision, which the callers refuse or keep."""
+
 
 class Scale(NamedTuple):
     """How real numbers lie in bytes: real = scale * (byte - zero_point); the scale has 32 bits."""
@@ -59,6 +62,7 @@ def _halves_away(value: float) -> int:
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
+@_EXTREME
 def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
     """(low, high) of a fused activation on bytes of this scale; raises `ValueError` where none exist."""
 
@@ -85,6 +89,7 @@ def channel_factor(inner: float, weight: float, out: float) -> Factor:
     return quantised_multiplier(inner * weight / out)
 
 
+@_EXTREME
 def fully_connected_factor(inner: float, weight: float, out: float) -> Factor:
     """Of a matrix product with one scale for all weights: the product of scales in single precision."""
     return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
@@ -100,6 +105,7 @@ def add_factors(first: float, second: float, out: float) -> AddFactors:
     )
 
 
+@_EXTREME
 def mul_factor(first: float, second: float, out: float) -> Factor:
     """Of a product of two maps: in single precision."""
     return quantised_multiplier(float(np.float32(first) * np.float32(second) / np.float32(out)))
@@ -112,6 +118,7 @@ def mean_factor(inner: float, out: float, count: int) -> Factor:
     return (multiplier << up) // count, shift - up
 
 
+@_EXTREME
 def prelu_factors(inner: float, alpha: float, out: float) -> tuple[Factor, Factor]:
     """Of values above zero, and of products with alpha below: in single precision."""
     x, a, y = np.float32(inner), np.float32(alpha), np.float32(out)
@@ -139,16 +146,17 @@ def quantise_table(inner: Scale, out: Scale) -> Int8:
     return table
 
 
+@_EXTREME
 def logistic_table(inner: Scale) -> Int8:
     """1 / (1 + exp(-x)) on a scale of 1/256 from -128, computed in single precision and rounded."""
     x = np.float32(inner.scale) * (_bytes() - inner.zero_point).astype(np.float32)
-    with np.errstate(over="ignore"):
-        exp = np.exp(-x.astype(np.float64)).astype(np.float32)  # the correctly rounded single one
+    exp = np.exp(-x.astype(np.float64)).astype(np.float32)  # the correctly rounded single one
     share = np.float32(1) / (np.float32(1) + exp)
     table: Int8 = frozen_array(clamped(np.floor(share * np.float32(256) + np.float32(0.5)) - 128), np.int8)
     return table
 
 
+@_EXTREME
 def hard_swish_table(inner: Scale, out: Scale) -> Int8:
     """x * min(max(x + 3, 0), 6) / 6 in 16-bit fixed point; raises `ValueError` for too fine an output."""
     fine = np.float32(1 / 128) * np.float32(inner.scale)

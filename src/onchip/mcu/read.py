@@ -14,7 +14,7 @@ from pathlib import Path
 
 from onchip.errors import ModelError
 from onchip.files import read_bytes
-from onchip.mcu.model import ByteTensor, Int8Model, Layer, Mean, made_shape
+from onchip.mcu.model import ByteTensor, Int8Model, Layer, Mean, Shape, made_shape
 from onchip.mcu.read_layers import LAYERS
 from onchip.mcu.read_rules import keeps_bytes, living, merged_pads
 from onchip.mcu.read_site import MAX_TENSOR_BYTES, Site, Value, four
@@ -69,10 +69,10 @@ class _Reading:
 
     # -- tensors ---------------------------------------------------------------------------------------------
 
-    def _tensor(self, row: TensorRow, name: str, refuse: str) -> int:
-        """A new tensor of the model, in the shape and on the scale of one of the file."""
+    def _tensor(self, row: TensorRow, name: str, refuse: str, made: Shape | None = None) -> int:
+        """A new tensor of the model, on the scale of one of the file, in its shape unless in that `made`."""
         site = Site(self.graph, Node(0, refuse, (row.index,), (row.index,)), self.values, 0)
-        scale, shape = site.out_scale(), site.made()
+        scale, shape = site.out_scale(), made or site.made()
         if any(n < 1 for n in row.shape) or prod(row.shape) > MAX_TENSOR_BYTES:
             raise self.graph.refuse(
                 f"has shape {list(row.shape)}: not between 1 byte and {MAX_TENSOR_BYTES:,}",
@@ -181,7 +181,7 @@ class _Reading:
             if keeps_bytes(layer):
                 self.values[made] = replace(value, tensor=layer.inputs[0])
                 return
-            self._tensor(row, row.name, node.label)
+            self._tensor(row, row.name, node.label, layer.output_shape)
             self.layers.append(layer)
             self.values[made] = value
         else:
@@ -194,7 +194,7 @@ class _Reading:
         if prod(shape) != prod(stored):
             raise site.refuse(f"makes {list(shape)} in the file, and {list(stored)} by its parameters")
         if not isinstance(layer, Mean):
-            return Value(layer.output, shape, four(shape), tuple(range(4 - len(shape), 4)))
+            return _value(layer.output, shape)
         old = site.value(0)
         lies = old.lies
         if len(shape) < len(old.shape):
