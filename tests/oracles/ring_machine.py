@@ -140,9 +140,9 @@ class RingMachine:
         yield from dict.fromkeys(t for op in stage for t in self.ins(op) if t not in inside)
 
     def accumulates(self, stage: list[Operator]) -> bool:
-        g = stage[0].geometry
+        g = stage[-1].geometry
         assert g is not None
-        if len(stage) > 1 or g.kind != "pool" or map_of(g.output)[:2] != (1, 1):
+        if g.kind != "pool" or map_of(g.output)[:2] != (1, 1):
             return False
         whole = tuple(g.kernel) == map_of(g.input)[:2] and set(g.dilation or (1,)) == {1}
         return whole and not any((g.padding or (0, 0))[:2])
@@ -151,7 +151,13 @@ class RingMachine:
         stage = self.stages[s]
         y, height = self.out(stage[-1]), self.shape[self.out(stage[-1])][0]
         while self.made[y] < upto:
-            if self.accumulates(stage):
+            if self.accumulates(stage) and len(stage) > 1:
+                row, size = self.added[y], self.shape[self.out(stage[-2])][0]
+                rows = (row, min(row + self.rings.stages[s].rows, size))
+                need = self.pyramid(stage[:-1], 0, rows)
+                band = (0, 1 if rows[1] == size else 0)
+                self.added[y] = rows[1]
+            elif self.accumulates(stage):
                 (x,) = self.ins(stage[0])
                 row = self.added[y]
                 need = {x: (row, row + 1)}
@@ -182,7 +188,16 @@ class RingMachine:
     def sweep(self, s: int, band: Lines, need: Mapping[str, Lines]) -> None:
         stage = self.stages[s]
         y = self.out(stage[-1])
+        across = self.pyramid(stage, 1, self.across.get(y, (0, 0)))
+        for t in self.handed(stage):
+            if t != self.over and (t in self.made or self.rings.fetched == "rows"):
+                self.read_all(t, need.get(t, (0, 0)), across.get(t, (0, 0)))  # the band needs all of them
         own = [t for t in self.handed(stage) if t in self.streamed and self.rings.fetched == "columns"]
+        if self.accumulates(stage) and len(stage) > 1:
+            Columns(self, stage[:-1], need[self.out(stage[-2])], need, own, kept=False).run()
+            if band[1]:
+                self.step(stage[-1], [(0, 0)], last=y == self.last)
+            return
         if len(stage) > 1 or own:
             Columns(self, stage, band, need, own).run()
             return
@@ -273,9 +288,16 @@ class Columns:
     """A band of one stage, column by column; what is inside lies in rings of columns."""
 
     def __init__(
-        self, m: RingMachine, stage: list[Operator], band: Lines, need: Mapping[str, Lines], own: list[str]
+        self,
+        m: RingMachine,
+        stage: list[Operator],
+        band: Lines,
+        need: Mapping[str, Lines],
+        own: list[str],
+        *,
+        kept: bool = True,
     ) -> None:
-        self.m, self.stage, self.band, self.need, self.own = m, stage, band, need, own
+        self.m, self.stage, self.band, self.need, self.own, self.kept = m, stage, band, need, own, kept
         self.across = m.pyramid(stage, 1, m.across.get(m.out(stage[-1]), (0, 0)))
         inner = [*own, *(m.out(op) for op in stage)]
         self.made = {t: self.across.get(t, (0, 0))[0] for t in inner}
@@ -312,7 +334,12 @@ class Columns:
                             self.read(x, columns)
                         else:
                             reading.append((x, m.need(op, x, 0, (row, row + 1)), columns))
-                    m.step(op, [(row, column)], reading, last=t == m.last)
+                    if self.kept:
+                        m.step(op, [(row, column)], reading, last=t == m.last)
+                        continue
+                    m.pixels[op.name] += 1
+                    for x, lines, columns in reading:
+                        m.read_all(x, lines, columns)
             else:
                 for x, columns in across.items():
                     if x in self.made:

@@ -73,7 +73,7 @@ def _times(run: RingRun, tensor: int, over: int, pixels: int) -> tuple[Times, Ti
             elif run.accumulates[s]:
                 for rows, columns in _taken(run, s, band, strip[s], over):
                     reads[slice(*rows), slice(*columns)] = tick
-                writes[slice(*run.bands[s][band][0].rows), :] = tick + 1
+                writes[slice(*run.bands[s][band][-1].rows), :] = tick + 1
                 tick += 2
             elif strip[s].order:
                 tick = _column_sweep(run, band, strip[s], over, reads, writes, tick)
@@ -86,7 +86,7 @@ def _times(run: RingRun, tensor: int, over: int, pixels: int) -> tuple[Times, Ti
 
 def _taken(run: RingRun, s: int, band: int, strip: Strip, over: int) -> Iterator[tuple[Range, Range]]:
     """The rows and columns of `over` that a whole sweep of a stage needs."""
-    if run.accumulates[s]:
+    if run.accumulates[s] and len(run.pieces[s]) == 1:
         if over in run.pieces[s][0].reads:
             yield (band, band + 1), (0, run.maps[over].columns)
         return

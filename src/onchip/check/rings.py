@@ -222,9 +222,9 @@ def _mirror(window: Window, size: int, outputs: int) -> Window:
 
 
 def _accumulates(network: Network, stage: Sequence[Piece], maps: Mapping[int, Map]) -> bool:
-    """Whether a stage is a pool over a whole map, which takes the map a row at a time."""
-    piece = stage[0]
-    if len(stage) > 1 or piece.of != "plane" or maps[piece.writes[0]].plane != (1, 1):
+    """Whether a stage ends in a pool over a whole map, which adds up the map's pixels as they come."""
+    piece = stage[-1]
+    if piece.of != "plane" or maps[piece.writes[0]].plane != (1, 1):
         return False
     g = network.operators[piece.id].geometry
     assert g is not None
@@ -284,12 +284,14 @@ def _run(
         found = []
         for s, stage in enumerate(pieces):
             inner_columns = len(stage) > 1 or bool(by_columns & {t for piece in stage for t in piece.reads})
-            strip, at_once, count = _strip(stage, across, width, by_columns, by_column=inner_columns)
+            body = _swept(stage, accumulates[s])
+            strip, at_once, count = _strip(body, across, width, by_columns, by_column=inner_columns)
             found.append(strip)
             for t, n in at_once.items():
                 columns_at_once[t] = max(columns_at_once[t], n)
             for i, piece in enumerate(stage):
-                pixels[piece.id] += swept[s][i] * count.get(piece.writes[0], 0)
+                pooled = i == len(body)  # one pixel
+                pixels[piece.id] += swept[s][i] * (1 if pooled else count.get(piece.writes[0], 0))
             for t in by_columns:
                 crossing[t] += fetched_rows[t] * count.get(t, 0) * maps[t].channels * maps[t].element
         strips.append(tuple(found))
@@ -304,13 +306,13 @@ def _run(
     inner = [
         [
             _part(network, maps, t, most_rows[t], columns_at_once[t], alignment)
-            for t in _in_column_rings(stage, by_columns)
+            for t in _in_column_rings(_swept(stage, adds), by_columns)
         ]
-        for stage in pieces
+        for stage, adds in zip(pieces, accumulates, strict=True)
     ]
     work = max(network.operators[piece.id].workspace for piece in flat)
     sums = sum(
-        ACCUMULATOR * maps[stage[0].writes[0]].channels
+        ACCUMULATOR * maps[stage[-1].writes[0]].channels
         for stage, adds in zip(pieces, accumulates, strict=True)
         if adds
     )
@@ -331,6 +333,11 @@ def _run(
     )
 
 
+def _swept(stage: Sequence[Piece], adds: bool) -> Sequence[Piece]:
+    """The operators of a stage that sweep its bands: without the pool that takes each pixel as it is made."""
+    return stage[:-1] if adds and len(stage) > 1 else stage
+
+
 def _in_column_rings(stage: Sequence[Piece], by_columns: Collection[int]) -> list[int]:
     read = dict.fromkeys(t for piece in stage for t in piece.reads)
     inner = {piece.writes[0] for piece in stage[:-1]} | set(by_columns)
@@ -346,20 +353,30 @@ def _row_node(
 ) -> tuple[Node, list[tuple[Band, ...]], list[dict[int, Range]]]:
     """A stage along the rows; what its operators make in each sweep; and what that takes of column rings."""
     y = stage[-1].writes[0]
-    if adds:
+    body = _swept(stage, adds)
+    last = body[-1].writes[0]
+    if adds and len(stage) == 1:
         (x,) = stage[0].reads
         size = height[x]
         lines = [(0, 0)] * (size - 1) + [(0, 1)]
         sweeps = [{x: (row, row + 1)} for row in range(size)]
         parts: list[tuple[Band, ...]] = [(Band(stage[0], made),) for made in lines]
     else:
-        lines = [(first, min(first + rows, height[y])) for first in range(0, height[y], rows)]
-        sweeps = [pyramid(stage, y, band, height, rows=True) for band in lines]
-        parts = [tuple(Band(piece, need.get(piece.writes[0], (0, 0))) for piece in stage) for need in sweeps]
+        lines = [(first, min(first + rows, height[last])) for first in range(0, height[last], rows)]
+        sweeps = [pyramid(body, last, band, height, rows=True) for band in lines]
+        if adds:
+            lines = [(0, 0)] * (len(lines) - 1) + [(0, 1)]
+        parts = [
+            (
+                *(Band(piece, need.get(piece.writes[0], (0, 0))) for piece in body),
+                *(Band(piece, made) for piece in stage[len(body) :]),
+            )
+            for need, made in zip(sweeps, lines, strict=True)
+        ]
     inside = {t for piece in stage for t in piece.writes} | set(by_columns)
     outer = dict.fromkeys(t for piece in stage for t in piece.reads if t not in inside)
     needs = {t: [need.get(t, (0, 0)) for need in sweeps] for t in outer}
-    inner = [{t: need[t] for t in need if t in inside and t != y} for need in sweeps]
+    inner = [{t: need[t] for t in need if t in inside and t not in (y, last)} for need in sweeps]
     return Node(y, lines, needs), parts, inner
 
 
