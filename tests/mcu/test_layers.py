@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,3 +48,25 @@ def test_where_the_interpreters_differ_they_differ_by_one(kind: str, data: st.Da
     content, model, inputs, ours = made(kind, data)
     for mine, other in zip(ours, tflm(content, model, inputs), strict=True):
         assert np.abs(mine.reshape(-1).astype(int) - other.reshape(-1)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["conv", "depthwise", "fully_connected"])
+@pytest.mark.parametrize("bias", [(1 << 31) - 1, (1 << 31) - 5000, -(1 << 31)])
+def test_accumulators_wrap_as_the_interpreters_do(kind: str, bias: int) -> None:
+    b = Builder(3)
+    if kind == "fully_connected":
+        x = b.fully_connected(b.input((1, 64)), 8)
+    else:
+        image = b.input((1, 6, 6, 8))
+        x = b.conv(image, 8, 3) if kind == "conv" else b.depthwise(image)
+    held = next(i for i, t in enumerate(b.tensors) if t.name.startswith("bias"))
+    b.tensors[held] = replace(b.tensors[held], data=np.full(8, bias, np.int32))
+    coarse = x.scale.scale * (1 << 31) / 500_000
+    b.tensors[x.index] = replace(b.tensors[x.index], scales=(coarse,), zero_points=(0,))
+    content = b.file(x)
+    model = model_of(content, name=kind, where=kind)
+    inputs = random_inputs(model, 1)
+    ours = run(model, inputs)
+    assert {-128, 127} == set(ours[0].reshape(-1).tolist())
+    assert equal(ours, litert(content, model, inputs)[0])
+    assert equal(ours, tflm(content, model, inputs))
