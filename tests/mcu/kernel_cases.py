@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from onchip.mcu.kernel import Function, Pointer, Ram, run
-from onchip.mcu.model import Conv, Depthwise, FullyConnected, Int8, window_count
+from onchip.mcu.model import AveragePool, Conv, Depthwise, FullyConnected, Int8, MaxPool, window_count
 
 Windowed = Conv | Depthwise
 
@@ -85,11 +85,12 @@ class Walk:
     reverse: bool
 
 
-def distance(layer: Windowed, walk: Walk) -> int:
+def distance(layer: Windowed | AveragePool | MaxPool, walk: Walk) -> int:
     """Bytes that the output must begin below the input (end above it, in reverse) at least, so that no byte
     is written before its last reader is done: by the contract, byte against byte."""
     _, rows, columns, depth = layer.input_shapes[0]
     _, made_rows, made_columns, outputs = layer.output_shape
+    dilation = (1, 1) if isinstance(layer, AveragePool | MaxPool) else layer.dilation
     chunks = -(-outputs // walk.channels)
     lines = -(-made_columns // walk.pixels)
 
@@ -104,8 +105,8 @@ def distance(layer: Windowed, walk: Walk) -> int:
             step = moment(y, x)
             for i in range(layer.kernel[0]):
                 for j in range(layer.kernel[1]):
-                    row = y * layer.stride[0] - layer.padding[0] + i * layer.dilation[0]
-                    column = x * layer.stride[1] - layer.padding[1] + j * layer.dilation[1]
+                    row = y * layer.stride[0] - layer.padding[0] + i * dilation[0]
+                    column = x * layer.stride[1] - layer.padding[1] + j * dilation[1]
                     if 0 <= row < rows and 0 <= column < columns:
                         needed[row, column] = max(needed[row, column], (step + 1) * chunks - 1)
             for c in range(outputs):

@@ -17,12 +17,17 @@ from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
 from onchip.mcu.model import Conv, Depthwise, Int8
 from onchip.mcu.reference import layer_output
 
+FURTHER = st.integers(0, 9)
+"""Bytes beyond the closest distance: farther is as safe as near."""
 
-def run_overlapped(layer: Windowed, function: Function, words: list[int], walk: Walk, patch: int) -> Int8:
+
+def run_overlapped(
+    layer: Windowed, function: Function, words: list[int], walk: Walk, patch: int, further: int = 0
+) -> Int8:
     """The output, made over the input at the contract's distance; nothing else is in RAM but the patch."""
     x = random_input(layer)
     made = layer.output_shape
-    size, apart = int(np.prod(made)), distance(layer, walk)
+    size, apart = int(np.prod(made)), distance(layer, walk) + further
     # Forward, the output lies below the input; in reverse its end lies above the input's end.
     source, target = (0, x.size + apart - size) if walk.reverse else (apart, 0)
     below = min(source, target)
@@ -45,27 +50,27 @@ def run_overlapped(layer: Windowed, function: Function, words: list[int], walk: 
     return made_bytes
 
 
-@given(layer=windowed(depthwise=False), pixels=st.integers(1, 3), reverse=st.booleans())
+@given(layer=windowed(depthwise=False), pixels=st.integers(1, 3), reverse=st.booleans(), further=FURTHER)
 @settings(max_examples=60)
 def test_convolutions_make_the_reference_s_bytes_over_their_input(
-    layer: Conv, pixels: int, reverse: bool
+    layer: Conv, pixels: int, reverse: bool, further: int
 ) -> None:
     shape = conv_shape(layer, pixels=pixels, reverse=reverse)
     walk = Walk(
         pixels, 1 if layer.output_shape[3] // layer.groups % CHUNK and layer.groups > 1 else CHUNK, reverse
     )
-    got = run_overlapped(layer, conv("c", shape), conv_words(layer), walk, shape.patch_bytes)
+    got = run_overlapped(layer, conv("c", shape), conv_words(layer), walk, shape.patch_bytes, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
-@given(layer=windowed(depthwise=True), reverse=st.booleans())
+@given(layer=windowed(depthwise=True), reverse=st.booleans(), further=FURTHER)
 @settings(max_examples=60)
 def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
-    layer: Depthwise, reverse: bool
+    layer: Depthwise, reverse: bool, further: int
 ) -> None:
     shape = depthwise_shape(layer, reverse=reverse)
     walk = Walk(1, DEPTHWISE_CHUNK, reverse)
-    got = run_overlapped(layer, depthwise("d", shape), depthwise_words(layer), walk, 0)
+    got = run_overlapped(layer, depthwise("d", shape), depthwise_words(layer), walk, 0, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 

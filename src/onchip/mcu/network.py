@@ -6,8 +6,10 @@ walks: what a plan may overlap follows from it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
+from onchip.mcu.kernels import walk_of, workspace_bytes
 from onchip.mcu.model import (
     Add,
     AveragePool,
@@ -50,6 +52,7 @@ def network_of(model: Int8Model) -> Network:
                 [name[t] for t in layer.inputs],
                 [name[layer.output]],
                 weight_bytes(layer),
+                workspace_bytes(layer),
                 geometry=geometry_of(layer),
                 macs=macs(layer),
             )
@@ -63,7 +66,12 @@ def network_of(model: Int8Model) -> Network:
 
 
 def geometry_of(layer: Layer) -> Geometry:
-    """How the layer walks over its operands."""
+    """How the layer's kernel walks over its operands."""
+    pixels, channels = walk_of(layer)
+    return replace(_windows_of(layer), pixels=pixels, channels=channels)
+
+
+def _windows_of(layer: Layer) -> Geometry:
     first, made = layer.input_shapes[0], layer.output_shape
     match layer:
         case Conv():

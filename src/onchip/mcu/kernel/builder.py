@@ -23,6 +23,7 @@ from onchip.mcu.kernel.ir import (
     Const,
     Declare,
     Expr,
+    FlashByte,
     FlashLoad,
     Free,
     Function,
@@ -102,6 +103,10 @@ class Kernel:
         """The word of flash at an index; the pointer stays."""
         return self._declare(name, Word(pointer, as_expr(index), type))
 
+    def constant_byte(self, pointer: Var, index: Value) -> Expr:
+        """The int8 of flash at an index counted in bytes."""
+        return FlashByte(pointer, as_expr(index))
+
     def Dot(self, sums: Sequence[Var], x: Pairs, weights: Sequence[Pairs]) -> None:
         """Four products are added to each sum: those of `x` with the weights of the sum's channel."""
         for half in (0, 1):
@@ -173,6 +178,12 @@ class Kernel:
         yield counter
         body, self._body, self._used = self._body, outer, known
         self._say(Loop(counter, first, last, step, tuple(body), unroll))
+
+    def span(self, start: Value, stop: Value, *, reverse: bool = False, name: str = "i") -> Iterator[Expr]:
+        """A loop over [start, stop), from its end if `reverse`."""
+        if reverse:
+            return self.loop(as_expr(stop) - 1, as_expr(start) - 1, -1, name=name)
+        return self.loop(start, stop, name=name)
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:

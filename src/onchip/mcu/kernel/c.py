@@ -17,6 +17,7 @@ from onchip.mcu.kernel.ir import (
     Const,
     Declare,
     Expr,
+    FlashByte,
     FlashLoad,
     Free,
     Function,
@@ -32,6 +33,7 @@ from onchip.mcu.kernel.ir import (
     Word,
 )
 from onchip.mcu.kernel.names import c_comment
+from onchip.mcu.kernel.tidy import names_used
 
 __all__ = ["c_prelude", "c_prototype", "c_source"]
 
@@ -77,6 +79,8 @@ def c_source(function: Function) -> str:
         lines.append("/* " + "\n * ".join(c_comment(s) for s in function.says) + " */")
     lines.append(c_prototype(function))
     lines.append("{")
+    used = names_used(function)
+    lines.extend(f"    (void){p.name};" for p in function.parameters if p.name not in used)
     for statement in function.body:
         lines.extend("    " + line if line[:1] != "#" else line for line in _statement(statement))
     lines.append("}")
@@ -170,4 +174,6 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return f"load4({_expr(at)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
+        case FlashByte(words, index):
+            return f"((const int8_t *){words.name})[{_expr(index)}]", _ATOM
     raise AssertionError(expr)

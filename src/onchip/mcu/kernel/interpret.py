@@ -20,6 +20,7 @@ from onchip.mcu.kernel.ir import (
     Const,
     Declare,
     Expr,
+    FlashByte,
     FlashLoad,
     Free,
     Function,
@@ -243,4 +244,15 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
                 return int(flash.words[at])
 
             return constant
+        case FlashByte(pointer, index):
+            words, nth = pointer.name, _expr(index, ram)
+
+            def one(frame: _Frame) -> int:
+                flash, (word, at) = frame[words], divmod(nth(frame), 4)
+                if not 0 <= flash.at + word < len(flash.words):
+                    raise Fault(f"{words} is read outside of its words")
+                found = int(flash.words[flash.at + word] >> (8 * at)) & 0xFF
+                return found - 256 if found & 0x80 else found
+
+            return one
     raise AssertionError(expr)

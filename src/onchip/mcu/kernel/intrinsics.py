@@ -127,6 +127,12 @@ INTRINSICS: dict[str, Intrinsic] = {
     "doubled_high": Intrinsic((_I, _I), _I, _doubled_high, "a * b / 2**31, rounded, saturated"),
     "divide_by_power": Intrinsic((_I, _I), _I, _divided, "x / 2**e, halves away from zero"),
     "scaled": Intrinsic((_I, _I, _I), _I, _scaled, "x * multiplier * 2**(shift - 31), rounded twice"),
+    "scaled_down": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda x, m, right: _divided(_high(signed(x << 1), m), right),
+        "x * multiplier * 2**(-31 - right), rounded twice, for |x| below 2**30",
+    ),
     "leading_zeros": Intrinsic(
         (_I,), _I, lambda v: 32 - (v & 0xFFFFFFFF).bit_length(), "how many bits above the first 1 (CLZ)"
     ),

@@ -19,6 +19,7 @@ __all__ = [
     "Const",
     "Declare",
     "Expr",
+    "FlashByte",
     "FlashLoad",
     "Free",
     "Function",
@@ -197,7 +198,16 @@ class Word(_Operators):
     type: Type = Type.INT
 
 
-Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word
+@dataclass(frozen=True, slots=True)
+class FlashByte(_Operators):
+    """The int8 at an index of flash, counted in bytes."""
+
+    pointer: Var
+    index: Expr
+    type: Type = Type.INT
+
+
+Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +344,7 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return arguments
         case Load(_, pointer, offset):
             return pointer, offset
-        case Line(pointer, index) | Word(pointer, index):
+        case Line(pointer, index) | Word(pointer, index) | FlashByte(pointer, index):
             return pointer, index
     return ()
 

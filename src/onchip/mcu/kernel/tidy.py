@@ -20,12 +20,19 @@ from onchip.mcu.kernel.ir import (
     parts,
 )
 
-__all__ = ["tidied"]
+__all__ = ["names_used", "tidied"]
 
 
 def tidied(function: Function) -> Function:
     """The same function without declarations whose names are used nowhere behind them."""
     return replace(function, body=_block(function.body, set()))
+
+
+def names_used(function: Function) -> set[str]:
+    """The parameters that the function uses."""
+    live: set[str] = set()
+    _block(function.body, live)
+    return live
 
 
 def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]:

@@ -12,6 +12,7 @@ from onchip.mcu.kernel.ir import (
     Const,
     Declare,
     Expr,
+    FlashByte,
     FlashLoad,
     Free,
     Function,
@@ -147,7 +148,7 @@ class _Validator:
             case Line(lines, index):
                 self.takes("a line", lines, Type.LINES)
                 self.takes("a line's index", index, Type.INT)
-            case Word(flash, index):
+            case Word(flash, index) | FlashByte(flash, index):
                 self.takes("a constant", flash, Type.FLASH)
                 self.takes("a constant's index", index, Type.INT)
         return value.type
