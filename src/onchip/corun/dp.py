@@ -30,6 +30,9 @@ NARROW = 30
 MEETINGS = 4_000_000
 """Places of one chain times those of the other, at most: each such meeting has two slowdowns in memory."""
 
+PROVABLE = 2500
+"""Meetings up to which a proof is tried with all its memory: beyond, it is short or does not come."""
+
 End = Literal["complete", "time", "memory", "stopped", "width"]
 Stop = Callable[[int], bool]
 """Called with the number of labels a few times a second; true ends the search."""
@@ -56,7 +59,9 @@ class PairOptions:
     memory: int = 1 << 30
     """Bytes of labels at most."""
     proof_memory: int = 1 << 25
-    """Bytes of labels at most in the search without dominance, of which there can be very many."""
+    """Bytes of labels at most in the search without dominance, of which there can be very many; chains with
+    more than `PROVABLE` meetings get less in proportion, so that a try in vain takes no longer than the
+    search."""
     width: int = 0
     """Keep only so many labels a level, best bound first; 0 keeps all."""
 
@@ -167,7 +172,9 @@ def solve_pair(
     passes = [] if 0 < options.width <= NARROW else [(Rules(), NARROW, options.memory)]
     passes.append((Rules(), options.width, options.memory))
     if options.prove:
-        passes.append((Rules(dominance=False), options.width, options.proof_memory))
+        meetings = max(PROVABLE, len(chains[0].work) * len(chains[1].work))
+        memory = options.proof_memory * PROVABLE // meetings
+        passes.append((Rules(dominance=False), options.width, memory))
     for rules, width, memory in passes:
         found = pair.search(
             frames=frames,
