@@ -25,7 +25,7 @@ def test_operators_are_the_layers_and_tensors_the_activations() -> None:
     assert max(t.bytes for t in network.tensors) == 25 * 5 * 64
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_a_geometry_names_all_that_an_output_pixel_depends_on(kind: str, data: st.DataObject) -> None:
     """Changing an input row outside the windows of an output row changes nothing in that row."""

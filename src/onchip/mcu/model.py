@@ -2,7 +2,7 @@
 
 Tensors are NHWC of rank four, one image, int8. Every layer holds its weights and its fixed-point parameters
 as the interpreters derive them from the scales, so that whoever computes with a layer meets integers only:
-a real factor is `multiplier * 2**(shift - 31)` with a multiplier of 31 bits, applied by
+a real factor is `multiplier * 2**(shift - 31)`, negative in some files, applied by
 `onchip.mcu.arithmetic`. What is the same bytes under another name or shape (reshape, squeeze) is no layer:
 each layer says in which shape it sees its inputs.
 """
