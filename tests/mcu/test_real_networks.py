@@ -10,8 +10,10 @@ import pytest
 from mcu.interpreters import litert, random_inputs, tflm
 from onchip.mcu.model import FullyConnected, Int8Model, Mean, kind, made_shape
 from onchip.mcu.network import network_of
-from onchip.mcu.read import read_model
+from onchip.mcu.read import model_of, read_model
 from onchip.mcu.reference import activations, layer_output, run
+from onchip.readers.tflite_graph import parse
+from onchip.readers.tflite_rewrite import rewritten
 
 MODELS = (
     "ad01_int8",
@@ -93,3 +95,18 @@ def test_what_is_read_is_sound(file: Path) -> None:
             "vww_96_int8": 7_489_664,
         }[file.stem]
     )
+
+
+def test_every_product_with_a_matrix_is_that_of_tensorflow_lite_micro(file: Path) -> None:
+    """Each as a network of its own: the file with one operator, on bytes drawn at random."""
+    graph = parse(file.read_bytes(), where=file.name)
+    nodes = [node for node in graph.nodes if node.type == "FULLY_CONNECTED"]
+    if not nodes:
+        pytest.skip("it has none")
+    for node in nodes:
+        ends = {"inputs": node.inputs[:1], "outputs": node.outputs}
+        part = rewritten(graph, operators=[node.index], bare=True, **ends)
+        model = model_of(part, name=node.label, where=file.name)
+        inputs = random_inputs(model, node.index)
+        [mine], [other] = run(model, inputs), tflm(part, model, inputs)
+        assert np.array_equal(mine.reshape(-1), other.reshape(-1)), node.label
