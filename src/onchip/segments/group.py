@@ -57,9 +57,13 @@ def figures(
     chosen = [[net.layers[i] for i in stage.layers] for stage in stages]
     by_columns = {streamed} if streamed is not None and fetched == "columns" else set()
     flat = [layer for layers in chosen for layer in layers]
-    makers, inner_rows = _row_makers(net, stages, chosen, streamed, by_columns)
+    makers, takes = _row_makers(net, stages, chosen, streamed, by_columns)
     order = list(turns(makers))
     source = len(makers) - len(chosen)
+    inner_rows = [
+        _tallest([needs[turn.band] for turn in order if turn.maker == source + s])
+        for s, needs in enumerate(takes)
+    ]
     ring_rows: dict[int, int] = {}
     for turn in order:
         made = makers[turn.maker].makes
@@ -74,33 +78,36 @@ def figures(
         for t, (first, end) in across.items():
             wide[t] = max(wide.get(t, 0), end - first)
         counts = [
-            _stage_columns(net, layers, across, by_columns)
+            _stage_columns(net, _sweeping(layers), across, by_columns)
             if len(layers) > 1 or _reads(layers, by_columns)
             else None
             for layers in chosen
         ]
         for s, count in enumerate(counts):
             if count is not None:
-                rings = sum(inner_rows[s][t] * most * net.maps[t].pixel for t, most in count.at_once.items())
+                rings = sum(
+                    inner_rows[s].get(t, 0) * most * net.maps[t].pixel for t, most in count.at_once.items()
+                )
                 column_rings[s] = max(column_rings[s], rings)
         for turn in order:
             if turn.maker < source:
-                first, end = across[makers[turn.maker].makes]
+                first, end = across.get(makers[turn.maker].makes, (0, 0))
                 crossing += (end - first) * net.maps[makers[turn.maker].makes].pixel
                 continue
             s = turn.maker - source
-            macs += _band_macs(net, chosen[s], makers[turn.maker], turn, across, counts[s])
+            need = takes[s][turn.band]
+            macs += _band_macs(chosen[s], need, across, counts[s])
             if by_columns and counts[s] is not None and _reads(chosen[s], by_columns):
-                crossing += _band_fetched(
-                    net, chosen[s], makers[turn.maker].bands[turn.band], counts[s], by_columns
-                )
+                crossing += _band_fetched(net, need, counts[s], by_columns)
     rings = sum(
-        ring_rows[t] * wide[t] * net.maps[t].pixel for t in (maker.makes for maker in makers) if t != last
+        ring_rows.get(t, 0) * wide.get(t, 0) * net.maps[t].pixel
+        for t in (maker.makes for maker in makers)
+        if t != last
     ) + max(column_rings)
-    sums = sum(ACCUMULATOR_BYTES * net.maps[layers[0].makes].pixel for layers in chosen if _adds_up(layers))
+    sums = sum(ACCUMULATOR_BYTES * net.maps[layers[-1].makes].pixel for layers in chosen if _adds_up(layers))
     overlap = None
     if resident is not None and strips == 1:
-        overlap = distance(_reaches(net, chosen, makers, order, source, resident, last))
+        overlap = distance(_reaches(net, chosen, takes, order, source, resident, last))
     return Figures(rings + sums + max(layer.workspace for layer in flat), rings, overlap, crossing, macs)
 
 
@@ -108,7 +115,22 @@ def figures(
 
 
 def _adds_up(layers: Sequence[Layer]) -> bool:
-    return len(layers) == 1 and layers[0].adds_up
+    """Whether a stage ends in a pool that adds up a whole map."""
+    return layers[-1].adds_up
+
+
+def _sweeping(layers: Sequence[Layer]) -> Sequence[Layer]:
+    """The layers that sweep a stage's bands: without the pool that takes each pixel as they make it."""
+    return layers[:-1] if len(layers) > 1 and _adds_up(layers) else layers
+
+
+def _tallest(needs: Sequence[Mapping[int, Range]]) -> dict[int, int]:
+    """For each tensor the most rows of it that a band takes."""
+    found: dict[int, int] = {}
+    for need in needs:
+        for t, (first, end) in need.items():
+            found[t] = max(found.get(t, 0), end - first)
+    return found
 
 
 def _reads(layers: Sequence[Layer], tensors: Collection[int]) -> bool:
@@ -121,33 +143,30 @@ def _row_makers(
     chosen: Sequence[Sequence[Layer]],
     streamed: int | None,
     by_columns: Collection[int],
-) -> tuple[list[Maker], list[dict[int, int]]]:
-    """Who makes rows, and for each stage the most rows of a band of what lies in its column rings."""
+) -> tuple[list[Maker], list[list[dict[int, Range]]]]:
+    """Who makes rows, and for each band of each stage the rows that it makes and takes of every tensor."""
     makers: list[Maker] = []
     if streamed is not None and streamed not in by_columns:
         makers.append(Maker(streamed, bands_of((0, net.maps[streamed].rows), 1)))
-    tallest: list[dict[int, int]] = []
+    takes: list[list[dict[int, Range]]] = []
     for stage, layers in zip(stages, chosen, strict=True):
         made = layers[-1].makes
+        swept = _sweeping(layers)[-1].makes
+        bands = bands_of((0, net.maps[swept].rows), stage.rows)
+        taken = [_pyramid(_sweeping(layers), swept, band, rows=True) for band in bands]
+        if _adds_up(layers) and len(layers) == 1:
+            (pooled,) = layers[0].reads
+            taken = [{pooled: (row, row + 1)} for row in range(net.maps[pooled].rows)]
         if _adds_up(layers):
-            size = net.maps[layers[0].reads[0]].rows
-            needs = tuple((row, row + 1) for row in range(size))
-            makers.append(Maker(made, ((0, 0),) * (size - 1) + ((0, 1),), layers[0].reads, (needs,)))
-            tallest.append({})
-            continue
-        bands = bands_of((0, net.maps[made].rows), stage.rows)
-        taken = [_pyramid(layers, made, band, rows=True) for band in bands]
+            bands = ((0, 0),) * (len(taken) - 1) + ((0, 1),)
+            taken[-1][made] = (0, 1)
         inside = {layer.makes for layer in layers} | set(by_columns)
         outer = tuple(dict.fromkeys(t for layer in layers for t in layer.reads if t not in inside))
         makers.append(
             Maker(made, bands, outer, tuple(tuple(need.get(t, (0, 0)) for need in taken) for t in outer))
         )
-        heights: dict[int, int] = {}
-        for need in taken:
-            for t, (first, end) in need.items():
-                heights[t] = max(heights.get(t, 0), end - first)
-        tallest.append(heights)
-    return makers, tallest
+        takes.append(taken)
+    return makers, takes
 
 
 def _pyramid(layers: Sequence[Layer], made: int, lines: Range, *, rows: bool) -> dict[int, Range]:
@@ -200,21 +219,16 @@ def _stage_columns(
 
 
 def _band_macs(
-    net: Layers,
     layers: Sequence[Layer],
-    maker: Maker,
-    turn: Turn,
+    need: Mapping[int, Range],
     across: Mapping[int, Range],
     columns: Columns | None,
 ) -> int:
-    """Multiply-accumulates of one turn of a stage."""
-    if _adds_up(layers):
-        return layers[0].macs if turn.band == len(maker.bands) - 1 else 0
-    need = _pyramid(layers, maker.makes, maker.bands[turn.band], rows=True)
+    """Multiply-accumulates of one turn of a stage, whose band takes and makes the rows `need`."""
     total = 0
     for layer in layers:
         first, end = need.get(layer.makes, (0, 0))
-        if columns is None:
+        if columns is None or layer.adds_up:
             low, high = across.get(layer.makes, (0, 0))
             wide = high - low
         else:
@@ -224,11 +238,10 @@ def _band_macs(
 
 
 def _band_fetched(
-    net: Layers, layers: Sequence[Layer], band: Range, columns: Columns | None, by_columns: Collection[int]
+    net: Layers, need: Mapping[int, Range], columns: Columns | None, by_columns: Collection[int]
 ) -> int:
     """Bytes that one turn of a stage fetches by columns."""
     assert columns is not None
-    need = _pyramid(layers, layers[-1].makes, band, rows=True)
     return sum(
         (need[t][1] - need[t][0]) * columns.made.get(t, 0) * net.maps[t].pixel
         for t in by_columns
@@ -242,7 +255,7 @@ def _band_fetched(
 def _reaches(
     net: Layers,
     chosen: Sequence[Sequence[Layer]],
-    makers: Sequence[Maker],
+    takes: Sequence[Sequence[Mapping[int, Range]]],
     order: Sequence[Turn],
     source: int,
     resident: int,
@@ -253,42 +266,49 @@ def _reaches(
     for turn in order:
         if turn.maker < source:
             continue
-        layers, maker = chosen[turn.maker - source], makers[turn.maker]
+        layers, need = chosen[turn.maker - source], takes[turn.maker - source][turn.band]
         reading, writing = _reads(layers, {resident}), layers[-1].makes == last
         if not reading and not writing:
             continue
-        band = maker.bands[turn.band]
-        if _adds_up(layers):
-            row = turn.band if reading else None
-            low = None if row is None else row * net.maps[resident].row
-            found.append(Reach(low=low, end=net.maps[last].bytes if writing and band[1] else None))
-        elif len(layers) == 1:
-            found.extend(Reach.of_rows(net, layers[0], band, resident if reading else None, writing))
-        else:
-            found.extend(_swept(net, layers, band, resident if reading else None, writing))
+        over = resident if reading else None
+        if not _adds_up(layers):
+            band = need[layers[-1].makes]
+            if len(layers) == 1:
+                found.extend(Reach.of_rows(net, layers[0], band, over, writing))
+            else:
+                found.extend(_swept(net, layers, need, over, writing))
+            continue
+        if over is not None and len(layers) == 1:
+            found.append(Reach(low=need[over][0] * net.maps[over].row, end=None))
+        elif over is not None:
+            found.extend(_swept(net, _sweeping(layers), need, over, writing=False))
+        if writing and last in need:
+            found.append(Reach(low=None, end=net.maps[last].bytes))
     return found
 
 
 def _swept(
-    net: Layers, layers: Sequence[Layer], band: Range, resident: int | None, writing: bool
+    net: Layers, layers: Sequence[Layer], rows: Mapping[int, Range], resident: int | None, writing: bool
 ) -> list[Reach]:
-    """A band of several layers, column by column."""
+    """A band of several layers, which takes and makes `rows`, column by column."""
     made = layers[-1].makes
-    out = net.maps[made]
-    rows = _pyramid(layers, made, band, rows=True)
+    out, band = net.maps[made], rows[made]
     columns = _stage_columns(net, layers, {made: (0, out.columns)}, ())
     reading = {layer.makes: layer for layer in layers if resident in layer.reads}
     found: list[Reach] = []
     for t, (column, _) in columns.order:
         low = None
-        if t in reading and resident is not None:
+        if writing and t == made:
+            over = resident if t in reading else None
+            steps = (Reach.of_step(net, layers[-1], row, (column, column + 1), over) for row in range(*band))
+            found.extend(steps)
+        elif t in reading and resident is not None:
             layer, there = reading[t], net.maps[resident]
             i = layer.reads.index(resident)
-            first_row, end_row = layer.rows[i].reads(rows[t])
+            first_row, end_row = layer.rows[i].reads(rows.get(t, (0, 0)))
             first_column, end_column = layer.columns[i].reads((column, column + 1))
             if first_row < end_row and first_column < end_column:
                 low = first_row * there.row + first_column * there.pixel
-        end = (band[1] - 1) * out.row + (column + 1) * out.pixel if writing and t == made else None
-        if low is not None or end is not None:
-            found.append(Reach(low=low, end=end))
+        if low is not None:
+            found.append(Reach(low=low, end=None))
     return found

@@ -66,7 +66,8 @@ class Window:
 class Layer:
     """An operator: `rows[i]` and `columns[i]` are its windows over the map `reads[i]`; it makes `makes`.
 
-    A step writes `step` pixels, in chunks of `chunk` of their bytes each. One that `adds_up` is a pool over a
+    A step writes `step` pixels, in chunks of `chunk` of their bytes each, so that `early` bytes of the last
+    pixel are written before its last chunk. One that `adds_up` is a pool over a
     whole map, which takes the map a row at a time as it is made. `macs` are those of one output pixel.
     """
 
@@ -77,6 +78,7 @@ class Layer:
     columns: tuple[Window, ...]
     step: int
     chunk: int
+    early: int
     workspace: int
     macs: int
     adds_up: bool
@@ -98,6 +100,8 @@ class Layers:
 def _mirrored(layer: Layer, made: Map) -> Layer:
     return replace(
         layer,
+        early=made.pixel
+        - min(layer.chunk, made.pixel),  # chunks come from the last, maybe smaller, to the first
         rows=tuple(w.mirrored(made.rows) for w in layer.rows),
         columns=tuple(w.mirrored(made.columns) for w in layer.columns),
     )
@@ -143,7 +147,7 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
     if isinstance(windows, str):
         return windows
     rows, columns = windows
-    element = max(1, out.pixel // max(1, made[2]))
+    chunk = (g.channels or made[2]) * max(1, out.pixel // max(1, made[2]))
     return Layer(
         operator=op.id,
         reads=op.inputs,
@@ -151,7 +155,8 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
         rows=rows,
         columns=columns,
         step=g.pixels,
-        chunk=(g.channels or made[2]) * element,
+        chunk=chunk,
+        early=(out.pixel - 1) // chunk * chunk,
         workspace=op.workspace,
         macs=-(-op.work // (out.rows * out.columns)),
         adds_up=_adds_up(g, rows[0], columns[0], out),

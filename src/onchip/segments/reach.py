@@ -38,24 +38,31 @@ class Reach:
             if resident is None:
                 yield cls(None, (row + 1) * out.row)
                 continue
-            there, i = net.maps[resident], layer.reads.index(resident)
-            first_row, end_row = layer.rows[i].reads((row, row + 1))
-            if not writing:
-                if first_row < end_row:
-                    yield cls(first_row * there.row, None)
+            if writing:
+                for column in range(0, out.columns, layer.step):
+                    end = min(column + layer.step, out.columns)
+                    yield cls.of_step(net, layer, row, (column, end), resident)
                 continue
-            for column in range(0, out.columns, layer.step):
-                end_column = min(column + layer.step, out.columns)
-                first, end = layer.columns[i].reads((column, end_column))
-                low = (
-                    first_row * there.row + first * there.pixel
-                    if first_row < end_row and first < end
-                    else None
-                )
-                written = row * out.row + end_column * out.pixel
-                chunks = -(-out.pixel // layer.chunk)
-                early = written - out.pixel + (chunks - 1) * layer.chunk if chunks > 1 else None
-                yield cls(low, written, early)
+            low = _lowest(net, layer, row, (0, out.columns), resident)
+            if low is not None:
+                yield cls(low, None)
+
+    @classmethod
+    def of_step(cls, net: Layers, layer: Layer, row: int, columns: Range, resident: int | None) -> Reach:
+        """A step, which writes a row's pixels in `columns`, and reads `resident` for them unless None."""
+        out = net.maps[layer.makes]
+        written = row * out.row + columns[1] * out.pixel
+        low = None if resident is None else _lowest(net, layer, row, columns, resident)
+        early = written - out.pixel + layer.early if layer.early and low is not None else None
+        return cls(low, written, early)
+
+
+def _lowest(net: Layers, layer: Layer, row: int, columns: Range, resident: int) -> int | None:
+    """The lowest byte of `resident` that a layer reads for a row's pixels in `columns`; None for none."""
+    there, i = net.maps[resident], layer.reads.index(resident)
+    first_row, end_row = layer.rows[i].reads((row, row + 1))
+    first, end = layer.columns[i].reads(columns)
+    return first_row * there.row + first * there.pixel if first_row < end_row and first < end else None
 
 
 def distance(moments: Sequence[Reach]) -> int:

@@ -1,0 +1,92 @@
+"""What the planner reckons of a group is what the checker derives, and what a tagged memory allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onchip.check import certify
+from onchip.check.maps import Maps
+from onchip.check.rings import rings_of
+from onchip.chip import Chip
+from onchip.errors import IllegalPlan
+from onchip.network import Network
+from onchip.plan import Alloc, Group, Load, Rings, Run, Scratch, Store
+from onchip.segments.group import StageChoice, figures
+from onchip.segments.layers import Layers, layers_of
+from ring_networks import chains, groups
+
+
+def choices(network: Network, rings: Rings) -> list[StageChoice]:
+    """The stages as the planner names them: layers by their place in the running order."""
+    place = {network.operators[op].name: i for i, op in enumerate(network.order)}
+    return [StageChoice(tuple(place[name] for name in s.operators), s.rows) for s in rings.stages]
+
+
+def known(network: Network, rings: Rings) -> Layers:
+    found = layers_of(network)
+    assert not isinstance(found, str)
+    return found.mirrored() if rings.traversal == "reverse" else found
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_the_planner_reckons_what_the_checker_derives(data: st.DataObject) -> None:
+    network = data.draw(chains())
+    group = data.draw(groups(network))
+    streamed = ("t0",) if data.draw(st.booleans()) else ()
+    rings = group.tiling
+    assert isinstance(rings, Rings)
+    first = rings.stages[0].operators
+    if streamed and all(op.name in first or 0 not in op.inputs for op in network.operators):
+        rings = replace(rings, fetched=data.draw(st.sampled_from(("rows", "columns"))))
+    run = rings_of(Maps(network), replace(group, tiling=rings), [0] if streamed else [], alignment=1)
+    found = figures(
+        known(network, rings),
+        choices(network, rings),
+        strips=rings.strips,
+        streamed=0 if streamed else None,
+        fetched=rings.fetched,
+    )
+    assert found.scratch == run.need
+    assert found.macs == run.macs
+    assert found.crossing == sum(run.crossing.values())
+
+
+def accepted(network: Network, group: Group, by: int) -> bool:
+    """Whether the checker lets the output lie over the input, `by` bytes below it."""
+    x, y = network.tensors[0], network.tensors[network.outputs[0]]
+    size = x.bytes + y.bytes
+    program = [Load(x.name, size), Alloc(y.name, size - by, x.name, by)]
+    program += [Scratch(group.name, 3 * size), Run(group.name), Store(y.name)]  # type: ignore[list-item]
+    try:
+        certify(
+            network, Chip("c", 1), 1 << 30, program, status="feasible", lower_bound_bytes=0, seconds=0,
+            groups=[replace(group, scratch_bytes=1 << 20)],
+        )  # fmt: skip
+    except IllegalPlan as refused:
+        return refused.rule != "overlap-unsafe"
+    return True
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_the_planner_lets_a_group_reach_as_far_as_the_checker_and_no_byte_further(
+    data: st.DataObject,
+) -> None:
+    network = data.draw(chains(side=5, channels=3, steps=True))
+    group = data.draw(groups(network, strips=False))
+    rings = group.tiling
+    assert isinstance(rings, Rings)
+    found = figures(known(network, rings), choices(network, rings), resident=0).distance
+    assert found is not None
+    x, y = network.tensors[0].bytes, network.tensors[network.outputs[0]].bytes
+    # Above its input's end an output in reverse lies as far as one below its start in forward order.
+    if rings.traversal == "forward":
+        assert accepted(network, group, found)
+        assert not found or not accepted(network, group, found - 1)
+    else:
+        assert accepted(network, group, y - x - found)
+        assert not found or not accepted(network, group, y - x - found + 1)
