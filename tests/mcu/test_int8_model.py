@@ -14,7 +14,6 @@ from onchip.mcu.model import (
     frozen_array,
     macs,
     made_shape,
-    weight_bytes,
     window_count,
 )
 
@@ -57,10 +56,6 @@ def test_windows_along_an_axis(
 def test_groups_divide_the_multiply_accumulates() -> None:
     assert macs(conv()) == 4 * 5 * 6 * 9 * 4
     assert macs(conv(groups=2)) == macs(conv()) // 2
-
-
-def test_flash_counts_weights_biases_and_factors() -> None:
-    assert weight_bytes(conv()) == 6 * 9 * 4 + 6 * (4 + 4 + 1)
 
 
 def test_a_depthwise_layer_has_one_kernel_a_channel() -> None:

@@ -49,7 +49,6 @@ __all__ = [
     "kind",
     "macs",
     "made_shape",
-    "weight_bytes",
     "window_count",
 ]
 
@@ -61,9 +60,6 @@ Quad: TypeAlias = tuple[int, int, int, int]
 """Padding: top, left, bottom, right."""
 Shape: TypeAlias = tuple[int, int, int, int]
 """Image (always 1), rows, columns, channels."""
-
-CHANNEL_BYTES = 9
-"""Flash of one output channel beside its weights: bias and multiplier of 32 bits, shift of 8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,20 +420,6 @@ def macs(layer: Layer) -> int:
     match layer:
         case Conv() | Depthwise() | FullyConnected():
             return pixels * layer.weights.size
-    return 0
-
-
-def weight_bytes(layer: Layer) -> int:
-    """Flash that the layer's constants take: weights, biases, factors and tables."""
-    match layer:
-        case Conv() | Depthwise() | FullyConnected():
-            return layer.weights.size + CHANNEL_BYTES * layer.bias.size
-        case Add() | Mul():
-            return 0 if layer.constant is None else layer.constant.size
-        case Logistic() | HardSwish() | Quantize():
-            return layer.table.size
-        case PReLU():
-            return layer.alpha.size
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from onchip.mcu.kernels import walk_of, workspace_bytes
+from onchip.mcu.kernels import kernel_for, walk_of, workspace_bytes
 from onchip.mcu.model import (
     Add,
     AveragePool,
@@ -32,11 +32,10 @@ from onchip.mcu.model import (
     Softmax,
     kind,
     macs,
-    weight_bytes,
 )
 from onchip.network import Geometry, Network, OperatorSpec
 
-__all__ = ["geometry_of", "network_of"]
+__all__ = ["flash_bytes", "geometry_of", "network_of"]
 
 
 def network_of(model: Int8Model) -> Network:
@@ -51,7 +50,7 @@ def network_of(model: Int8Model) -> Network:
                 kind(layer),
                 [name[t] for t in layer.inputs],
                 [name[layer.output]],
-                weight_bytes(layer),
+                flash_bytes(layer),
                 workspace_bytes(layer),
                 geometry=geometry_of(layer),
                 macs=macs(layer),
@@ -63,6 +62,12 @@ def network_of(model: Int8Model) -> Network:
         sha256=model.sha256,
         where=model.name,
     )
+
+
+def flash_bytes(layer: Layer) -> int:
+    """Flash that the constants of the layer's kernel take: weights, biases, factors, tables, in words."""
+    use = kernel_for(layer)
+    return 4 * len(use.words) + (0 if use.operand is None else use.operand.size)
 
 
 def geometry_of(layer: Layer) -> Geometry:
