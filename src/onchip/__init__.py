@@ -8,7 +8,7 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, branches, chip, compare, corun, fuse, load, plan, read
+from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read
 from onchip.branched import Branched
 from onchip.chip import Chip
 from onchip.comparison import Comparison
@@ -29,6 +29,7 @@ from onchip.errors import (
     UsageError,
 )
 from onchip.fused import Fused
+from onchip.microcontroller import Microcontroller
 from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
@@ -39,6 +40,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "fuse",
     "branches",
     "corun",
+    "mcu",
     "compare",
     "read",
     # what they give
@@ -46,6 +48,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Fused",
     "Branched",
     "Corunned",
+    "Microcontroller",
     "Comparison",
     "Chip",
     "Network",

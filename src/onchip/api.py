@@ -1,4 +1,4 @@
-"""The commands in Python: load, chip, plan, fuse, branches, corun, compare. A plan checks and runs itself."""
+"""The commands in Python: load, chip, plan, fuse, branches, corun, mcu, compare. Plans run themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import onchip.mcu  # noqa: F401  here: `onchip.mcu` is a verb beside its package
+from onchip.board import load_board
 from onchip.branches.options import BranchOptions  # here: `onchip.branches` is a verb beside its package
 from onchip.chip import Chip, load_chip
 from onchip.corun.request import (
@@ -24,15 +26,18 @@ from onchip.units import MAX_BYTES, parse_bytes
 
 if TYPE_CHECKING:
     from onchip import placement
+    from onchip.board import Board
     from onchip.branched import Branched
     from onchip.comparison import Comparison
     from onchip.corun.profile import Profile
     from onchip.corun.soc import SoC
     from onchip.corunned import Corunned
     from onchip.fused import Fused
+    from onchip.mcu.model import Int8Model
+    from onchip.microcontroller import Microcontroller
     from onchip.readers import Source
 
-__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "plan", "read"]
+__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read"]
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -227,6 +232,58 @@ def corun(
             raise UsageError(f"{value} is below 0", item=f"--{name}")
     made = solve(workload, aim, how_hard)
     return corunned_of(made, on.default_contention if contention is None else contention)
+
+
+def mcu(
+    model: str | Path | Int8Model,
+    board: str | Path | Board = "nucleo-f411re",
+    ram: str | int | None = None,
+    *,
+    plan: str | Path | PlanProgram | None = None,
+    run: bool = False,
+    runs: int = 3,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Microcontroller:
+    """Plan an int8 network onto a microcontroller and write its C; run it on the emulated core if asked to.
+
+    `model` is a `.tflite` file, `made:NAME` (a network made from a seed), or one read already. `ram` is bytes
+    or a size like "24KiB", stack and all; without it, the board's. `plan` is a plan for this network, or its
+    file, instead of one made here. `run` builds the program, runs it on `runs` random inputs behind a guard
+    and compares every byte. `options` are the fields of `SegmentOptions`. Without a cross compiler the
+    figures are those of the plan alone.
+
+    Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
+    `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
+    """
+    from onchip.board import Board
+    from onchip.mcu.load import int8_model
+    from onchip.mcu.network import network_of
+    from onchip.mcu.project import sources_of
+    from onchip.microcontroller_build import built
+    from onchip.segments import SegmentOptions
+    from onchip.segments import plan as plan_segments
+
+    planning = _options(SegmentOptions, options)
+    on = board if isinstance(board, Board) else load_board(board)
+    if ram is not None:
+        on = replace(on, ram_bytes=_sized(ram))
+    if runs < 1:
+        raise UsageError("at least 1", item="runs")
+    read_model = int8_model(model) if isinstance(model, str | Path) else model
+    if progress is not None:
+        progress("planning")
+    if plan is None:
+        made = plan_segments(network_of(read_model), on.ram_bytes, planning)
+    else:
+        made = read_plan(plan) if isinstance(plan, str | Path) else plan
+    certified = Plan.of(made)
+    if plan is not None:
+        certified.check()
+    sources = sources_of(certified, read_model)
+    if progress is not None:
+        progress("building and running" if run else "building")
+    return built(read_model, on, certified, sources, runs=runs if run else 0)
 
 
 def _network(model: Source | Network) -> Network:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import typer
 
-from onchip.cli import branches, catalogue, compare, corun, export, fuse, judge, pack, plan  # noqa: F401  each registers its own
+from onchip.cli import branches, catalogue, compare, corun, export, fuse, judge, mcu, pack, plan  # noqa: F401  each registers its own
 from onchip.cli.app import app
 from onchip.errors import OnchipError
 

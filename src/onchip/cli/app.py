@@ -14,6 +14,7 @@ ORDER = (
     "fuse",
     "branches",
     "corun",
+    "mcu",
     "compare",
     "check",
     "run",

@@ -1,0 +1,201 @@
+"""A network's C on the emulated core: built as tightly as it runs, compared byte for byte, counted by layer.
+
+The stack is measured in a build with room, then linked with that and `STACK_MARGIN` bytes more, and the
+program is run again: what is reported is what ran, with everything behind its linked RAM closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from onchip.board import Board
+from onchip.mcu.model import Int8, Int8Model
+from onchip.mcu.project import Sources
+from onchip.mcu.reference import run as reference_run
+from onchip.run.mcu.build import Image, build
+from onchip.run.mcu.counting import Counts
+from onchip.run.mcu.emulate import emulate
+
+__all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "verify"]
+
+STACK_MARGIN = 32
+"""Bytes of stack beyond the most that were used, in a program that is linked tightly."""
+
+_ROOM = 4 << 20
+_STACK = 8192
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A run of `runs` inputs: did every byte match, and what did one inference take?
+
+    `image` is the program that ran; `stack_bytes` of its stack were used. `different` are output bytes that
+    were not the reference's. `total` is one inference's, `by_layer` the same by layer, with the driver's part
+    of each (measured in a build with marks, so that the sum is a little more than `total`).
+    """
+
+    image: Image
+    runs: int
+    output_bytes: int
+    different: int
+    stack_bytes: int
+    total: Counts
+    by_layer: Mapping[str, Counts]
+
+    @property
+    def match(self) -> bool:
+        return self.different == 0
+
+
+def inputs_of(model: Int8Model, runs: int, seed: int = 0) -> list[Int8]:
+    """Random inputs, the same for the same seed."""
+    (tensor,) = (model.tensors[t] for t in model.inputs)
+    random = np.random.default_rng(seed)
+    return [random.integers(-128, 128, tensor.shape).astype(np.int8) for _ in range(runs)]
+
+
+def link(sources: Sources, model: Int8Model, board: Board, folder: Path) -> Image:
+    """The program that `verify` runs, linked for the board with no more stack than it needs.
+
+    Raises `DoesNotFitBoard` with the bytes that are missing, `MissingTool` and `BuildFailed`.
+    """
+    roomy = build(
+        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
+    )
+    used = emulate(roomy, {"in": bytes(sources.input_bytes)}, outputs=("out",), count=False).stack_bytes
+    return _tight(sources, model, board, folder, used, runs=1)
+
+
+def verify(
+    sources: Sources, model: Int8Model, board: Board, folder: Path, *, runs: int = 3, seed: int = 0
+) -> Verified:
+    """Build the network for the board, run it on `runs` random inputs and compare with the reference.
+
+    Raises `DoesNotFitBoard`, `EmulationFailed` for a program that touches what is not its own, `MissingTool`.
+    """
+    inputs = inputs_of(model, runs, seed)
+    expected = b"".join(reference_run(model, [x])[0].tobytes() for x in inputs)
+    content = b"".join(x.tobytes() for x in inputs)
+    roomy = build(
+        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
+    )
+    used = emulate(roomy, {"in": content}, outputs=("out",), count=False).stack_bytes
+    image = _tight(sources, model, board, folder, used, runs)
+    ran = emulate(image, {"in": content}, outputs=("out",), memory=True)
+    made = ran.files["out"]
+    different = sum(a != b for a, b in zip(made, expected, strict=True))
+    layers = len(model.layers)
+    marked = build(
+        _files(sources, model, marks=True),
+        _roomy(board),
+        folder / "marked",
+        stack_bytes=_STACK,
+        defines=("RUNS=1", "ONCHIP_MARKS"),
+    )
+    counted = emulate(marked, {"in": content}, outputs=("out",), memory=True).by_mark
+    return Verified(
+        image,
+        runs,
+        len(expected),
+        different,
+        ran.stack_bytes,
+        _share(ran.by_mark[layers], runs),
+        {layer.name: counted.get(i, Counts()) for i, layer in enumerate(model.layers)},
+    )
+
+
+def _roomy(board: Board) -> Board:
+    return replace(board, ram_bytes=_ROOM, flash_bytes=_ROOM)
+
+
+def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used: int, runs: int) -> Image:
+    return build(
+        _files(sources, model, marks=False),
+        board,
+        folder,
+        stack_bytes=-(-max(used + STACK_MARGIN, 64) // 8) * 8,
+        defines=(f"RUNS={runs}",),
+    )
+
+
+def _share(counts: Counts, runs: int) -> Counts:
+    return Counts(counts.instructions // runs, counts.loads // runs, counts.stores // runs)
+
+
+def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:
+    layers = len(model.layers)
+    numbers: Sequence[int] = range(layers + 2) if marks else (layers, layers + 1)
+    return {
+        **sources.files,
+        "main.c": _MAIN.format(
+            marks="\n".join(
+                f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("@ {i}"); }}'
+                for i in numbers
+            ),
+            inside=f"onchip_mark_{layers}",
+            outside=f"onchip_mark_{layers + 1}",
+            reader=_READER.format(big=sources.name.upper()) if sources.streamed else "",
+            run=(_STREAMED if sources.streamed else _HELD).format(
+                name=sources.name, big=sources.name.upper(), inside=f"onchip_mark_{layers}"
+            ),
+            name=sources.name,
+            big=sources.name.upper(),
+        ),
+    }
+
+
+_MAIN = """\
+#include "host.h"
+#include "model.h"
+
+{marks}
+
+static int in;
+{reader}
+int main(void)
+{{
+    in = host_open_to_read("in");
+    const int out = host_open_to_write("out");
+    for (uint32_t i = 0; i < RUNS; ++i) {{
+{run}
+        {outside}();
+        if (host_write(out, {name}_output(), {big}_OUTPUT_BYTES))
+            return 4;
+    }}
+    return 0;
+}}
+"""
+
+_HELD = """\
+        if (host_read(in, {name}_input(), i * {big}_INPUT_BYTES, {big}_INPUT_BYTES))
+            return 3;
+        {inside}();
+        {name}_invoke();
+"""
+
+_STREAMED = """\
+        image = i;
+        {inside}();
+        if ({name}_invoke(from_host, 0))
+            return 3;
+"""
+
+_READER = """\
+static uint32_t image;
+
+static int from_host(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes)
+{{
+    (void)context;
+    const int32_t pixel = {big}_INPUT_CHANNELS, size = columns * pixel;
+    for (int32_t y = row; y < row + rows; ++y, bytes += size) {{
+        const int32_t at = (y * {big}_INPUT_COLUMNS + column) * pixel;
+        if (host_read(in, bytes, image * {big}_INPUT_BYTES + (uint32_t)at, (uint32_t)size))
+            return 1;
+    }}
+    return 0;
+}}
+"""
