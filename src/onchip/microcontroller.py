@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onchip.mcu.project.write import project_files, write_project
 from onchip.plan import Alloc, Free, Load, Run, Scratch
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ class Microcontroller:
 
     def save(self, folder: str | Path) -> None:
         """Write the C project: whole, or not at all; replaces a folder only if onchip has written it."""
+        from onchip.mcu.project.write import project_files, write_project
+
         write_project(project_files(self.sources, self.model, self.board), Path(folder))
 
     def data(self) -> dict[str, Any]:
