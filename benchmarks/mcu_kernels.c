@@ -11,7 +11,7 @@ enum { CONV, CONV_WITH_PATCH, DEPTHWISE };
 
 typedef struct {
     int32_t kind, kernel, in_h, in_w, in_c, out_h, out_w, out_c, kh, kw, sh, sw, dh, dw, top, left;
-    int32_t in_offset, out_offset, low, high, per_group, multiplier, words, runs;
+    int32_t in_offset, out_offset, low, high, per_group, multiplier, words, depthwise;
 } layer_t;
 
 static int8_t in[200000], out[200000], weights[200000];
@@ -45,7 +45,7 @@ static int cmsis(const layer_t *l)
     cmsis_nn_per_channel_quant_params quant = {multiplier, shift};
     cmsis_nn_dims x = {1, l->in_h, l->in_w, l->in_c}, y = {1, l->out_h, l->out_w, l->out_c};
     cmsis_nn_dims b = {1, 1, 1, l->out_c};
-    if (l->kind == DEPTHWISE) {
+    if (l->depthwise) {
         cmsis_nn_dims k = {1, l->kh, l->kw, l->out_c};
         cmsis_nn_dw_conv_params p = {l->in_offset, l->out_offset, l->multiplier, {l->sw, l->sh},
                                      {l->left, l->top}, {l->dw, l->dh}, {l->low, l->high}};

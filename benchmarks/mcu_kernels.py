@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import struct
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from onchip.errors import OnchipError
 from onchip.mcu.kernel import c_prelude, c_prototype, c_source
 from onchip.mcu.kernels.conv import conv, conv_words
 from onchip.mcu.kernels.depthwise import depthwise, depthwise_words
+from onchip.mcu.kernels.library import library_for
 from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
 from onchip.mcu.model import Conv, Depthwise
 from onchip.run.mcu import build, emulate
@@ -103,19 +105,23 @@ def main() -> int:
     parser.add_argument("--cmsis", type=Path, required=True, help="a checkout of CMSIS-NN")
     parser.add_argument("--known", action="store_true", help="the pointwise layers of the docs too")
     parser.add_argument("--pixels", type=int, default=0, help="pixels of a step, instead of the best")
+    parser.add_argument("--library", action="store_true", help="the kernels for all shapes instead")
     parser.add_argument("--keep", type=Path, help="a folder for sources and program")
     options = parser.parse_args()
     layers = (known() if options.known else []) + distinct(options.models)
     with tempfile.TemporaryDirectory(prefix="onchip-") as folder:
-        return measured(layers, options.cmsis, options.keep or Path(folder), options.pixels)
+        return measured(layers, options.cmsis, options.keep or Path(folder), options.pixels, options.library)
 
 
-def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: int) -> int:
+def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: int, library: bool) -> int:
     tables: dict[int, dict[str, int]] = {CONV: {}, PATCH: {}, DEPTHWISE: {}}
     functions, content, sizes = {}, b"", []
     rng = np.random.default_rng(1)
     for layer in layers:
-        if isinstance(layer, Conv):
+        if library:
+            use = library_for(layer)
+            function, words, kind = use.function, list(use.words), PATCH
+        elif isinstance(layer, Conv):
             shape = conv_shape(layer, pixels=pixels)
             words, kind = conv_words(layer), PATCH if shape.gathers else CONV
             function = conv(name_of(shape), shape)
@@ -130,7 +136,12 @@ def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: 
         top, left, _, _ = layer.padding
         head = (kind, index, in_h, in_w, in_c, out_h, out_w, out_c, *layer.kernel, *layer.stride)
         head += (*layer.dilation, top, left, layer.input_offset, layer.output_offset, layer.low, layer.high)
-        head += (in_c // groups if isinstance(layer, Conv) else 1, multiplier, len(words), 0)
+        head += (
+            in_c // groups if isinstance(layer, Conv) else 1,
+            multiplier,
+            len(words),
+            int(isinstance(layer, Depthwise)),
+        )
         content += struct.pack(f"<{len(head)}i", *head)
         content += rng.integers(-128, 128, in_h * in_w * in_c).astype(np.int8).tobytes()
         content += layer.weights.tobytes() + layer.bias.astype("<i4").tobytes()
@@ -151,6 +162,7 @@ def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: 
     bytes_of = {f.name: f.bytes for f in image.functions}
     print(f"{'layer':34}{'shape':26}{'onchip':>12}{'CMSIS-NN':>12}{'ratio':>8}  bytes")
     at, logs, worst, wrong = 0, [], (0.0, ""), 0
+    groups: dict[str, list[tuple[int, int]]] = {}
     for i, (layer, size) in enumerate(zip(layers, sizes, strict=True)):
         ours, theirs = (ran.files["outputs.bin"][at + j * size : at + (j + 1) * size] for j in (0, 1))
         at += 2 * size
@@ -162,7 +174,15 @@ def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: 
         shape = f"{kind}{layer.kernel[0]}x{layer.kernel[1]}/{layer.stride[1]} {h}x{w} {c}>{n}"
         print(f"{layer.name:34}{shape:26}{a:12,}{b:12,}{a / b:8.3f}  {same}")
         logs.append(math.log(a / b))
+        group = f"{'depthwise' if kind else 'convolution'} {layer.kernel[0]}x{layer.kernel[1]}"
+        groups.setdefault(group, []).append((a, b))
         worst = max(worst, (a / b, f"{layer.name} {shape}"))
+    print(f"\n| layers | number | onchip | CMSIS-NN | geometric mean | worst |\n|{'---|' * 6}")
+    for group, pairs in sorted(groups.items()):
+        ratios = [a / b for a, b in pairs]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        total = [sum(pair[i] for pair in pairs) for i in (0, 1)]
+        print(f"| {group} | {len(pairs)} | {total[0]:,} | {total[1]:,} | {mean:.3f} | {max(ratios):.3f} |")
     code = sum(bytes_of[name] for name in functions)
     print(f"{len(layers)} layers, {len(functions)} kernels in {code:,} bytes of code; {wrong} outputs differ")
     print(f"geometric mean {math.exp(sum(logs) / len(logs)):.3f}; worst {worst[0]:.3f}: {worst[1]}")
@@ -171,7 +191,7 @@ def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: 
 
 def name_of(shape: object) -> str:
     """A name for a kernel: its shape's own fields."""
-    return "k_" + "_".join(str(v) for v in vars(shape).values())
+    return "k_" + re.sub(r"\W+", "_", "_".join(str(v) for v in vars(shape).values()))
 
 
 def header(tables: dict[int, dict[str, int]], layers: int) -> str:

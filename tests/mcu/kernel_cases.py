@@ -3,14 +3,16 @@ output and the input that it overwrites, counted from the kernels' contract alon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from onchip.mcu.kernel import Function, Pointer, Ram, run
-from onchip.mcu.model import AveragePool, Conv, Depthwise, FullyConnected, Int8, MaxPool, window_count
+from onchip.mcu.model import AveragePool, Conv, Depthwise, Int8, MaxPool, window_count
 
 Windowed = Conv | Depthwise
 
@@ -159,10 +161,39 @@ def drive(
             "patch": patch,
             "weights": words,
         }
-        run(function, ram, arguments)
+        call(function, ram, arguments)
 
 
-def random_input(layer: Windowed | FullyConnected, seed: int = 0) -> Int8:
+@dataclass(frozen=True)
+class Call:
+    """A kernel called: what was in RAM, and where its pointers pointed."""
+
+    function: Function
+    arguments: Mapping[str, Any]
+    ram: Ram
+    before: bytes
+
+
+_recorded: list[Call] | None = None
+
+
+def call(function: Function, ram: Ram, arguments: Mapping[str, Any]) -> None:
+    """Interprets a kernel, and remembers the call where `recording` asks for it."""
+    if _recorded is not None:
+        _recorded.append(Call(function, dict(arguments), ram, bytes(ram.bytes)))
+    run(function, ram, arguments)
+
+
+@contextmanager
+def recording() -> Iterator[list[Call]]:
+    """The calls made inside."""
+    global _recorded
+    outer, _recorded = _recorded, []
+    yield _recorded
+    _recorded = outer
+
+
+def random_input(layer: Windowed, seed: int = 0) -> Int8:
     _, rows, columns, depth = layer.input_shapes[0]
     found: Int8 = np.random.default_rng(seed).integers(-128, 128, (1, rows, columns, depth)).astype(np.int8)
     return found

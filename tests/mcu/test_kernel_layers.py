@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_cases import Walk, distance, fixed_point
+from kernel_cases import Walk, call, distance, fixed_point
 
 from onchip.errors import ModelError
 from onchip.mcu.arithmetic import quantised_multiplier
-from onchip.mcu.kernel import Pointer, Ram, run
+from onchip.mcu.kernel import Pointer, Ram
 from onchip.mcu.kernels import kernel_for, pool_sums_for, walk_of, workspace_bytes
 from onchip.mcu.model import (
     Add,
@@ -95,7 +95,7 @@ def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: in
         elif isinstance(layer, Resize):
             above, below, _ = bilinear_places(layer, rows, made_rows)
             lines = [pointers[0] + int(row[y]) * width * depth for row in (above, below)]
-        run(
+        call(
             use.function,
             ram,
             {
@@ -250,8 +250,8 @@ def test_a_pool_over_a_map_takes_each_line_as_it_is_made(shape: Map, kind: str, 
     ram.put(gathered, bytes([sums.fill]) * (4 * channels))
     for y in range(shape[1]):
         line = Pointer("in", y * shape[2] * channels)
-        run(sums.add, ram, {"lines": [line], "x0": 0, "x1": shape[2], "sums": gathered})
-    run(sums.finish, ram, {"sums": gathered, "out": out, "weights": sums.words})
+        call(sums.add, ram, {"lines": [line], "x0": 0, "x1": shape[2], "sums": gathered})
+    call(sums.finish, ram, {"sums": gathered, "out": out, "weights": sums.words})
     got = np.frombuffer(ram.get(out, channels), np.int8).reshape(made)
     assert np.array_equal(got, layer_output(layer, [x]))
 

@@ -44,7 +44,6 @@ _BINDS = {
     ">": 2,
     ">=": 2,
     "&": 0,
-    "<<": 3,
     ">>": 3,
     "+": 4,
     "-": 4,
@@ -52,7 +51,7 @@ _BINDS = {
     "/": 5,
     "%": 5,
 }
-_ATOM = 9
+_ATOM, _UNARY = 9, 8
 _WIDTH = 100
 
 
@@ -157,11 +156,16 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return name, _ATOM
         case Binary(op, a, b, _) if op in ("min", "max"):
             return f"{'smaller' if op == 'min' else 'larger'}({_expr(a)}, {_expr(b)})", _ATOM
+        case Binary("<<", a, b, _):
+            # Bits that leave to the left have a meaning in unsigned C alone.
+            (left, tight), (right, loose) = _bound(a), _bound(b)
+            left, right = (t if tied == _ATOM else f"({t})" for t, tied in ((left, tight), (right, loose)))
+            return f"(int32_t)((uint32_t){left} << {right})", _UNARY
         case Binary(op, a, b, _):
             level = _BINDS[op]
             (left, tight), (right, loose) = _bound(a), _bound(b)
             # What mixes operators that readers do not rank stands in parentheses.
-            mixed = op in ("<<", ">>", "&")
+            mixed = op in (">>", "&")
             left = f"({left})" if tight < level or (mixed and tight < _ATOM) else left
             right = f"({right})" if loose <= level or (mixed and loose < _ATOM) else right
             return f"{left} {op} {right}", level

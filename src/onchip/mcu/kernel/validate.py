@@ -115,7 +115,9 @@ class _Validator:
                 pass
 
     def takes(self, what: str, value: Expr, *types: Type) -> None:
-        if self.type(value) not in types:
+        # What may be written may be read: an OUTPUT is an INPUT too.
+        given = self.type(value)
+        if given not in types and not (given is Type.OUTPUT and Type.INPUT in types):
             wanted = " or ".join(t.name for t in types)
             raise self.fail(f"{what} takes {wanted}, not {value.type.name}")
 

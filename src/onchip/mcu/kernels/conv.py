@@ -114,14 +114,14 @@ def run_words(runs: Int8) -> Int8:
     return packed
 
 
-def conv_words(layer: Conv | FullyConnected, *, columns: bool = False) -> list[int]:
+def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift: bool = False) -> list[int]:
     """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
 
     A chunk is its biases (the input's zero point folded in), for every line and word of a run one word of
     weights a channel, then multiplier and shift of each channel. With `columns` the kernel's lines are
     columns of the map.
     """
-    ready = scaled_of(layer)
+    ready = scaled_of(layer, any_shift=any_shift)
     weights = (
         ready.weights.reshape(len(ready.weights), 1, 1, -1) if ready.weights.ndim == 2 else ready.weights
     )

@@ -64,12 +64,12 @@ class DepthwiseShape:
         return 3 * CHUNK + self.taps
 
 
-def depthwise_words(layer: Depthwise, *, columns: bool = False) -> list[int]:
+def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool = False) -> list[int]:
     """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
 
     A chunk is its biases, one word of weights a tap, then multiplier and shift of each channel.
     """
-    ready = scaled_of(layer)
+    ready = scaled_of(layer, any_shift=any_shift)
     weights = ready.weights.transpose(2, 1, 0) if columns else ready.weights.transpose(1, 2, 0)
     outputs = weights.shape[2]
     taps = weights.reshape(-1, outputs)

@@ -68,8 +68,8 @@ class Scaled:
     head: tuple[int, ...]
 
 
-def scaled_of(layer: Weighted) -> Scaled:
-    """The layer in the shortest form that is exact on every input.
+def scaled_of(layer: Weighted, *, any_shift: bool = False) -> Scaled:
+    """The layer in the shortest form that is exact on every input; with `any_shift` that is never SHORT.
 
     A channel that makes the same byte of every input (training leaves such) is given no weights and small
     factors that make that byte: its own may be absurd.
@@ -99,7 +99,7 @@ def scaled_of(layer: Weighted) -> Scaled:
     bound = np.where(fixed, 1024, np.maximum(np.abs(least), np.abs(greatest)))
     form = Form.LONG
     if (bound < 1 << 30).all() and (shift <= 0).all():
-        form = Form.SHORT if (shift < 0).all() else Form.LEVEL
+        form = Form.LEVEL if any_shift or (shift == 0).any() else Form.SHORT
     moved = {Form.SHORT: -shift - 1, Form.LEVEL: -shift, Form.LONG: shift}[form]
     offset = layer.output_offset if form is Form.LONG else 1 + 2 * layer.output_offset
     return Scaled(

@@ -1,0 +1,250 @@
+"""One kernel for all shapes: the library form, whose code does not grow with the network (vMCU, section 6.2).
+
+The shape of a layer stands in front of its constants and is read when the kernel is called. Specialised
+kernels know it when they are compiled and are faster; a library is for products that load their networks,
+or whose flash holds many. Convolutions and fully connected layers share one kernel, depthwise layers another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onchip.mcu.kernel import Function, Kernel, Kind
+from onchip.mcu.kernel.intrinsics import call
+from onchip.mcu.kernel.ir import Expr, Type, Var
+from onchip.mcu.kernels.conv import CHUNK, WORD, conv_words
+from onchip.mcu.kernels.depthwise import CHUNK as LANES
+from onchip.mcu.kernels.depthwise import depthwise_words
+from onchip.mcu.kernels.scale import HEAD_WORDS, Form, scaled_of
+from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
+from onchip.mcu.model import Conv, Depthwise, FullyConnected
+
+__all__ = ["LibraryUse", "library_for", "library_functions"]
+
+PIXELS = 2
+CONV_SHAPE = (
+    *("lines_of", "taps", "channels", "outputs", "groups", "stride", "dilation", "before"),
+    *("run", "words_of_run", "side_by_side", "long_form"),
+)
+DEPTHWISE_SHAPE = (
+    *("lines_of", "taps", "outputs", "multiplier_of", "stride", "dilation", "before"),
+    "long_form",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryUse:
+    """A layer by a kernel of the library: its constants begin with its shape."""
+
+    function: Function
+    words: tuple[int, ...]
+    workspace: int
+    pixels: int
+    channels: int
+
+
+def library_functions() -> tuple[Function, ...]:
+    """The library: every function that `library_for` names."""
+    return _conv(), _depthwise()
+
+
+def library_for(layer: Conv | Depthwise | FullyConnected) -> LibraryUse:
+    """The kernel of the library for a layer, forward, its lines being rows."""
+    long = int(scaled_of(layer, any_shift=True).scale.form is Form.LONG)
+    if isinstance(layer, Depthwise):
+        deep = depthwise_shape(layer)
+        window = (*deep.kernel, deep.outputs, deep.multiplier, deep.stride, deep.dilation, deep.before, long)
+        return LibraryUse(_depthwise(), (*window, *depthwise_words(layer, any_shift=True)), LANES, 1, LANES)
+    conv = conv_shape(layer, pixels=PIXELS)
+    head = (
+        *(*conv.kernel, conv.channels, conv.outputs // conv.groups, conv.groups, conv.stride),
+        *(conv.dilation, conv.before, conv.run, conv.words, int(conv.side_by_side), long),
+    )
+    chunk = 1 if conv.groups > 1 and conv.outputs // conv.groups % CHUNK else CHUNK
+    patch = PIXELS * conv.kernel[0] * conv.line_bytes
+    return LibraryUse(_conv(), (*head, *conv_words(layer, any_shift=True)), patch, PIXELS, chunk)
+
+
+class _Window:
+    """What both kernels have: parameters, the shape, and how a sum becomes a byte."""
+
+    def __init__(self, name: str, says: str, shape: tuple[str, ...]) -> None:
+        k = self.k = Kernel(name, says, "The layer's shape stands in front of its constants.")
+        self.lines, self.out = k.lines("lines"), k.output("out")
+        self.x0, self.x1 = k.number("x0"), k.number("x1")
+        self.first, self.last, self.width = k.number("first"), k.number("last"), k.number("width")
+        self.patch, weights = k.output("patch"), k.flash("weights")
+        self.of = {name: k.constant(weights, i, name) for i, name in enumerate(shape)}
+        names = ("input_offset", "output_offset", "low", "high")
+        self.head = {name: k.constant(weights, len(shape) + i, name) for i, name in enumerate(names)}
+        self.chunks = k.let("chunks", weights + (len(shape) + HEAD_WORDS))
+
+    def store(self, o: Var, offset: Expr | int, total: Expr, multiplier: Var, shift: Var) -> None:
+        k, offset_of = self.k, self.head["output_offset"]
+        y = k.RegAlloc("y", 0)
+        with k.when(self.of["long_form"].equals(0)):
+            k.set(y, call("narrowed_level", total, multiplier, shift, offset_of))
+        with k.otherwise():
+            k.set(y, call("scaled", total, multiplier, shift) + offset_of)
+        k.RAMStore(o, offset, k.least(k.most(y, self.head["low"]), self.head["high"]))
+
+
+def _conv() -> Function:
+    return _AnyConv().build()
+
+
+class _AnyConv(_Window):
+    def __init__(self) -> None:
+        super().__init__(
+            "any_conv",
+            "Convolution of any shape: pixels [x0, x1) of a line, two and two channels.",
+            CONV_SHAPE,
+        )
+
+    def build(self) -> Function:
+        k, of = self.k, self.of
+        self.line_bytes = k.let("line_bytes", k.most(of["run"], WORD))
+        each = k.let("each", of["lines_of"] * self.line_bytes)
+        apart = k.RegAlloc("apart", 0)
+        base = k.RegAlloc("base", 0)
+        for x in k.loop(self.x0, self.x1, PIXELS, name="x"):
+            pixels = k.let("pixels", k.least(PIXELS, self.x1 - x))
+            left = k.let("left", x * of["stride"] - of["before"])
+            inside = (left >= 0) & (left + of["stride"] * (PIXELS - 1) + of["taps"] <= self.width)
+            every = self.first.equals(0) & self.last.equals(of["lines_of"]) & pixels.equals(PIXELS)
+            in_place = k.let("in_place", inside & every & of["side_by_side"])
+            w = k.RegAlloc("w", self.chunks)
+            o = k.RegAlloc("o", self.out + x * (of["outputs"] * of["groups"]))
+            for group in k.loop(0, of["groups"], name="group"):
+                with k.when(in_place):
+                    k.set(apart, of["stride"] * of["channels"])
+                    k.set(base, left * of["channels"])
+                with k.otherwise():
+                    k.set(apart, each)
+                    for p in k.loop(0, PIXELS, name="p"):
+                        self.gather(x + k.least(p, pixels - 1), p * each, group)
+                for _ in k.loop(0, of["outputs"] // CHUNK, name="chunk"):
+                    self.block(CHUNK, w, o, in_place, base, apart, pixels)
+                    k.set(o, o + CHUNK)
+                with k.when(of["outputs"] & 1):
+                    self.block(1, w, o, in_place, base, apart, pixels)
+                    k.set(o, o + 1)
+        return k.finish()
+
+    def gather(self, x: Expr, at: Expr, group: Expr) -> None:
+        """The window of a pixel into the patch."""
+        k, of = self.k, self.of
+        zero = k.let("zero", -self.head["input_offset"])
+        size = k.let("size", of["channels"] // of["groups"])
+        begin = k.let("leftmost", x * of["stride"] - of["before"])
+        for line in k.loop(0, of["lines_of"], name="line"):
+            target = k.let("target", self.patch + (at + line * self.line_bytes))
+            for tap in k.loop(0, of["taps"], name="tap"):
+                column = k.let("column", begin + tap * of["dilation"])
+                inside = (line >= self.first) & (line < self.last) & (column >= 0) & (column < self.width)
+                with k.when(inside):
+                    at_pixel = column * of["channels"] + group * size
+                    source = k.let("source", k.line(self.lines, line) + at_pixel)
+                    for i in k.loop(0, size, name="i"):
+                        k.RAMStore(target, tap * size + i, k.RAMLoad(source, i, Kind.BYTE, name="byte"))
+                with k.otherwise():
+                    for i in k.loop(0, size, name="i"):
+                        k.RAMStore(target, tap * size + i, zero)
+            for i in k.loop(of["run"], WORD, name="i"):
+                k.RAMStore(target, i, zero)
+
+    def block(self, channels: int, w: Var, o: Var, in_place: Var, base: Var, apart: Var, pixels: Var) -> None:
+        k, of = self.k, self.of
+        biases = k.FlashLoad(w, *(f"bias{c}" for c in range(channels)))
+        sums = [[k.RegAlloc(f"sum{p}{c}", biases[c]) for c in range(channels)] for p in range(PIXELS)]
+        for line in k.loop(0, of["lines_of"], name="line"):
+            x = k.RegAlloc("x", k.line(self.lines, line) + base)
+            with k.when(in_place.equals(0)):
+                k.set(x, self.patch + line * self.line_bytes)
+            # The last word of a run that is no whole number of words overlaps the one before.
+            back = k.let("back", k.most(of["words_of_run"] * WORD - self.line_bytes, 0))
+            for word in k.loop(0, of["words_of_run"], name="word"):
+                with k.when(word.equals(of["words_of_run"] - 1)):
+                    k.set(x, x - back)
+                loaded = k.FlashLoad(w, *(f"w{c}" for c in range(channels)), type=Type.WORD)
+                weights = [k.widen(v, v.name) for v in loaded]
+                near, far = k.RAMLoad(x, name="near"), k.RAMLoad(x, apart, name="far")
+                k.Dot(sums[0], k.widen(near, "near"), weights)
+                k.Dot(sums[1], k.widen(far, "far"), weights)
+                k.set(x, x + WORD)
+        step = of["outputs"] * of["groups"]
+        for c in range(channels):
+            multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
+            self.store(o, c, sums[0][c], multiplier, shift)
+            with k.when(pixels > 1):
+                self.store(o, step + c, sums[1][c], multiplier, shift)
+
+
+def _depthwise() -> Function:
+    return _AnyDepthwise().build()
+
+
+class _AnyDepthwise(_Window):
+    def __init__(self) -> None:
+        super().__init__(
+            "any_depthwise",
+            "Depthwise convolution of any shape: pixels [x0, x1) of a line, four channels at a time.",
+            DEPTHWISE_SHAPE,
+        )
+
+    def build(self) -> Function:
+        k, of = self.k, self.of
+        offsets = k.Broadcast(self.head["input_offset"], "offsets")
+        inputs = k.let("inputs", of["outputs"] // of["multiplier_of"])
+        whole = k.let("whole", (of["outputs"] // LANES) * of["multiplier_of"].equals(1))
+        for x in k.loop(self.x0, self.x1, name="x"):
+            left = k.let("left", x * of["stride"] - of["before"])
+            begin = k.let("begin", k.most((of["dilation"] - 1 - left) // of["dilation"], 0))
+            end = k.let(
+                "end", k.least((self.width - left + (of["dilation"] - 1)) // of["dilation"], of["taps"])
+            )
+            w = k.RegAlloc("w", self.chunks)
+            for chunk in k.loop(0, whole, name="chunk"):
+                at = k.let("at", (left + begin * of["dilation"]) * inputs + chunk * LANES)
+                biases = k.FlashLoad(w, *(f"bias{c}" for c in range(LANES)))
+                sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
+                for line in k.loop(self.first, self.last, name="line"):
+                    v = k.RegAlloc("v", w + (line * of["taps"] + begin))
+                    source = k.RegAlloc("source", k.line(self.lines, line) + at)
+                    for _ in k.loop(begin, end, name="tap"):
+                        (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
+                        x4 = k.widen(k.RAMLoad(source, name="x4"), "x4", plus=offsets)
+                        for half, pair in enumerate(k.widen(word, "w4")):
+                            k.set(sums[half], call("mla_low", x4[half], pair, sums[half]))
+                            k.set(sums[half + 2], call("mla_high", x4[half], pair, sums[half + 2]))
+                        k.set(source, source + of["dilation"] * inputs)
+                k.set(w, w + of["lines_of"] * of["taps"])
+                o = k.let("o", self.out + (x * of["outputs"] + chunk * LANES))
+                for c, total in enumerate(sums):
+                    multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
+                    self.store(o, c, total, multiplier, shift)
+            for rest in k.loop(whole * LANES, of["outputs"], LANES, name="c"):
+                self.lanes(x, left, begin, end, rest, w, inputs)
+        return k.finish()
+
+    def lanes(self, x: Expr, left: Var, begin: Var, end: Var, c: Expr, w: Var, inputs: Var) -> None:
+        """Up to four outputs, a byte of input at a time: all are summed up before one is written."""
+        k, of = self.k, self.of
+        count = k.let("lanes", k.least(of["outputs"] - c, LANES))
+        taps = k.let("window", of["lines_of"] * of["taps"])
+        for lane in k.loop(0, count, name="lane"):
+            total = k.RegAlloc("total", k.constant(w, lane, "bias"))
+            source = k.let("channel", (c + lane) // of["multiplier_of"])
+            for line in k.loop(self.first, self.last, name="line"):
+                row = k.let("row", k.line(self.lines, line) + source)
+                for tap in k.loop(begin, end, name="tap"):
+                    at = (count + line * of["taps"] + tap) * WORD + lane
+                    byte = k.RAMLoad(row, (left + tap * of["dilation"]) * inputs, Kind.BYTE, name="byte")
+                    k.set(total, total + (byte + self.head["input_offset"]) * k.constant_byte(w, at))
+            multiplier = k.constant(w, count + taps + lane * 2, "multiplier")
+            shift = k.constant(w, count + taps + lane * 2 + 1, "shift")
+            self.store(k.let("held", self.patch + lane), 0, total, multiplier, shift)
+        o = k.let("o", self.out + (x * of["outputs"] + c))
+        for lane in k.loop(0, count, name="lane"):
+            k.RAMStore(o, lane, k.RAMLoad(self.patch, lane, Kind.BYTE, name="byte"))
+        k.set(w, w + (count * 3 + taps))
