@@ -1,43 +1,46 @@
-"""A network cut into groups where one tensor alone goes on: which cuts need the fewest bytes."""
+"""A network and its cuts: the places where one tensor alone goes on, between which groups lie."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from onchip.network import bits
 from onchip.segments.group import Figures, StageChoice, figures
 from onchip.segments.layers import Layers
-from onchip.segments.options import InputMode
 from onchip.segments.place import Traversal
 
-__all__ = ["Chain", "GroupChoice", "best_chain"]
+__all__ = ["Chain", "Fetched", "GroupChoice"]
+
+Fetched = Literal["rows", "columns"]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupChoice:
     """Layers [first, end) as one group: its stages, and its figures forward and in reverse.
 
-    A group of one layer that keeps no ring is that layer alone. `fewest_rings` are bytes of rings, in
-    whichever stages have least.
+    It runs once for each of `strips` and fetches its input by rows or columns, or finds it in memory. One
+    that takes what a camera gives has no `reverse`. A group of one layer without rings is that layer alone.
     """
 
     first: int
     end: int
     stages: tuple[StageChoice, ...]
+    strips: int
+    fetched: Fetched | None
     forward: Figures
-    reverse: Figures
-    fetches: bool
-    forward_only: bool
-    fewest_rings: int = 0
+    reverse: Figures | None
 
     def way(self, traversal: Traversal) -> Figures:
         """The figures of running forward, or in reverse."""
-        return self.forward if traversal == "forward" else self.reverse
+        found = self.forward if traversal == "forward" else self.reverse
+        assert found is not None
+        return found
 
     @property
     def alone(self) -> bool:
-        return self.end - self.first == 1 and not self.fetches
+        return self.end - self.first == 1 and self.fetched is None and self.strips == 1
 
 
 @dataclass(frozen=True)
@@ -86,108 +89,37 @@ class Chain:
 
     def bytes_needed(self, group: GroupChoice) -> int:
         """The fewest bytes in which the group runs, whichever way."""
-        source, made = (
-            self.net.maps[self.entering(group.first)],
-            self.net.maps[self.net.layers[group.end - 1].makes],
-        )
-        if group.fetches:
-            ways = [group.forward] if group.forward_only else [group.forward, group.reverse]
-            return made.bytes + min(way.scratch for way in ways)
-        return min(
-            max(source.bytes + (source.bytes if f.distance is None else f.distance), made.bytes) + f.scratch
-            for f in (group.forward, group.reverse)
-        )
-
-    def least_bytes(self, group: GroupChoice) -> int:
-        """What every group needs that begins with the same layer and does not end before this one."""
-        held = 0 if group.fetches else self.net.maps[self.entering(group.first)].bytes
-        return held + group.fewest_rings
-
-    def group(self, first: int, end: int, mode: InputMode) -> GroupChoice:
-        """Layers [first, end) as a group, in the stages without recomputation that need the fewest bytes."""
-        fetches = first == 0 and mode != "held"
-        tried = [self._group(first, end, stages, mode, fetches) for stages in self._stagings(first, end)]
-        fewest = min(figures.rings for group in tried for figures in (group.forward, group.reverse))
-        return replace(min(tried, key=self.bytes_needed), fewest_rings=fewest)
-
-    def _stagings(self, first: int, end: int) -> list[tuple[StageChoice, ...]]:
-        single = tuple(StageChoice((i,)) for i in range(first, end))
-        joined = self._joined(first, end)
-        return [single] if joined == single else [single, joined]
-
-    def _joined(self, first: int, end: int) -> tuple[StageChoice, ...]:
-        """Layers that read pixel by pixel in one stage with the layer before: nothing is made twice."""
-        stages: list[list[int]] = []
-        for i in range(first, end):
-            layer = self.net.layers[i]
-            flat = all(w.span == 1 and w.stride <= 1 for w in (*layer.rows, *layer.columns))
-            if stages and flat and not layer.adds_up:
-                before = self.net.layers[stages[-1][-1]]
-                if not before.adds_up and self.readers.get(before.makes) == (i,):
-                    stages[-1].append(i)
-                    continue
-            stages.append([i])
-        return tuple(StageChoice(tuple(stage)) for stage in stages)
-
-    def _group(
-        self, first: int, end: int, stages: tuple[StageChoice, ...], mode: InputMode, fetches: bool
-    ) -> GroupChoice:
-        entering = self.entering(first)
-        both = []
-        for net in (self.net, self.mirrored):
-            if fetches:
-                both.append(
-                    figures(net, stages, streamed=entering, fetched="rows" if mode == "once" else "columns")
-                )
+        source = self.net.maps[self.entering(group.first)].bytes
+        made = self.net.maps[self.net.layers[group.end - 1].makes].bytes
+        needs = []
+        for way in (group.forward, group.reverse):
+            if way is None:
+                continue
+            if group.fetched is not None:
+                needs.append(made + way.scratch)
+            elif way.distance is None:
+                needs.append(source + made + way.scratch)
             else:
-                both.append(figures(net, stages, resident=entering))
-        forward_only = fetches and mode == "once"  # a camera gives its first row first
-        return GroupChoice(first, end, stages, both[0], both[1], fetches, forward_only)
+                needs.append(min(max(source + way.distance, made), source + made) + way.scratch)
+        return min(needs)
 
+    def group(
+        self,
+        first: int,
+        end: int,
+        stages: tuple[StageChoice, ...],
+        *,
+        strips: int = 1,
+        fetched: Fetched | None = None,
+        forward_only: bool = False,
+    ) -> GroupChoice:
+        """Layers [first, end) as a group in these stages, with its figures both ways."""
+        entering = self.entering(first)
 
-def best_chain(chain: Chain, mode: InputMode) -> tuple[GroupChoice, ...]:
-    """The cuts whose largest group needs the fewest bytes, each group as short as that allows.
+        def run(net: Layers) -> Figures:
+            if fetched is not None:
+                return figures(net, stages, strips=strips, streamed=entering, fetched=fetched)
+            return figures(net, stages, strips=strips, resident=entering)
 
-    A bisection over the bytes: groups are looked at only where shorter ones need too many.
-    """
-    known: dict[tuple[int, int], GroupChoice] = {}
-    low, high = 0, sum(m.bytes for m in chain.net.maps.values())
-    best = _within(chain, mode, high, known)
-    while best is None:  # workspaces beside whole tensors
-        low, high = high, 2 * high
-        best = _within(chain, mode, high, known)
-    high = max(map(chain.bytes_needed, best))
-    while low < high - 1:
-        found = _within(chain, mode, (low + high) // 2, known)
-        if found is None:
-            low = (low + high) // 2
-        else:
-            best, high = found, max(map(chain.bytes_needed, found))
-    return best
-
-
-def _within(
-    chain: Chain, mode: InputMode, bytes_: int, known: dict[tuple[int, int], GroupChoice]
-) -> tuple[GroupChoice, ...] | None:
-    """Groups that need no more than `bytes_` each, from the end backwards; None where there are none."""
-    cuts = chain.cuts
-    rest: dict[int, GroupChoice | None] = {cuts[-1]: None}
-    for first in reversed(cuts[:-1]):
-        for end in (c for c in cuts if c > first):
-            if (first, end) not in known:
-                known[first, end] = chain.group(first, end, mode)
-            group = known[first, end]
-            if end in rest and chain.bytes_needed(group) <= bytes_:
-                rest[first] = group
-                break
-            if chain.least_bytes(group) > bytes_:
-                break  # a longer group keeps all these rings, and more
-    if cuts[0] not in rest:
-        return None
-    groups, at = [], cuts[0]
-    while at != cuts[-1]:
-        chosen = rest[at]
-        assert chosen is not None
-        groups.append(chosen)
-        at = chosen.end
-    return tuple(groups)
+        reverse = None if forward_only else run(self.mirrored)
+        return GroupChoice(first, end, stages, strips, fetched, run(self.net), reverse)

@@ -6,13 +6,14 @@ inside a stage of several layers, which sweeps its band column by column, in a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from onchip.segments.drive import Maker, Turn, bands_of, turns
 from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
 from onchip.segments.reach import Reach, distance
+from onchip.segments.sweep import RowSweep, adds_up, by_column, columns_of, pyramid, rows_of, swept
 
 __all__ = ["Figures", "StageChoice", "figures"]
 
@@ -57,205 +58,87 @@ def figures(
     chosen = [[net.layers[i] for i in stage.layers] for stage in stages]
     by_columns = {streamed} if streamed is not None and fetched == "columns" else set()
     flat = [layer for layers in chosen for layer in layers]
-    makers, takes = _row_makers(net, stages, chosen, streamed, by_columns)
-    order = list(turns(makers))
-    source = len(makers) - len(chosen)
-    inner_rows = [
-        _tallest([needs[turn.band] for turn in order if turn.maker == source + s])
-        for s, needs in enumerate(takes)
+    last = flat[-1].makes
+    sweeps = [
+        rows_of(net, layers, stage.rows, by_columns) for stage, layers in zip(stages, chosen, strict=True)
     ]
+    fetchers: list[Maker] = []
+    if streamed is not None and not by_columns:
+        fetchers.append(Maker(streamed, bands_of((0, net.maps[streamed].rows), 1)))
+    makers = [*fetchers, *(sweep.maker for sweep in sweeps)]
+    order = list(turns(makers))
     ring_rows: dict[int, int] = {}
     for turn in order:
         made = makers[turn.maker].makes
         ring_rows[made] = max(ring_rows.get(made, 0), turn.live)
-    last = chosen[-1][-1].makes
-    width = net.maps[last].columns
+    done = [0] * len(makers)
+    for turn in order:
+        done[turn.maker] += 1
+
     wide: dict[int, int] = {}
-    column_rings = [0] * len(stages)
+    at_once: list[dict[int, int]] = [{} for _ in stages]
     macs = crossing = 0
+    width = net.maps[last].columns
     for strip in bands_of((0, width), -(-width // strips)):
-        across = _pyramid(flat, last, strip, rows=False)
+        across = pyramid(flat, last, strip, rows=False)
         for t, (first, end) in across.items():
             wide[t] = max(wide.get(t, 0), end - first)
-        counts = [
-            _stage_columns(net, _sweeping(layers), across, by_columns)
-            if len(layers) > 1 or _reads(layers, by_columns)
-            else None
-            for layers in chosen
-        ]
-        for s, count in enumerate(counts):
-            if count is not None:
-                rings = sum(
-                    inner_rows[s].get(t, 0) * most * net.maps[t].pixel for t, most in count.at_once.items()
-                )
-                column_rings[s] = max(column_rings[s], rings)
-        for turn in order:
-            if turn.maker < source:
-                first, end = across.get(makers[turn.maker].makes, (0, 0))
-                crossing += (end - first) * net.maps[makers[turn.maker].makes].pixel
-                continue
-            s = turn.maker - source
-            need = takes[s][turn.band]
-            macs += _band_macs(chosen[s], need, across, counts[s])
-            if by_columns and counts[s] is not None and _reads(chosen[s], by_columns):
-                crossing += _band_fetched(net, need, counts[s], by_columns)
-    rings = sum(
-        ring_rows.get(t, 0) * wide.get(t, 0) * net.maps[t].pixel
-        for t in (maker.makes for maker in makers)
-        if t != last
-    ) + max(column_rings)
-    sums = sum(ACCUMULATOR_BYTES * net.maps[layers[-1].makes].pixel for layers in chosen if _adds_up(layers))
+        for maker, times in zip(fetchers, done, strict=False):
+            first, end = across.get(maker.makes, (0, 0))
+            crossing += times * (end - first) * net.maps[maker.makes].pixel
+        for s, layers in enumerate(chosen):
+            times = done[len(fetchers) + s]
+            if by_column(layers, by_columns):
+                kept = columns_of(layers, across.get(swept(layers)[-1].makes, (0, 0)), by_columns).at_once
+                for t, most in kept.items():
+                    at_once[s][t] = max(at_once[s].get(t, 0), most)
+            macs += _macs(layers, sweeps[s], times, across)
+            for t in by_columns:
+                first, end = across.get(t, (0, 0))
+                rows = sum(high - low for low, high in (n.get(t, (0, 0)) for n in sweeps[s].taken[:times]))
+                crossing += rows * (end - first) * net.maps[t].pixel
+    column_rings = [
+        sum(sweep.tallest(times).get(t, 0) * most * net.maps[t].pixel for t, most in kept.items())
+        for sweep, times, kept in zip(sweeps, done[len(fetchers) :], at_once, strict=True)
+    ]
+    rings = max(column_rings) + sum(
+        ring_rows.get(maker.makes, 0) * wide.get(maker.makes, 0) * net.maps[maker.makes].pixel
+        for maker in makers[:-1]
+    )
+    sums = sum(ACCUMULATOR_BYTES * net.maps[layers[-1].makes].pixel for layers in chosen if adds_up(layers))
     overlap = None
     if resident is not None and strips == 1:
-        overlap = distance(_reaches(net, chosen, takes, order, source, resident, last))
+        overlap = distance(_reaches(net, chosen, sweeps, order, len(fetchers), resident, last))
     return Figures(rings + sums + max(layer.workspace for layer in flat), rings, overlap, crossing, macs)
 
 
-# -- rows ------------------------------------------------------------------------------------------------
+def _macs(layers: Sequence[Layer], sweep: RowSweep, times: int, across: dict[int, Range]) -> int:
+    """Multiply-accumulates of a stage's first `times` bands."""
+    body, total = swept(layers), 0
+    if adds_up(layers):
+        total = layers[-1].macs
+        if len(layers) == 1:
+            return total
+    for layer in body:
+        first, end = across.get(layer.makes, (0, 0))
+        rows = sum(
+            high - low for low, high in (need.get(layer.makes, (0, 0)) for need in sweep.taken[:times])
+        )
+        total += rows * (end - first) * layer.macs
+    return total
 
 
-def _adds_up(layers: Sequence[Layer]) -> bool:
-    """Whether a stage ends in a pool that adds up a whole map."""
-    return layers[-1].adds_up
-
-
-def _sweeping(layers: Sequence[Layer]) -> Sequence[Layer]:
-    """The layers that sweep a stage's bands: without the pool that takes each pixel as they make it."""
-    return layers[:-1] if len(layers) > 1 and _adds_up(layers) else layers
-
-
-def _tallest(needs: Sequence[Mapping[int, Range]]) -> dict[int, int]:
-    """For each tensor the most rows of it that a band takes."""
-    found: dict[int, int] = {}
-    for need in needs:
-        for t, (first, end) in need.items():
-            found[t] = max(found.get(t, 0), end - first)
-    return found
+# -- output over input -----------------------------------------------------------------------------------
 
 
 def _reads(layers: Sequence[Layer], tensors: Collection[int]) -> bool:
     return any(t in tensors for layer in layers for t in layer.reads)
 
 
-def _row_makers(
-    net: Layers,
-    stages: Sequence[StageChoice],
-    chosen: Sequence[Sequence[Layer]],
-    streamed: int | None,
-    by_columns: Collection[int],
-) -> tuple[list[Maker], list[list[dict[int, Range]]]]:
-    """Who makes rows, and for each band of each stage the rows that it makes and takes of every tensor."""
-    makers: list[Maker] = []
-    if streamed is not None and streamed not in by_columns:
-        makers.append(Maker(streamed, bands_of((0, net.maps[streamed].rows), 1)))
-    takes: list[list[dict[int, Range]]] = []
-    for stage, layers in zip(stages, chosen, strict=True):
-        made = layers[-1].makes
-        swept = _sweeping(layers)[-1].makes
-        bands = bands_of((0, net.maps[swept].rows), stage.rows)
-        taken = [_pyramid(_sweeping(layers), swept, band, rows=True) for band in bands]
-        if _adds_up(layers) and len(layers) == 1:
-            (pooled,) = layers[0].reads
-            taken = [{pooled: (row, row + 1)} for row in range(net.maps[pooled].rows)]
-        if _adds_up(layers):
-            bands = ((0, 0),) * (len(taken) - 1) + ((0, 1),)
-            taken[-1][made] = (0, 1)
-        inside = {layer.makes for layer in layers} | set(by_columns)
-        outer = tuple(dict.fromkeys(t for layer in layers for t in layer.reads if t not in inside))
-        makers.append(
-            Maker(made, bands, outer, tuple(tuple(need.get(t, (0, 0)) for need in taken) for t in outer))
-        )
-        takes.append(taken)
-    return makers, takes
-
-
-def _pyramid(layers: Sequence[Layer], made: int, lines: Range, *, rows: bool) -> dict[int, Range]:
-    """What `lines` of `made` take of every tensor that goes into it through these layers."""
-    need = {made: lines}
-    for layer in reversed(layers):
-        if layer.makes not in need:
-            continue
-        for t, window in zip(layer.reads, layer.rows if rows else layer.columns, strict=True):
-            first, end = window.reads(need[layer.makes])
-            if first < end:
-                low, high = need.get(t, (first, end))
-                need[t] = min(low, first), max(high, end)
-    return need
-
-
-# -- columns ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """A stage that sweeps by columns: the most at once of what it keeps, and how many of each are made."""
-
-    at_once: Mapping[int, int]
-    made: Mapping[int, int]
-    order: tuple[tuple[int, Range], ...]
-
-
-def _stage_columns(
-    net: Layers, layers: Sequence[Layer], across: Mapping[int, Range], by_columns: Collection[int]
-) -> Columns:
-    made = layers[-1].makes
-    mine = _pyramid(layers, made, across.get(made, (0, 0)), rows=False)
-    read = {t for layer in layers for t in layer.reads}
-    makers = [Maker(t, bands_of(mine.get(t, (0, 0)), 1)) for t in by_columns if t in read]
-    for layer in layers:
-        bands = bands_of(mine.get(layer.makes, (0, 0)), 1)
-        needs = tuple(tuple(w.reads(band) for band in bands) for w in layer.columns)
-        makers.append(Maker(layer.makes, bands, layer.reads, needs))
-    at_once: dict[int, int] = {}
-    count: dict[int, int] = {}
-    order: list[tuple[int, Range]] = []
-    for turn in turns(makers):
-        t = makers[turn.maker].makes
-        at_once[t] = max(at_once.get(t, 0), turn.live)
-        count[t] = count.get(t, 0) + 1
-        order.append((t, makers[turn.maker].bands[turn.band]))
-    at_once.pop(made, None)
-    return Columns(at_once, count, tuple(order))
-
-
-def _band_macs(
-    layers: Sequence[Layer],
-    need: Mapping[int, Range],
-    across: Mapping[int, Range],
-    columns: Columns | None,
-) -> int:
-    """Multiply-accumulates of one turn of a stage, whose band takes and makes the rows `need`."""
-    total = 0
-    for layer in layers:
-        first, end = need.get(layer.makes, (0, 0))
-        if columns is None or layer.adds_up:
-            low, high = across.get(layer.makes, (0, 0))
-            wide = high - low
-        else:
-            wide = columns.made.get(layer.makes, 0)
-        total += (end - first) * wide * layer.macs
-    return total
-
-
-def _band_fetched(
-    net: Layers, need: Mapping[int, Range], columns: Columns | None, by_columns: Collection[int]
-) -> int:
-    """Bytes that one turn of a stage fetches by columns."""
-    assert columns is not None
-    return sum(
-        (need[t][1] - need[t][0]) * columns.made.get(t, 0) * net.maps[t].pixel
-        for t in by_columns
-        if t in need
-    )
-
-
-# -- output over input -----------------------------------------------------------------------------------
-
-
 def _reaches(
     net: Layers,
     chosen: Sequence[Sequence[Layer]],
-    takes: Sequence[Sequence[Mapping[int, Range]]],
+    sweeps: Sequence[RowSweep],
     order: Sequence[Turn],
     source: int,
     resident: int,
@@ -266,49 +149,43 @@ def _reaches(
     for turn in order:
         if turn.maker < source:
             continue
-        layers, need = chosen[turn.maker - source], takes[turn.maker - source][turn.band]
+        layers, sweep = chosen[turn.maker - source], sweeps[turn.maker - source]
         reading, writing = _reads(layers, {resident}), layers[-1].makes == last
         if not reading and not writing:
             continue
-        over = resident if reading else None
-        if not _adds_up(layers):
-            band = need[layers[-1].makes]
-            if len(layers) == 1:
-                found.extend(Reach.of_rows(net, layers[0], band, over, writing))
-            else:
-                found.extend(_swept(net, layers, need, over, writing))
-            continue
-        if over is not None and len(layers) == 1:
-            found.append(Reach(low=need[over][0] * net.maps[over].row, end=None))
-        elif over is not None:
-            found.extend(_swept(net, _sweeping(layers), need, over, writing=False))
-        if writing and last in need:
-            found.append(Reach(low=None, end=net.maps[last].bytes))
+        band = sweep.maker.bands[turn.band]
+        first, end = sweep.taken[turn.band].get(resident, (0, 0))
+        if adds_up(layers):
+            low = first * net.maps[resident].row if first < end else None
+            found.append(Reach(low=low, end=net.maps[last].bytes if writing and band[1] else None))
+        elif writing and len(layers) == 1:
+            found.extend(Reach.of_rows(net, layers[0], band, resident if reading else None))
+        elif writing:
+            found.extend(_swept(net, layers, band, resident if reading else None))
+        elif first < end:
+            found.append(Reach(low=first * net.maps[resident].row, end=None))
     return found
 
 
-def _swept(
-    net: Layers, layers: Sequence[Layer], rows: Mapping[int, Range], resident: int | None, writing: bool
-) -> list[Reach]:
-    """A band of several layers, which takes and makes `rows`, column by column."""
+def _swept(net: Layers, layers: Sequence[Layer], band: Range, resident: int | None) -> list[Reach]:
+    """A band of the last stage, which has several layers, column by column and pixel by pixel."""
     made = layers[-1].makes
-    out, band = net.maps[made], rows[made]
-    columns = _stage_columns(net, layers, {made: (0, out.columns)}, ())
+    out = net.maps[made]
+    if resident is None:
+        return [Reach(low=None, end=(band[1] - 1) * out.row + out.columns * out.pixel)]
+    there = net.maps[resident]
+    rows = pyramid(layers, made, band, rows=True)
     reading = {layer.makes: layer for layer in layers if resident in layer.reads}
     found: list[Reach] = []
-    for t, (column, _) in columns.order:
-        low = None
-        if writing and t == made:
-            over = resident if t in reading else None
-            steps = (Reach.of_step(net, layers[-1], row, (column, column + 1), over) for row in range(*band))
-            found.extend(steps)
-        elif t in reading and resident is not None:
-            layer, there = reading[t], net.maps[resident]
+    for t, column in columns_of(layers, (0, out.columns)).order:
+        layer = reading.get(t)
+        if t == made:
+            over = None if layer is None else resident
+            found += [Reach.of_step(net, layers[-1], row, (column, column + 1), over) for row in range(*band)]
+        elif layer is not None:
             i = layer.reads.index(resident)
             first_row, end_row = layer.rows[i].reads(rows.get(t, (0, 0)))
-            first_column, end_column = layer.columns[i].reads((column, column + 1))
-            if first_row < end_row and first_column < end_column:
-                low = first_row * there.row + first_column * there.pixel
-        if low is not None:
-            found.append(Reach(low=low, end=None))
+            first, end = layer.columns[i].reads((column, column + 1))
+            if first_row < end_row and first < end:
+                found.append(Reach(first_row * there.row + first * there.pixel, None))
     return found

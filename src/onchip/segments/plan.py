@@ -23,10 +23,11 @@ from onchip.plan import (
     Stage,
     Store,
 )
-from onchip.segments.chain import Chain, GroupChoice, best_chain
+from onchip.segments.chain import Chain, GroupChoice
 from onchip.segments.layers import layers_of
 from onchip.segments.options import SegmentOptions
 from onchip.segments.place import Link, Placed, Traversal, Way, place
+from onchip.segments.search import chosen, without_recomputation
 
 __all__ = ["plan"]
 
@@ -44,7 +45,7 @@ def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None
     if sum(t.kind == "input" for t in network.tensors) != 1:
         raise ModelError("must have one input", where=network.source or network.name)
     chain = Chain(net)
-    groups = best_chain(chain, options.input)
+    groups = chosen(chain, without_recomputation(chain, options.input), options.input)
     links = [_link(chain, group) for group in groups]
     placed = place(links)
     bound = max(link.needs for link in links)
@@ -57,10 +58,10 @@ def _link(chain: Chain, group: GroupChoice) -> Link:
     entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
     maps = chain.net.maps
     return Link(
-        0 if group.fetches else maps[entering].bytes,
+        0 if group.fetched else maps[entering].bytes,
         maps[made].bytes,
         Way(group.forward.scratch, group.forward.distance),
-        None if group.forward_only else Way(group.reverse.scratch, group.reverse.distance),
+        None if group.reverse is None else Way(group.reverse.scratch, group.reverse.distance),
     )
 
 
@@ -68,7 +69,7 @@ def _infeasible(chain: Chain, groups: Sequence[GroupChoice], placed: Placed, has
     worst = max(groups, key=chain.bytes_needed)
     network = chain.net.network
     layer = chain.net.layers[worst.end - 1]
-    tensors = [] if worst.fetches else [network.tensors[chain.entering(worst.first)]]
+    tensors = [] if worst.fetched else [network.tensors[chain.entering(worst.first)]]
     tensors.append(network.tensors[layer.makes])
     return Infeasible(
         needs=placed.bytes,
@@ -89,7 +90,7 @@ def _certified(
 ) -> Plan:
     network = _turned(chain, groups, placed.traversals)
     fused = [
-        _fused(network, chain, group, f"fused{i}", traversal, options)
+        _fused(network, chain, group, f"fused{i}", traversal)
         for i, (group, traversal) in enumerate(zip(groups, placed.traversals, strict=True))
     ]
     return certify(
@@ -128,7 +129,6 @@ def _fused(
     group: GroupChoice,
     name: str,
     traversal: Traversal,
-    options: SegmentOptions,
 ) -> Group | None:
     if group.alone:
         return None
@@ -141,7 +141,7 @@ def _fused(
         name,
         tuple(op for stage in stages for op in stage.operators),
         group.way(traversal).scratch,
-        tiling=Rings(stages, 1, "columns" if options.input == "again" else "rows", traversal),
+        tiling=Rings(stages, group.strips, group.fetched or "rows", traversal),
     )
 
 
@@ -157,22 +157,22 @@ def _program(
 
     made: list[Instruction] = []
     at = placed.input
-    if not groups[0].fetches:
+    if not groups[0].fetched:
         made.append(Load(name(chain.input), at))
     where = zip(groups, fused, placed.outputs, placed.scratches, placed.traversals, strict=True)
     for group, unit, output, scratch, traversal in where:
         source, target = chain.entering(group.first), chain.net.layers[group.end - 1].makes
         who = network.operators[chain.net.layers[group.first].operator].name if unit is None else unit.name
         size, result = network.tensors[source].bytes, network.tensors[target].bytes
-        apart = group.fetches or output + result <= at or output >= at + size
+        apart = group.fetched or output + result <= at or output >= at + size
         made.append(
             Alloc(name(target), output) if apart else Alloc(name(target), output, name(source), at - output)
         )
         if group.way(traversal).scratch:
             made.append(Scratch(who, scratch))
-        streamed = ((name(source), group.way(traversal).crossing),) if group.fetches else ()
+        streamed = ((name(source), group.way(traversal).crossing),) if group.fetched else ()
         made.append(Run(who, streamed))
-        if not group.fetches and apart:
+        if not group.fetched and apart:
             made.append(Free(name(source)))
         at = output
     last = name(chain.net.layers[-1].makes)

@@ -29,23 +29,16 @@ class Reach:
     early: int | None = None
 
     @classmethod
-    def of_rows(
-        cls, net: Layers, layer: Layer, band: Range, resident: int | None, writing: bool
-    ) -> Iterator[Reach]:
-        """A layer that sweeps rows: a moment for each step where it reads and writes, else for each row."""
+    def of_rows(cls, net: Layers, layer: Layer, band: Range, resident: int | None) -> Iterator[Reach]:
+        """The last layer, sweeping rows: a moment for each step that reads and writes, else for each row."""
         out = net.maps[layer.makes]
         for row in range(*band):
             if resident is None:
                 yield cls(None, (row + 1) * out.row)
                 continue
-            if writing:
-                for column in range(0, out.columns, layer.step):
-                    end = min(column + layer.step, out.columns)
-                    yield cls.of_step(net, layer, row, (column, end), resident)
-                continue
-            low = _lowest(net, layer, row, (0, out.columns), resident)
-            if low is not None:
-                yield cls(low, None)
+            for column in range(0, out.columns, layer.step):
+                end = min(column + layer.step, out.columns)
+                yield cls.of_step(net, layer, row, (column, end), resident)
 
     @classmethod
     def of_step(cls, net: Layers, layer: Layer, row: int, columns: Range, resident: int | None) -> Reach:

@@ -1,0 +1,341 @@
+"""Groups that end at a cut: which stages need the fewest bytes for how much work, for every place to begin.
+
+A dynamic programme from the end backwards over blocks. A label says what the stages from a cut to the group's
+end cost; one that another is no worse than in every respect is dropped. Which columns of a tensor a strip
+needs follows from the layers between it and the group's end alone, not from how they are cut into stages, so
+labels simply add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from onchip.segments.blocks import Blocks
+from onchip.segments.chain import Fetched
+from onchip.segments.drive import bands_of
+from onchip.segments.group import StageChoice, figures
+from onchip.segments.layers import ACCUMULATOR_BYTES
+from onchip.segments.sweep import adds_up, by_column, pyramid, swept
+
+__all__ = ["Candidate", "Fold", "Label", "Reaches", "Space"]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The plans that are looked at: heights of bands, numbers of strips, whether work may be done anew."""
+
+    heights: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
+    strips: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    anew: bool = True
+
+
+class Label(NamedTuple):
+    """The stages from some cut to a group's end.
+
+    `calls` of kernels break ties of `macs`. `rings` are bytes of row rings and sums, `columns` of the largest
+    column rings. `upto` rows of what goes in are taken in all; `reach` says how many when each row of the
+    output is being made (see `Reaches`).
+    """
+
+    macs: int
+    calls: int
+    rings: int
+    columns: int
+    workspace: int
+    upto: int
+    reach: int
+    stages: tuple[StageChoice, ...]
+    rest: Label | None
+
+    @property
+    def scratch(self) -> int:
+        return self.rings + self.columns + self.workspace
+
+    def all_stages(self) -> tuple[StageChoice, ...]:
+        """The stages in their order."""
+        found: list[StageChoice] = []
+        label: Label | None = self
+        while label is not None:
+            found += label.stages
+            label = label.rest
+        return tuple(found)
+
+
+class Reaches:
+    """Tuples of rows, each known by a number: composed and compared once."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, ...]] = []
+        self._number: dict[tuple[int, ...], int] = {}
+        self._composed: dict[tuple[int, int], int] = {}
+        self._ahead: dict[tuple[int, int], bool] = {}
+
+    def number(self, rows: tuple[int, ...]) -> int:
+        """The number of this tuple."""
+        if rows not in self._number:
+            self._number[rows] = len(self.rows)
+            self.rows.append(rows)
+        return self._number[rows]
+
+    def composed(self, taken: int, reach: int) -> int:
+        """What is taken of a block's input, row by row, when `reach` is of its output."""
+        key = taken, reach
+        if key not in self._composed:
+            first = self.rows[taken]
+            self._composed[key] = self.number(tuple(first[u] for u in self.rows[reach]))
+        return self._composed[key]
+
+    def ahead(self, one: int, other: int) -> bool:
+        """Whether the one is never behind the other: what it has read may be overwritten as early."""
+        key = one, other
+        if key not in self._ahead:
+            pairs = zip(self.rows[one], self.rows[other], strict=True)
+            self._ahead[key] = all(a >= b for a, b in pairs)
+        return self._ahead[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A group, layers [first, end): its bytes with input and output, work, calls of kernels, and stages."""
+
+    first: int
+    end: int
+    bytes: int
+    macs: int
+    calls: int
+    stages: tuple[StageChoice, ...]
+    strips: int
+    fetched: Fetched | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a block with its heights adds to any label behind it; `taken` as in `BlockRows`."""
+
+    rings: int
+    columns: int
+    workspace: int
+    macs: int
+    calls: int
+    upto: int
+    taken: int
+
+
+class Fold:
+    """Groups that end before layer `end`, in so many strips, within `cap` bytes."""
+
+    def __init__(self, blocks: Blocks, space: Space, end: int, strips: int, cap: int) -> None:
+        self.blocks, self.space, self.end, self.strips, self.cap = blocks, space, end, strips, cap
+        self.chain, self.net = blocks.chain, blocks.net
+        last = self.net.layers[end - 1].makes
+        self.out = self.net.maps[last]
+        flat = self.net.layers[:end]
+        lines = bands_of((0, self.out.columns), -(-self.out.columns // strips))
+        found = [pyramid(flat, last, strip, rows=False) for strip in lines]
+        tensors = {t for strip in found for t in strip}
+        self.across = {t: tuple(strip.get(t, (0, 0)) for strip in found) for t in tensors}
+        self.wide = {t: max(b - a for a, b in lines) for t, lines in self.across.items()}
+        self.count = {t: sum(b - a for a, b in lines) for t, lines in self.across.items()}
+        self.reaches = Reaches()
+        self._whole: dict[int, list[Label]] = {}
+        self._states: dict[tuple[int, int], list[Label]] = {}
+
+    def candidates(self, fetched: Sequence[Fetched]) -> list[Candidate]:
+        """Every group worth a look. One from the network's beginning fetches in each way of `fetched`.
+
+        Without ways it finds its input in memory, as every other group does.
+        """
+        closed: list[Candidate] = []
+        for first in reversed([c for c in self.chain.cuts if c < self.end]):
+            self._whole[first] = list(self._labels(first, self.chain.entering(first)))
+            if first == 0 and fetched:
+                for label in self._whole[first]:
+                    closed += self._fetching(label, fetched)
+            else:
+                closed += self._all_resident(first)
+        return closed
+
+    # -- labels ------------------------------------------------------------------------------------------
+
+    def _behind(self, first: int, height: int) -> list[Label]:
+        """The labels from a cut on, with the ring of what goes in there, made in bands of this height."""
+        if (first, height) not in self._states:
+            entering = self.chain.entering(first)
+            pixel = self.wide.get(entering, 0) * self.net.maps[entering].pixel
+            room = self.cap - self.out.bytes
+            more: dict[tuple[tuple[StageChoice, ...], int], int] = {}
+            found = []
+            for label in self._whole[first]:
+                upto = self._made(label)
+                key = label.stages, upto
+                if key not in more:
+                    more[key] = self.blocks.entering_rows(label.stages, entering, upto, height) * pixel
+                if label.scratch + more[key] <= room:
+                    found.append(label._replace(rings=label.rings + more[key]))
+            self._states[first, height] = self._fewest(found)
+        return self._states[first, height]
+
+    def _fewest(self, labels: list[Label]) -> list[Label]:
+        """The labels that no other is as good as in everything, wherever the group begins."""
+        ahead = self.reaches.ahead
+        kept: list[Label] = []
+        for new in sorted(labels, key=lambda x: (x.macs, x.calls, x.rings + x.columns + x.workspace)):
+            _, _, rings, columns, workspace, upto, reach, _, _ = new
+            for old in kept:
+                if (
+                    old.rings <= rings
+                    and old.columns <= columns
+                    and old.workspace <= workspace
+                    and old.upto == upto
+                    and (old.reach == reach or ahead(old.reach, reach))
+                ):
+                    break
+            else:
+                kept.append(new)
+        return kept
+
+    def _made(self, label: Label) -> int:
+        """Rows of its own output that the label's first block makes."""
+        return self.out.rows if label.rest is None else label.rest.upto
+
+    def _labels(self, first: int, entering: int) -> Iterator[Label]:
+        """Every block that begins here before every label behind it."""
+        for end, cut in self.blocks.beginning_at(first):
+            for last in (c for c in self.chain.cuts if end <= c <= self.end):
+                stages = (*cut[:-1], cut[-1] + tuple(range(end, last)))
+                if any(self.net.layers[i].adds_up for i in stages[-1][:-1]):
+                    break
+                if last > end and self._column_bytes(stages[-1], 1, None) + self.out.bytes > self.cap:
+                    break  # longer stages have larger column rings
+                yield from self._with_heights(last, entering, stages)
+
+    def _with_heights(self, end: int, entering: int, stages: tuple[tuple[int, ...], ...]) -> Iterator[Label]:
+        room = self.cap - self.out.bytes
+        for heights in product(*(self.blocks.heights(stage, self.space.heights) for stage in stages)):
+            chosen = tuple(StageChoice(s, h) for s, h in zip(stages, heights, strict=True))
+            if max(self._column_bytes(stage.layers, stage.rows, None) for stage in chosen) > room:
+                continue
+            if end == self.end:
+                part = self._part(chosen, entering, self.out.rows)
+                if part is not None and part.rings + part.columns + part.workspace <= room:
+                    reach = 0
+                    if self.strips == 1:
+                        rows = self.reaches.rows[part.taken]
+                        reach = self.reaches.number(rows[1:])
+                    yield Label(
+                        part.macs,
+                        part.calls,
+                        part.rings,
+                        part.columns,
+                        part.workspace,
+                        part.upto,
+                        reach,
+                        chosen,
+                        None,
+                    )
+                continue
+            parts: dict[int, _Part | None] = {}
+            for rest in self._behind(end, heights[-1]):
+                if rest.upto not in parts:
+                    parts[rest.upto] = self._part(chosen, entering, rest.upto)
+                part = parts[rest.upto]
+                if part is None:
+                    continue
+                rings = rest.rings + part.rings
+                columns = max(rest.columns, part.columns)
+                workspace = max(rest.workspace, part.workspace)
+                if rings + columns + workspace > room:
+                    continue
+                reach = self.reaches.composed(part.taken, rest.reach) if self.strips == 1 else 0
+                macs, calls = rest.macs + part.macs, rest.calls + part.calls
+                yield Label(macs, calls, rings, columns, workspace, part.upto, reach, chosen, rest)
+
+    def _part(self, stages: tuple[StageChoice, ...], entering: int, upto: int) -> _Part | None:
+        """What the block costs while it makes `upto` rows; None where it does work anew and must not."""
+        rows = self.blocks.rows(stages, entering, upto)
+        maps = self.net.maps
+        made = dict(rows.made)
+        macs = calls = 0
+        rings = sum(n * self.wide.get(t, 0) * maps[t].pixel for t, n in rows.rings)
+        for stage in stages:
+            layers = self.blocks.layers(stage.layers)
+            columnwise = by_column(layers, ())
+            for i, layer in zip(stage.layers, layers, strict=True):
+                columns = 1 if layer.adds_up else self.count.get(layer.makes, 0)
+                once = maps[layer.makes].rows * maps[layer.makes].columns
+                if not self.space.anew and made[i] * columns > once:
+                    return None
+                macs += made[i] * columns * layer.macs
+                calls += made[i] * (columns if columnwise else self.strips)
+            if adds_up(layers):
+                rings += ACCUMULATOR_BYTES * maps[layers[-1].makes].pixel
+        return _Part(
+            rings,
+            max(self._column_bytes(stage.layers, stage.rows, None) for stage in stages),
+            max(self.net.layers[i].workspace for stage in stages for i in stage.layers),
+            macs,
+            calls,
+            rows.taken[-1],
+            self.reaches.number(rows.taken),
+        )
+
+    def _column_bytes(self, stage: tuple[int, ...], height: int, fetched: int | None) -> int:
+        """Bytes of a stage's column rings."""
+        if len(stage) == 1 and fetched is None:
+            return 0
+        across = self.across.get(swept(self.blocks.layers(stage))[-1].makes)
+        if across is None:
+            return 0
+        return self.blocks.column_bytes(stage, height, across, fetched)
+
+    # -- whole groups ------------------------------------------------------------------------------------
+
+    def _candidate(self, first: int, bytes_: int, label: Label, fetched: Fetched | None) -> list[Candidate]:
+        if bytes_ > self.cap:
+            return []
+        stages = label.all_stages()
+        return [Candidate(first, self.end, bytes_, label.macs, label.calls, stages, self.strips, fetched)]
+
+    def _all_resident(self, first: int) -> list[Candidate]:
+        """The groups from a cut on that find their input in memory and that none with less work beats."""
+        least = max(self.net.maps[self.chain.entering(first)].bytes, self.out.bytes)
+        found: list[Candidate] = []
+        for label in sorted(self._whole[first], key=lambda x: (x.macs, x.calls)):
+            room = found[-1].bytes if found else self.cap + 1
+            if least + label.scratch < room:
+                found += (c for c in self._resident(first, label) if c.bytes < room)
+        return found
+
+    def _resident(self, first: int, label: Label) -> list[Candidate]:
+        entering = self.chain.entering(first)
+        source = self.net.maps[entering]
+        beside = source.bytes + self.out.bytes + label.scratch
+        if self.strips > 1:
+            return self._candidate(first, beside, label, None)
+        if label.rest is None:
+            apart = figures(self.net, label.stages, resident=entering).distance or 0
+        else:
+            unread = self.blocks.rows(label.stages, entering, label.rest.upto).unread
+            apart = 0
+            for row, rows in enumerate(self.reaches.rows[label.rest.reach], start=1):
+                if unread[rows] < source.rows:
+                    apart = max(apart, row * self.out.row - unread[rows] * source.row)
+        over = max(source.bytes + apart, self.out.bytes) + label.scratch
+        return self._candidate(first, min(over, beside), label, None)
+
+    def _fetching(self, label: Label, fetched: Sequence[Fetched]) -> list[Candidate]:
+        found = []
+        entering = self.chain.entering(0)
+        if "rows" in fetched:
+            ring = self.blocks.entering_rows(label.stages, entering, self._made(label), 1)
+            more = ring * self.wide.get(entering, 0) * self.net.maps[entering].pixel
+            found += self._candidate(0, self.out.bytes + label.scratch + more, label, "rows")
+        later = any(entering in self.net.layers[i].reads for s in label.stages[1:] for i in s.layers)
+        if "columns" in fetched and not later:
+            opening = self._column_bytes(label.stages[0].layers, label.stages[0].rows, entering)
+            scratch = label.rings + max(label.columns, opening) + label.workspace
+            found += self._candidate(0, self.out.bytes + scratch, label, "columns")
+        return found

@@ -1,0 +1,110 @@
+"""A stage of a group: which rows its bands take and make, and how it goes over their columns.
+
+A stage of one layer sweeps whole rows. One of several goes over the columns of its band: each inner layer
+makes the columns that the next ones need, of all the rows that the band needs, so rows that two bands share
+are made twice. A pool over a whole map at a stage's end adds up the pixels that the layers before it make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from onchip.segments.drive import Maker, bands_of, turns
+from onchip.segments.layers import Layer, Layers, Range
+
+__all__ = ["Columns", "RowSweep", "adds_up", "by_column", "columns_of", "pyramid", "rows_of", "swept"]
+
+
+def adds_up(layers: Sequence[Layer]) -> bool:
+    """Whether the stage ends in a pool that takes its map as it is made."""
+    return layers[-1].adds_up
+
+
+def swept(layers: Sequence[Layer]) -> Sequence[Layer]:
+    """The layers of a stage that sweep its bands: all but a pool that adds up what others make."""
+    return layers[:-1] if adds_up(layers) and len(layers) > 1 else layers
+
+
+def by_column(layers: Sequence[Layer], fetched: Collection[int]) -> bool:
+    """Whether the stage goes over its bands column by column."""
+    return len(layers) > 1 or any(t in fetched for layer in layers for t in layer.reads)
+
+
+def pyramid(layers: Sequence[Layer], made: int, lines: Range, *, rows: bool) -> dict[int, Range]:
+    """What `lines` of `made` take of every tensor that goes into it through these layers."""
+    need = {made: lines}
+    for layer in reversed(layers):
+        if layer.makes not in need:
+            continue
+        for t, window in zip(layer.reads, layer.rows if rows else layer.columns, strict=True):
+            first, end = window.reads(need[layer.makes])
+            if first < end:
+                low, high = need.get(t, (first, end))
+                need[t] = min(low, first), max(high, end)
+    return need
+
+
+@dataclass(frozen=True, slots=True)
+class RowSweep:
+    """A stage along the rows: its bands, and the rows that each takes and makes of every tensor."""
+
+    maker: Maker
+    taken: tuple[Mapping[int, Range], ...]
+
+    def tallest(self, bands: int) -> dict[int, int]:
+        """For each tensor the most rows that one of the first bands takes."""
+        found: dict[int, int] = {}
+        for need in self.taken[:bands]:
+            for t, (first, end) in need.items():
+                found[t] = max(found.get(t, 0), end - first)
+        return found
+
+
+def rows_of(net: Layers, layers: Sequence[Layer], height: int, fetched: Collection[int] = ()) -> RowSweep:
+    """The bands of `height` rows; tensors `fetched` by columns come from nobody."""
+    made = layers[-1].makes
+    body = swept(layers)
+    last = body[-1].makes
+    taken: tuple[Mapping[int, Range], ...]
+    if adds_up(layers) and len(layers) == 1:
+        bands = bands_of((0, net.maps[layers[0].reads[0]].rows), 1)
+        taken = tuple({layers[0].reads[0]: band} for band in bands)
+    else:
+        bands = bands_of((0, net.maps[last].rows), height)
+        taken = tuple(pyramid(body, last, band, rows=True) for band in bands)
+    if adds_up(layers):
+        bands = ((0, 0),) * (len(bands) - 1) + ((0, 1),)
+    inside = {layer.makes for layer in layers} | set(fetched)
+    outer = tuple(dict.fromkeys(t for layer in layers for t in layer.reads if t not in inside))
+    needs = tuple(tuple(need.get(t, (0, 0)) for need in taken) for t in outer)
+    return RowSweep(Maker(made, bands, outer, needs), taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A stage that sweeps by columns: the most at once of what it keeps, and the order of making them."""
+
+    at_once: Mapping[int, int]
+    order: tuple[tuple[int, int], ...]
+
+
+def columns_of(layers: Sequence[Layer], across: Range, fetched: Collection[int] = ()) -> Columns:
+    """Columns `across` of the stage's last map made one by one; `order` are (tensor, column)."""
+    body = swept(layers)
+    made = body[-1].makes
+    mine = pyramid(body, made, across, rows=False)
+    read = {t for layer in body for t in layer.reads}
+    makers = [Maker(t, bands_of(mine.get(t, (0, 0)), 1)) for t in fetched if t in read]
+    for layer in body:
+        bands = bands_of(mine.get(layer.makes, (0, 0)), 1)
+        needs = tuple(tuple(w.reads(band) for band in bands) for w in layer.columns)
+        makers.append(Maker(layer.makes, bands, layer.reads, needs))
+    at_once: dict[int, int] = {}
+    order: list[tuple[int, int]] = []
+    for turn in turns(makers):
+        t = makers[turn.maker].makes
+        at_once[t] = max(at_once.get(t, 0), turn.live)
+        order.append((t, makers[turn.maker].bands[turn.band][0]))
+    at_once.pop(made, None)
+    return Columns(at_once, tuple(order))
