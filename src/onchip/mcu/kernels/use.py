@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from onchip.errors import ModelError
@@ -183,6 +184,11 @@ def _use(
     return KernelUse(
         function, tuple(signed(int(word)) for word in words), workspace, pixels, channels, operand
     )
+
+
+@cache
+def _traced(kind: str, make: Callable[[str, Any], Function], shape: Any) -> Function:
+    return make(_name(kind, shape), shape)
 
 
 def _name(kind: str, shape: Any) -> str:
