@@ -148,4 +148,4 @@ def test_words_of_a_run_give_every_weight_once(run: int) -> None:
 
 
 def test_a_pointwise_kernel_needs_no_patch() -> None:
-    assert ConvShape(channels=8, outputs=4).patch_bytes == 0
+    assert ConvShape(channels=8).patch_bytes == 0

@@ -23,11 +23,13 @@ from onchip.mcu.kernel.ir import Const, Expr, Type, Var, as_expr
 from onchip.mcu.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaler, scaled_of
 from onchip.mcu.model import Conv, FullyConnected, Int8
 
-__all__ = ["CHUNK", "ConvShape", "conv", "conv_words", "run_words"]
+__all__ = ["CHUNK", "CONV_HEAD", "ConvShape", "conv", "conv_words", "run_words"]
 
 CHUNK = 2
 """Output channels of a block."""
 WORD = 4
+CONV_HEAD = HEAD_WORDS + 1
+"""Words of constants in front of the chunks: the head of all layers with weights, and the outputs."""
 FIRST = Const(0)
 
 
@@ -37,8 +39,10 @@ class ConvShape:
 
     channels: int
     """Of the input."""
-    outputs: int
-    """Channels of the output."""
+    outputs: int = 0
+    """Channels of the output, where groups make them part of the code; else they are read when it runs."""
+    odd: bool = False
+    """Whether the channels of the output are odd in number."""
     kernel: tuple[int, int] = (1, 1)
     """Lines, and taps along a line."""
     stride: int = 1
@@ -132,7 +136,7 @@ def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift
     bias = wrapped(ready.bias + layer.input_offset * weights.astype(np.int64).sum(axis=(1, 2, 3)))
     packed = run_words(weights.reshape(outputs, lines, -1)).reshape(outputs, lines, -1, WORD)
     words = packed.view("<i4")[..., 0].reshape(outputs, -1)
-    found = list(ready.head)
+    found = [*ready.head, outputs]
     each = outputs // groups
     for group in range(0, outputs, each):
         for first in range(group, group + each, CHUNK):
@@ -154,7 +158,7 @@ class _Conv:
         self.shape = shape
         k = self.k = Kernel(
             name,
-            f"Convolution {lines}x{taps}, {shape.channels} > {shape.outputs} channels:"
+            f"Convolution {lines}x{taps} of {shape.channels} channels:"
             " pixels [x0, x1) of a line" + (", from the last" if shape.reverse else "") + ".",
             f"A step makes {shape.pixels} pixels, {CHUNK} channels of each at a time.",
         )
@@ -168,6 +172,7 @@ class _Conv:
     def build(self) -> Function:
         k, shape = self.k, self.shape
         self.scaler = Scaler(k, shape.scale, self.weights)
+        self.outputs: Value = shape.outputs or k.constant(self.weights, HEAD_WORDS, "outputs")
         if shape.gathers:
             self.edged_steps()
         else:
@@ -279,45 +284,51 @@ class _Conv:
     ) -> None:
         """All output channels of a step, chunk by chunk."""
         k, shape = self.k, self.shape
-        each = shape.outputs // shape.groups
-        whole, odd = divmod(each, CHUNK)
-        odd_words = (3 + shape.kernel[0] * shape.words) * odd
-        group_words = whole * shape.chunk_words + odd_words
-        last = each - CHUNK - odd
-        start = group * group_words + HEAD_WORDS
-        w = k.RegAlloc(
-            "w", self.weights + (start + (last // CHUNK * shape.chunk_words if shape.reverse else 0))
+        each, whole = self.each(), self.whole()
+        start = group * self.group_words() + CONV_HEAD
+        behind = (whole - 1) * shape.chunk_words if shape.reverse else 0
+        w = k.RegAlloc("w", self.weights + (start + behind))
+        place = group * each + ((whole - 1) * CHUNK if shape.reverse else 0)
+        o = k.RegAlloc("o", self.out + (x * self.step() + place))
+        if shape.odd and shape.reverse:
+            self.odd_chunk(x, pixels, run, apart, kept, group)
+        for _ in k.loop(0, whole, name="chunk"):
+            self.block(pixels, CHUNK, run, apart, w, o, kept)
+            if shape.reverse:
+                k.set(w, w - 2 * shape.chunk_words)
+            k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
+        if shape.odd and not shape.reverse:
+            self.odd_chunk(x, pixels, run, apart, kept, group)
+
+    def each(self) -> Expr:
+        """Outputs of a group."""
+        return (
+            as_expr(self.outputs)
+            if self.shape.groups == 1
+            else Const(self.shape.outputs // self.shape.groups)
         )
-        step = shape.out_step or shape.outputs
-        o = k.RegAlloc("o", self.out + (x * step + group * each + (last if shape.reverse else 0)))
-        if odd and shape.reverse:
-            self.odd_chunk(pixels, run, apart, kept, group, whole, group_words, x)
-        if whole:
-            for _ in k.loop(0, whole, name="chunk"):
-                self.block(pixels, CHUNK, run, apart, w, o, kept)
-                if shape.reverse:
-                    k.set(w, w - 2 * shape.chunk_words)
-                k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
-        if odd and not shape.reverse:
-            self.odd_chunk(pixels, run, apart, kept, group, whole, group_words, x)
+
+    def whole(self) -> Expr:
+        """Whole chunks of a group."""
+        return self.each() >> 1
+
+    def group_words(self) -> Expr:
+        """Words of constants of a group."""
+        odd_words = 3 + self.shape.kernel[0] * self.shape.words if self.shape.odd else 0
+        return self.whole() * self.shape.chunk_words + odd_words
+
+    def step(self) -> Value:
+        """Bytes from an output pixel to the next."""
+        return self.shape.out_step or self.outputs
 
     def odd_chunk(
-        self,
-        pixels: int,
-        run: Callable[[Value], Expr],
-        apart: int,
-        kept: Value | None,
-        group: Expr,
-        whole: int,
-        group_words: int,
-        x: Expr,
+        self, x: Expr, pixels: int, run: Callable[[Value], Expr], apart: int, kept: Value | None, group: Expr
     ) -> None:
         """The last channel of an odd number of them."""
         k, shape = self.k, self.shape
-        at = group * group_words + (HEAD_WORDS + whole * shape.chunk_words)
-        each = shape.outputs // shape.groups
+        at = group * self.group_words() + (self.whole() * shape.chunk_words + CONV_HEAD)
         w = k.RegAlloc("w", self.weights + at)
-        o = k.RegAlloc("o", self.out + (x * (shape.out_step or shape.outputs) + (group * each + each - 1)))
+        o = k.RegAlloc("o", self.out + (x * self.step() + (group * self.each() + (self.each() - 1))))
         self.block(pixels, 1, run, apart, w, o, kept)
 
     def block(
@@ -338,7 +349,7 @@ class _Conv:
             x = k.RegAlloc("x", run(line))
             whole = shape.run // WORD if shape.run >= WORD else 1
             if whole:
-                for _ in k.loop(0, whole, name="word", unroll=whole if whole <= 6 else 4):
+                for _ in k.loop(0, whole, name="word", unroll=2):
                     self.word(sums, x, 0, apart, w)
                     k.set(x, x + WORD)
             if shape.run > WORD and shape.run % WORD:
@@ -346,7 +357,7 @@ class _Conv:
         for c in range(channels):
             multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
             for p in range(pixels):
-                step = shape.out_step or shape.outputs
+                step = self.step()
                 if kept is None or (isinstance(kept, int) and p < kept) or p == 0:
                     k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multiplier, shift))
                 elif not isinstance(kept, int):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from onchip.mcu.kernel import Function, Kernel, Kind
 from onchip.mcu.kernel.intrinsics import call
 from onchip.mcu.kernel.ir import Expr, Type, Var
-from onchip.mcu.kernels.conv import CHUNK, WORD, conv_words
+from onchip.mcu.kernels.conv import CHUNK, CONV_HEAD, WORD, conv_words
 from onchip.mcu.kernels.depthwise import CHUNK as LANES
 from onchip.mcu.kernels.depthwise import depthwise_words
 from onchip.mcu.kernels.scale import HEAD_WORDS, Form, scaled_of
@@ -57,10 +57,10 @@ def library_for(layer: Conv | Depthwise | FullyConnected) -> LibraryUse:
         return LibraryUse(_depthwise(), (*window, *depthwise_words(layer, any_shift=True)), LANES, 1, LANES)
     conv = conv_shape(layer, pixels=PIXELS)
     head = (
-        *(*conv.kernel, conv.channels, conv.outputs // conv.groups, conv.groups, conv.stride),
+        *(*conv.kernel, conv.channels, layer.bias.size // conv.groups, conv.groups, conv.stride),
         *(conv.dilation, conv.before, conv.run, conv.words, int(conv.side_by_side), long),
     )
-    chunk = 1 if conv.groups > 1 and conv.outputs // conv.groups % CHUNK else CHUNK
+    chunk = 1 if conv.groups > 1 and conv.odd else CHUNK
     patch = PIXELS * conv.kernel[0] * conv.line_bytes
     return LibraryUse(_conv(), (*head, *conv_words(layer, any_shift=True)), patch, PIXELS, chunk)
 
@@ -68,7 +68,7 @@ def library_for(layer: Conv | Depthwise | FullyConnected) -> LibraryUse:
 class _Window:
     """What both kernels have: parameters, the shape, and how a sum becomes a byte."""
 
-    def __init__(self, name: str, says: str, shape: tuple[str, ...]) -> None:
+    def __init__(self, name: str, says: str, shape: tuple[str, ...], head: int) -> None:
         k = self.k = Kernel(name, says, "The layer's shape stands in front of its constants.")
         self.lines, self.out = k.lines("lines"), k.output("out")
         self.x0, self.x1 = k.number("x0"), k.number("x1")
@@ -77,7 +77,7 @@ class _Window:
         self.of = {name: k.constant(weights, i, name) for i, name in enumerate(shape)}
         names = ("input_offset", "output_offset", "low", "high")
         self.head = {name: k.constant(weights, len(shape) + i, name) for i, name in enumerate(names)}
-        self.chunks = k.let("chunks", weights + (len(shape) + HEAD_WORDS))
+        self.chunks = k.let("chunks", weights + (len(shape) + head))
 
     def store(self, o: Var, offset: Expr | int, total: Expr, multiplier: Var, shift: Var) -> None:
         k, offset_of = self.k, self.head["output_offset"]
@@ -99,6 +99,7 @@ class _AnyConv(_Window):
             "any_conv",
             "Convolution of any shape: pixels [x0, x1) of a line, two and two channels.",
             CONV_SHAPE,
+            CONV_HEAD,
         )
 
     def build(self) -> Function:
@@ -190,6 +191,7 @@ class _AnyDepthwise(_Window):
             "any_depthwise",
             "Depthwise convolution of any shape: pixels [x0, x1) of a line, four channels at a time.",
             DEPTHWISE_SHAPE,
+            HEAD_WORDS,
         )
 
     def build(self) -> Function:

@@ -167,7 +167,7 @@ def workspace_bytes(layer: Layer) -> int:
 
 def _conv_chunk(shape: ConvShape) -> int:
     # Chunks begin anew in every group: with an odd number of channels each, no multiple of two is kept.
-    return 1 if shape.groups > 1 and shape.outputs // shape.groups % CONV_CHUNK else CONV_CHUNK
+    return 1 if shape.groups > 1 and shape.odd else CONV_CHUNK
 
 
 def _use(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onchip.mcu.kernels.conv import ConvShape
+from onchip.mcu.kernels.conv import CHUNK, ConvShape
 from onchip.mcu.kernels.depthwise import DepthwiseShape
 from onchip.mcu.kernels.scale import scaled_of
 from onchip.mcu.model import Conv, Depthwise, FullyConnected
@@ -45,7 +45,7 @@ def conv_shape(
     if isinstance(layer, FullyConnected):
         return ConvShape(
             channels=layer.weights.shape[1],
-            outputs=layer.weights.shape[0],
+            odd=layer.weights.shape[0] % CHUNK == 1,
             in_step=in_step,
             out_step=out_step,
             pixels=pixels or pixels_of(length, False),
@@ -54,7 +54,8 @@ def conv_shape(
         )
     shape = ConvShape(
         channels=layer.input_shapes[0][3],
-        outputs=layer.output_shape[3],
+        outputs=layer.output_shape[3] if layer.groups > 1 else 0,
+        odd=layer.output_shape[3] // layer.groups % CHUNK == 1,
         kernel=layer.kernel[::-1] if columns else layer.kernel,
         stride=layer.stride[along],
         dilation=layer.dilation[along],
