@@ -20,7 +20,7 @@ from onchip.mcu.arithmetic import wrapped
 from onchip.mcu.kernel import Function, Kernel, Kind
 from onchip.mcu.kernel.builder import Value
 from onchip.mcu.kernel.ir import Const, Expr, Type, Var, as_expr
-from onchip.mcu.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaler, scaled_of
+from onchip.mcu.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaler, factor_words, scaled_of, shift_of
 from onchip.mcu.model import Conv, FullyConnected, Int8
 
 __all__ = ["CHUNK", "CONV_HEAD", "ConvShape", "conv", "conv_words", "run_words"]
@@ -28,6 +28,7 @@ __all__ = ["CHUNK", "CONV_HEAD", "ConvShape", "conv", "conv_words", "run_words"]
 CHUNK = 2
 """Output channels of a block."""
 WORD = 4
+SHIFT_BITS = 16
 CONV_HEAD = HEAD_WORDS + 1
 """Words of constants in front of the chunks: the head of all layers with weights, and the outputs."""
 FIRST = Const(0)
@@ -101,7 +102,7 @@ class ConvShape:
     @property
     def chunk_words(self) -> int:
         """Words of constants of a whole chunk: biases, weights, factors."""
-        return CHUNK * (3 + self.kernel[0] * self.words)
+        return CHUNK * (2 + self.kernel[0] * self.words) + 1
 
 
 def run_words(runs: Int8) -> Int8:
@@ -141,9 +142,8 @@ def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift
     for group in range(0, outputs, each):
         for first in range(group, group + each, CHUNK):
             chunk = slice(first, min(first + CHUNK, group + each))
-            found += (
-                bias[chunk].tolist() + words[chunk].T.ravel().tolist() + ready.factors[chunk].ravel().tolist()
-            )
+            found += bias[chunk].tolist() + words[chunk].T.ravel().tolist()
+            found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
     return found
 
 
@@ -354,15 +354,17 @@ class _Conv:
                     k.set(x, x + WORD)
             if shape.run > WORD and shape.run % WORD:
                 self.word(sums, x, shape.run % WORD - WORD, apart, w)
+        multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
+        (shifts,) = k.FlashLoad(w, "shifts")
+        step = self.step()
         for c in range(channels):
-            multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
+            shift = k.let(f"shift{c}", shift_of(shifts, c, SHIFT_BITS))
             for p in range(pixels):
-                step = self.step()
-                if kept is None or (isinstance(kept, int) and p < kept) or p == 0:
-                    k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multiplier, shift))
-                elif not isinstance(kept, int):
-                    with k.when(kept > p):
-                        k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multiplier, shift))
+                if kept is None or p == 0:
+                    k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multipliers[c], shift))
+                    continue
+                with k.when(as_expr(kept) > p):
+                    k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multipliers[c], shift))
 
     def word(self, sums: list[list[Var]], x: Var, offset: int, apart: int, w: Var) -> None:
         """Four products for every sum."""

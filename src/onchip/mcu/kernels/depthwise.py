@@ -16,22 +16,27 @@ import numpy as np
 from onchip.mcu.kernel import Function, Kernel, Kind
 from onchip.mcu.kernel.builder import Value
 from onchip.mcu.kernel.intrinsics import call
-from onchip.mcu.kernel.ir import Expr, Type, Var
-from onchip.mcu.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaler, scaled_of
+from onchip.mcu.kernel.ir import Const, Expr, Type, Var, as_expr
+from onchip.mcu.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaler, factor_words, scaled_of, shift_of
 from onchip.mcu.model import Depthwise
 
-__all__ = ["CHUNK", "DepthwiseShape", "depthwise", "depthwise_words"]
+__all__ = ["CHUNK", "DEPTHWISE_HEAD", "DepthwiseShape", "depthwise", "depthwise_words"]
 
 CHUNK = 4
 """Output channels of a block: a word."""
+SHIFT_BITS = 8
+DEPTHWISE_HEAD = HEAD_WORDS + 1
+"""Words of constants in front of the chunks: the head of all layers with weights, and the outputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseShape:
     """What a kernel is specialised on; bytes and pixels."""
 
-    outputs: int
-    """Channels of the output."""
+    outputs: int = 0
+    """Channels of the output, where several read one input channel; else they are read when it runs."""
+    rest: int = 0
+    """Channels that fill no word."""
     multiplier: int = 1
     """Outputs that read the same input channel."""
     kernel: tuple[int, int]
@@ -51,35 +56,31 @@ class DepthwiseShape:
     scale: Scale = PLAIN
 
     @property
-    def step(self) -> int:
-        return self.in_step or self.outputs // self.multiplier
-
-    @property
     def taps(self) -> int:
         return self.kernel[0] * self.kernel[1]
 
     @property
     def chunk_words(self) -> int:
         """Words of constants of a whole chunk: biases, weights, factors."""
-        return 3 * CHUNK + self.taps
+        return 2 * CHUNK + 1 + self.taps
 
 
 def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool = False) -> list[int]:
     """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
 
-    A chunk is its biases, one word of weights a tap, then multiplier and shift of each channel.
+    A chunk is its biases, one word of weights a tap, the channels' multipliers, and their shifts in one word.
     """
     ready = scaled_of(layer, any_shift=any_shift)
     weights = ready.weights.transpose(2, 1, 0) if columns else ready.weights.transpose(1, 2, 0)
     outputs = weights.shape[2]
     taps = weights.reshape(-1, outputs)
-    found = list(ready.head)
+    found = [*ready.head, outputs]
     for first in range(0, outputs, CHUNK):
         chunk = slice(first, min(first + CHUNK, outputs))
         words = np.zeros((len(taps), CHUNK), np.int8)
         words[:, : chunk.stop - first] = taps[:, chunk]
         found += ready.bias[chunk].tolist() + words.view("<i4")[:, 0].tolist()
-        found += ready.factors[chunk].ravel().tolist()
+        found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
     return found
 
 
@@ -94,7 +95,7 @@ class _Depthwise:
         self.shape = shape
         k = self.k = Kernel(
             name,
-            f"Depthwise convolution {lines}x{taps} of {shape.outputs} channels: pixels [x0, x1) of a line"
+            f"Depthwise convolution {lines}x{taps}: pixels [x0, x1) of a line"
             + (", from the last" if shape.reverse else "")
             + ".",
             f"A step makes one pixel, {CHUNK} channels at a time.",
@@ -103,6 +104,9 @@ class _Depthwise:
         self.x0, self.x1 = k.number("x0"), k.number("x1")
         self.first, self.last, self.width = k.number("first"), k.number("last"), k.number("width")
         self.weights = k.flash("weights")
+        self.outputs: Value = shape.outputs or k.constant(self.weights, HEAD_WORDS, "outputs")
+        self.step: Value = shape.in_step or (shape.outputs // shape.multiplier or self.outputs)
+        self.out_step: Value = shape.out_step or self.outputs
 
     def build(self) -> Function:
         k, shape = self.k, self.shape
@@ -113,12 +117,12 @@ class _Depthwise:
         for x in k.loop(*bounds, name="x"):
             left = k.let("left", x * shape.stride - shape.before)
             right = left + (shape.dilation * (shape.kernel[1] - 1) + 1)
-            words = shape.outputs // CHUNK if shape.multiplier == 1 else 0
+            words = as_expr(self.outputs) >> 2 if shape.multiplier == 1 else Const(0)
             reach = k.let("whole", every & (left >= 0) & (right <= self.width))
             begin, end = self.taps_inside(left)
             if shape.reverse:
                 self.by_bytes(x, left, begin, end, words)
-            if words:
+            if shape.multiplier == 1:
                 with k.when(reach):
                     self.by_words(x, left, words, self.whole_window)
                 with k.otherwise():
@@ -135,22 +139,20 @@ class _Depthwise:
         return k.let("begin", k.most(begin, 0)), k.let("end", k.least(end, taps))
 
     def by_words(
-        self, x: Expr, left: Expr, words: int, window: Callable[[list[Var], Var, Expr], None]
+        self, x: Expr, left: Expr, words: Expr, window: Callable[[list[Var], Var, Expr], None]
     ) -> None:
         """Chunk by chunk: sums in registers from bias to byte."""
         k, shape = self.k, self.shape
-        at = k.RegAlloc("at", left * shape.step + ((words - 1) * CHUNK if shape.reverse else 0))
+        at = k.RegAlloc("at", left * self.step + ((words - 1) * CHUNK if shape.reverse else 0))
         behind = (words - 1) * shape.chunk_words if shape.reverse else 0
-        w = k.RegAlloc("w", self.weights + (HEAD_WORDS + behind))
-        step = shape.out_step or shape.outputs
+        w = k.RegAlloc("w", self.weights + (DEPTHWISE_HEAD + behind))
+        step = self.out_step
         o = k.RegAlloc("o", self.out + (x * step + ((words - 1) * CHUNK if shape.reverse else 0)))
         for _ in k.loop(0, words, name="chunk"):
             biases = k.FlashLoad(w, *(f"bias{c}" for c in range(CHUNK)))
             sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
             window(sums, w, at)
-            for c, total in enumerate(sums):
-                multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
-                k.RAMStore(o, c, self.scaler.byte(total, multiplier, shift))
+            self.store(sums, w, o)
             if shape.reverse:
                 k.set(w, w - 2 * shape.chunk_words)
             k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
@@ -160,12 +162,15 @@ class _Depthwise:
         """All taps, a line at a time."""
         k, shape = self.k, self.shape
         lines, taps = shape.kernel
+        apart = self.step * shape.dilation
         for line in k.loop(0, lines, name="line", unroll=lines if lines * taps <= 12 else 0):
-            x = k.let("x", k.line(self.lines, line) + at)
+            x = k.RegAlloc("x", k.line(self.lines, line) + at)
             for tap in range(0, taps, 2):
                 names = [f"w{t}" for t in range(tap, min(tap + 2, taps))]
                 for t, word in enumerate(k.FlashLoad(w, *names, type=Type.WORD)):
-                    self.tap(sums, k.RAMLoad(x, (tap + t) * shape.dilation * shape.step), word)
+                    self.tap(sums, k.RAMLoad(x), word)
+                    if tap + t + 1 < taps:
+                        k.set(x, x + apart)
 
     def part_of(self, begin: Var, end: Var) -> Callable[[list[Var], Var, Expr], None]:
         """The taps [begin, end) of the lines [first, last)."""
@@ -176,11 +181,11 @@ class _Depthwise:
             inner = k.RegAlloc("v", w + (self.first * taps + begin))
             back = k.let("skipped", taps - (end - begin))
             for line in k.loop(self.first, self.last, name="line"):
-                x = k.RegAlloc("x", k.line(self.lines, line) + (at + begin * (shape.dilation * shape.step)))
+                x = k.RegAlloc("x", k.line(self.lines, line) + (at + begin * (shape.dilation * self.step)))
                 for _ in k.loop(begin, end, name="tap"):
                     (word,) = k.FlashLoad(inner, "weights4", type=Type.WORD)
                     self.tap(sums, k.RAMLoad(x), word)
-                    k.set(x, x + shape.dilation * shape.step)
+                    k.set(x, x + shape.dilation * self.step)
                 k.set(inner, inner + back)
             k.set(w, w + shape.taps)
 
@@ -195,29 +200,27 @@ class _Depthwise:
             k.set(sums[half], call("mla_low", pair, w, sums[half]))
             k.set(sums[half + 2], call("mla_high", pair, w, sums[half + 2]))
 
-    def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: int) -> None:
+    def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: Expr) -> None:
         """The outputs that no word holds, a byte of input at a time; a chunk is read before it is written."""
         k, shape = self.k, self.shape
-        chunks, rest = divmod(shape.outputs - words * CHUNK, CHUNK)
+        chunks, rest = (0, shape.rest) if shape.multiplier == 1 else divmod(shape.outputs, CHUNK)
         if rest and shape.reverse:
             self.bytes_chunk(x, left, begin, end, words + chunks, rest)
-        if chunks:
-            bounds = (words + chunks - 1, words - 1, -1) if shape.reverse else (words, words + chunks, 1)
-            for chunk in k.loop(*bounds, name="chunk"):
-                self.bytes_chunk(x, left, begin, end, chunk, CHUNK)
+        for chunk in k.span(0, chunks, reverse=shape.reverse, name="chunk") if chunks else ():
+            self.bytes_chunk(x, left, begin, end, chunk, CHUNK)
         if rest and not shape.reverse:
             self.bytes_chunk(x, left, begin, end, words + chunks, rest)
 
     def bytes_chunk(self, x: Expr, left: Expr, begin: Var, end: Var, chunk: Value, outputs: int) -> None:
         k, shape = self.k, self.shape
-        w = k.RegAlloc("w", self.weights + (chunk * shape.chunk_words + HEAD_WORDS))
+        w = k.RegAlloc("w", self.weights + (chunk * shape.chunk_words + DEPTHWISE_HEAD))
         biases = k.FlashLoad(w, *(f"bias{c}" for c in range(outputs)))
         sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
         sources = [k.let(f"channel{c}", (chunk * CHUNK + c) // shape.multiplier) for c in range(outputs)]
         for line in k.loop(self.first, self.last, name="line"):
             v = k.RegAlloc("v", w + (line * shape.kernel[1] + begin))
             for tap in k.loop(begin, end, name="tap"):
-                at = k.let("pixel", (left + tap * shape.dilation) * shape.step)
+                at = k.let("pixel", (left + tap * shape.dilation) * self.step)
                 row = k.let("row", k.line(self.lines, line) + at)
                 (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
                 pairs = k.widen(word, "w")
@@ -227,7 +230,14 @@ class _Depthwise:
                     product = ("mla_low", "mla_high")[c // 2]
                     k.set(sums[c], call(product, value, pairs[c % 2], sums[c]))
         k.set(w, w + shape.taps)
-        out = k.let("target", self.out + (x * (shape.out_step or shape.outputs) + chunk * CHUNK))
+        out = k.let("target", self.out + (x * self.out_step + chunk * CHUNK))
+        self.store(sums, w, out)
+
+    def store(self, sums: list[Var], w: Var, o: Var) -> None:
+        """A chunk's bytes."""
+        k = self.k
+        multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(len(sums))))
+        (shifts,) = k.FlashLoad(w, "shifts")
         for c, total in enumerate(sums):
-            multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
-            k.RAMStore(out, c, self.scaler.byte(total, multiplier, shift))
+            shift = shift_of(shifts, c, SHIFT_BITS)
+            k.RAMStore(o, c, self.scaler.byte(total, multipliers[c], shift))

@@ -13,9 +13,10 @@ from onchip.mcu.kernel import Function, Kernel, Kind
 from onchip.mcu.kernel.intrinsics import call
 from onchip.mcu.kernel.ir import Expr, Type, Var
 from onchip.mcu.kernels.conv import CHUNK, CONV_HEAD, WORD, conv_words
+from onchip.mcu.kernels.conv import SHIFT_BITS as CONV_SHIFT_BITS
 from onchip.mcu.kernels.depthwise import CHUNK as LANES
-from onchip.mcu.kernels.depthwise import depthwise_words
-from onchip.mcu.kernels.scale import HEAD_WORDS, Form, scaled_of
+from onchip.mcu.kernels.depthwise import DEPTHWISE_HEAD, SHIFT_BITS, depthwise_words
+from onchip.mcu.kernels.scale import Form, scaled_of, shift_of
 from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
 from onchip.mcu.model import Conv, Depthwise, FullyConnected
 
@@ -53,7 +54,15 @@ def library_for(layer: Conv | Depthwise | FullyConnected) -> LibraryUse:
     long = int(scaled_of(layer, any_shift=True).scale.form is Form.LONG)
     if isinstance(layer, Depthwise):
         deep = depthwise_shape(layer)
-        window = (*deep.kernel, deep.outputs, deep.multiplier, deep.stride, deep.dilation, deep.before, long)
+        window = (
+            *deep.kernel,
+            layer.bias.size,
+            deep.multiplier,
+            deep.stride,
+            deep.dilation,
+            deep.before,
+            long,
+        )
         return LibraryUse(_depthwise(), (*window, *depthwise_words(layer, any_shift=True)), LANES, 1, LANES)
     conv = conv_shape(layer, pixels=PIXELS)
     head = (
@@ -79,7 +88,7 @@ class _Window:
         self.head = {name: k.constant(weights, len(shape) + i, name) for i, name in enumerate(names)}
         self.chunks = k.let("chunks", weights + (len(shape) + head))
 
-    def store(self, o: Var, offset: Expr | int, total: Expr, multiplier: Var, shift: Var) -> None:
+    def store(self, o: Var, offset: Expr | int, total: Expr, multiplier: Expr, shift: Expr) -> None:
         k, offset_of = self.k, self.head["output_offset"]
         y = k.RegAlloc("y", 0)
         with k.when(self.of["long_form"].equals(0)):
@@ -174,11 +183,13 @@ class _AnyConv(_Window):
                 k.Dot(sums[1], k.widen(far, "far"), weights)
                 k.set(x, x + WORD)
         step = of["outputs"] * of["groups"]
+        multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
+        (shifts,) = k.FlashLoad(w, "shifts")
         for c in range(channels):
-            multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
-            self.store(o, c, sums[0][c], multiplier, shift)
+            shift = k.let(f"shift{c}", shift_of(shifts, c, CONV_SHIFT_BITS))
+            self.store(o, c, sums[0][c], multipliers[c], shift)
             with k.when(pixels > 1):
-                self.store(o, step + c, sums[1][c], multiplier, shift)
+                self.store(o, step + c, sums[1][c], multipliers[c], shift)
 
 
 def _depthwise() -> Function:
@@ -191,7 +202,7 @@ class _AnyDepthwise(_Window):
             "any_depthwise",
             "Depthwise convolution of any shape: pixels [x0, x1) of a line, four channels at a time.",
             DEPTHWISE_SHAPE,
-            HEAD_WORDS,
+            DEPTHWISE_HEAD,
         )
 
     def build(self) -> Function:
@@ -222,9 +233,10 @@ class _AnyDepthwise(_Window):
                         k.set(source, source + of["dilation"] * inputs)
                 k.set(w, w + of["lines_of"] * of["taps"])
                 o = k.let("o", self.out + (x * of["outputs"] + chunk * LANES))
+                multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(LANES)))
+                (shifts,) = k.FlashLoad(w, "shifts")
                 for c, total in enumerate(sums):
-                    multiplier, shift = k.FlashLoad(w, f"multiplier{c}", f"shift{c}")
-                    self.store(o, c, total, multiplier, shift)
+                    self.store(o, c, total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
             for rest in k.loop(whole * LANES, of["outputs"], LANES, name="c"):
                 self.lanes(x, left, begin, end, rest, w, inputs)
         return k.finish()
@@ -243,10 +255,10 @@ class _AnyDepthwise(_Window):
                     at = (count + line * of["taps"] + tap) * WORD + lane
                     byte = k.RAMLoad(row, (left + tap * of["dilation"]) * inputs, Kind.BYTE, name="byte")
                     k.set(total, total + (byte + self.head["input_offset"]) * k.constant_byte(w, at))
-            multiplier = k.constant(w, count + taps + lane * 2, "multiplier")
-            shift = k.constant(w, count + taps + lane * 2 + 1, "shift")
+            multiplier = k.constant(w, count + taps + lane, "multiplier")
+            shift = shift_of(k.constant(w, count * 2 + taps, "shifts"), lane, SHIFT_BITS)
             self.store(k.let("held", self.patch + lane), 0, total, multiplier, shift)
         o = k.let("o", self.out + (x * of["outputs"] + c))
         for lane in k.loop(0, count, name="lane"):
             k.RAMStore(o, lane, k.RAMLoad(self.patch, lane, Kind.BYTE, name="byte"))
-        k.set(w, w + (count * 3 + taps))
+        k.set(w, w + (count * 2 + taps + 1))

@@ -22,11 +22,21 @@ from numpy.typing import NDArray
 
 from onchip.mcu.arithmetic import scaled
 from onchip.mcu.kernel import Kernel
-from onchip.mcu.kernel.intrinsics import call
+from onchip.mcu.kernel.intrinsics import call, signed
 from onchip.mcu.kernel.ir import Expr, Var
 from onchip.mcu.model import Conv, Depthwise, FullyConnected, Int8
 
-__all__ = ["HEAD_WORDS", "PLAIN", "Form", "Scale", "Scaled", "Scaler", "scaled_of"]
+__all__ = [
+    "HEAD_WORDS",
+    "PLAIN",
+    "Form",
+    "Scale",
+    "Scaled",
+    "Scaler",
+    "factor_words",
+    "scaled_of",
+    "shift_of",
+]
 
 HEAD_WORDS = 4
 """Words of constants in front of a layer's channels: input offset, output offset, least and greatest byte."""
@@ -63,8 +73,9 @@ class Scaled:
     scale: Scale
     weights: Int8
     bias: NDArray[np.int64]
-    factors: NDArray[np.int64]
-    """[channels, 2]: multiplier and shift as the form takes it."""
+    multipliers: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+    """As the form takes them."""
     head: tuple[int, ...]
 
 
@@ -106,9 +117,21 @@ def scaled_of(layer: Weighted, *, any_shift: bool = False) -> Scaled:
         Scale(form, (layer.low, layer.high) != (-128, 127)),
         weights,
         bias,
-        np.stack([multiplier, moved], axis=1),
+        multiplier,
+        moved,
         (layer.input_offset, offset, layer.low, layer.high),
     )
+
+
+def factor_words(multipliers: NDArray[np.int64], shifts: NDArray[np.int64], bits: int) -> list[int]:
+    """The factors of a chunk of channels: their multipliers, then their shifts in one word, `bits` each."""
+    word = sum((int(shift) & ((1 << bits) - 1)) << (bits * i) for i, shift in enumerate(shifts))
+    return [*(int(m) for m in multipliers), signed(word)]
+
+
+def shift_of(word: Expr, lane: Expr | int, bits: int) -> Expr:
+    """The shift of one channel of `factor_words`."""
+    return (word << (32 - bits - lane * bits)) >> (32 - bits)
 
 
 class Scaler:
@@ -121,7 +144,7 @@ class Scaler:
             k.constant(weights, i, name) for i, name in enumerate(names)
         )
 
-    def byte(self, total: Expr, multiplier: Var, shift: Var) -> Expr:
+    def byte(self, total: Expr, multiplier: Expr, shift: Expr) -> Expr:
         """The output byte of a sum."""
         k = self.k
         if self.scale.form is Form.LONG:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from onchip.mcu.kernels.conv import CHUNK, ConvShape
+from onchip.mcu.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
 from onchip.mcu.kernels.depthwise import DepthwiseShape
 from onchip.mcu.kernels.scale import scaled_of
 from onchip.mcu.model import Conv, Depthwise, FullyConnected
@@ -77,7 +78,8 @@ def depthwise_shape(
     """The kernel that a depthwise convolution needs."""
     along = 0 if columns else 1
     return DepthwiseShape(
-        outputs=layer.output_shape[3],
+        outputs=layer.output_shape[3] if layer.depth_multiplier > 1 else 0,
+        rest=layer.output_shape[3] % DEPTHWISE_CHUNK if layer.depth_multiplier == 1 else 0,
         multiplier=layer.depth_multiplier,
         kernel=layer.kernel[::-1] if columns else layer.kernel,
         stride=layer.stride[along],
