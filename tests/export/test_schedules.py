@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import onchip as onchip_package
 from corun.made import crossing, random_judged
+from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.judged import Judged
 from onchip.corun.profile import Profile
 from onchip.corun.published import googlenet
@@ -244,6 +245,7 @@ class Config:
     def can_run_on_DLA(self, layer): return not layer.name.endswith("9b")
     def set_device_type(self, layer, device): self.types[layer.name] = device
 class Builder:
+    num_DLA_cores = 2
     def __init__(self, logger): pass
     def create_network(self, flags): return Network()
     def create_builder_config(self): return Config()
@@ -254,7 +256,7 @@ class Builder:
             needed.append(layer.name)
             end = layer.inp
         return json.dumps({"layers": needed[::-1], "from": end.name, "device": config.default_device_type,
-                           "flags": config.flags, "types": config.types}).encode()
+                           "core": config.DLA_core, "flags": config.flags, "types": config.types}).encode()
 '''
 
 
@@ -283,9 +285,89 @@ def test_the_builder_script_covers_every_layer_once_on_its_device(tmp_path: Path
             for layer in engine["layers"]:
                 unit = made.schedule.units[j][0][int(layer[5:-1])]
                 assert engine["device"] == ("GPU", "DLA")[unit]
+                assert engine["core"] == (None, 0)[unit]
             if engine["device"] == "DLA":
                 assert "fallback" in engine["flags"]
                 assert engine["types"] == dict.fromkeys(("layer9b",), "GPU")
+
+
+def on_units(made: Judged, names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> Judged:
+    """One run of each network on units of these names, group by group as `rows` say, one after the other."""
+    soc = made.workload.soc
+    alike = [soc.units[1] if name.lower().startswith("dla") else soc.units[0] for name in names]
+    profiles = []
+    for job in made.workload.jobs:
+        old = [int(name.lower().startswith("dla")) for name in names]
+        groups = tuple(
+            replace(g, **{key: tuple(getattr(g, key)[u] for u in old)
+                          for key in ("ms", "gb_per_second", "out_ms", "in_ms")})
+            for g in job.profile.groups
+        )  # fmt: skip
+        profiles.append(replace(job, profile=replace(job.profile, units=names, groups=groups)))
+    units = tuple(replace(unit, name=name) for unit, name in zip(alike, names, strict=True))
+    workload = Workload(replace(soc, units=units, contention={}), tuple(profiles), NO_CONTENTION)
+    order = tuple(
+        tuple(Step(j, 0, g) for j, row in enumerate(rows) for g, on in enumerate(row) if on == unit)
+        for unit in range(len(names))
+    )
+    schedule = Schedule(tuple((row,) for row in rows), order)
+    return Judged(schedule, simulate(workload, schedule), made.claim)
+
+
+TWO_DLAS = ("gpu", "dla", "dla1")
+
+
+def test_every_dla_has_its_own_core(tmp_path: Path) -> None:
+    """Boards have two: `dla` or `dla0` is core 0, `dla1` core 1, in every command and engine."""
+    rows = ((0, 0, *(1,) * 8), (*(2,) * 5, *(0,) * 5))
+    made = on_units(with_layers(crossing("one", "two")), TWO_DLAS, rows)
+    script = export_schedule(made, "trtexec").decode()
+    assert re.findall(r"--onnx=(\w+)\.onnx .*--useDLACore=(\d)", script) == [("one", "0"), ("two", "1")]
+    (tmp_path / "build.py").write_bytes(export_schedule(made, "tensorrt"))
+    (tmp_path / "tensorrt.py").write_text(FAKE_TENSORRT)
+    (tmp_path / "model.onnx").write_text(json.dumps([f"layer{n}{half}" for n in range(10) for half in "ab"]))
+    command = [sys.executable, "build.py", "one=model.onnx", "two=model.onnx"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    built = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.plan")}
+    assert {name: (engine["device"], engine["core"]) for name, engine in built.items()} == {
+        "one_0_1_gpu": ("GPU", None),
+        "one_2_9_dla": ("DLA", 0),
+        "two_0_4_dla1": ("DLA", 1),
+        "two_5_9_gpu": ("GPU", None),
+    }
+    header = export_schedule(made, "order").decode()
+    assert all(f'"{name}.plan"' in header for name in built)
+    (tmp_path / "tensorrt.py").write_text(FAKE_TENSORRT.replace("num_DLA_cores = 2", "num_DLA_cores = 1"))
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr == "two_0_4_dla1.plan is for DLA core 1; here are 1 cores\n"
+
+
+@pytest.mark.parametrize("name", ["dla", "DLA0", "dla-0", "dla_1", "dla1"])
+def test_a_dlas_core_is_the_number_in_its_name(name: str) -> None:
+    made = on_units(with_layers(crossing("one", "two")), ("gpu", name), ((1,) * 10, (0,) * 10))
+    assert f"--useDLACore={int(name.endswith('1'))} " in export_schedule(made, "trtexec").decode()
+
+
+def test_one_engine_on_two_dlas_is_refused_for_trtexec_alone() -> None:
+    made = on_units(with_layers(crossing("one", "two")), TWO_DLAS, ((*(1,) * 5, *(2,) * 5), (0,) * 10))
+    with pytest.raises(UsageError, match=r"^--to: one runs on DLA cores 0 and 1; trtexec builds one engine"):
+        export_schedule(made, "trtexec")
+    assert b"('one_5_9_dla1.plan', 'DLA', 1," in export_schedule(made, "tensorrt")
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [(("gpu", "dla", "dla0"), "units dla and dla0 are both DLA core 0"),
+     (("gpu", "gpu1", "dla"), "units gpu and gpu1 are both the GPU")],
+)  # fmt: skip
+def test_two_units_that_are_one_device_are_refused(names: tuple[str, ...], what: str) -> None:
+    made = on_units(with_layers(crossing("one", "two")), names, ((*(0,) * 5, *(1,) * 5), (2,) * 10))
+    for to in ("trtexec", "tensorrt"):
+        with pytest.raises(UsageError, match=what):
+            export_schedule(made, to)
+    idle = on_units(with_layers(crossing("one", "two")), ("gpu", "dla", "dla0"), ((0,) * 10, (1,) * 10))
+    assert b"--useDLACore=0" in export_schedule(idle, "trtexec")
 
 
 DRIVER = r"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from onchip.corun.judged import Judged
 from onchip.corun.profile import Profile
@@ -12,10 +13,17 @@ from onchip.corun.stretches import Stretch, stretches
 from onchip.errors import UsageError
 from onchip.export.names import identifiers
 
-__all__ = ["Cut", "Engine", "cut_after", "device_of", "engines_of", "network_names"]
+__all__ = ["Cut", "Device", "Engine", "cut_after", "device_of", "engines_of", "network_names"]
 
 Cut = tuple[str, str | int]
 """("tensor", its name) or ("layer", index of the layer in TensorRT's network whose first output it is)."""
+
+
+class Device(NamedTuple):
+    """`kind` is `GPU` or `DLA`; `core` is which of a board's DLAs, 0 for the GPU."""
+
+    kind: str
+    core: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +38,32 @@ class Engine:
     file: str
 
 
-def device_of(made: Judged, unit: int) -> str:
-    """`GPU` or `DLA`; raises `UsageError` for any other unit."""
-    name = made.workload.soc.units[unit].name
-    for device in ("GPU", "DLA"):
-        if re.match(rf"{device}[0-9._-]*$", name, re.IGNORECASE):
-            return device
-    raise UsageError(f"TensorRT runs on gpu and dla; the schedule has a unit {name}", item="--to")
+def device_of(made: Judged, unit: int) -> Device:
+    """The device that a unit is by its name: `gpu`; `dla` or `dla0`, the first DLA; `dla1`, the second.
+
+    Raises `UsageError` for any other name, and for one device under the names of two units with work: they
+    would wait for each other as nobody planned.
+    """
+    names = made.workload.soc.unit_names
+    device = _named(names[unit])
+    if device is None:
+        raise UsageError(
+            f"TensorRT runs on gpu and dla, dla0, dla1; the schedule has a unit {names[unit]}", item="--to"
+        )
+    for other, name in enumerate(names):
+        if other != unit and made.schedule.order[other] and _named(name) == device:
+            first, second = sorted((names[unit], name))
+            what = f"DLA core {device.core}" if device.kind == "DLA" else "the GPU"
+            raise UsageError(f"units {first} and {second} are both {what}", item="--to")
+    return device
+
+
+def _named(name: str) -> Device | None:
+    found = re.fullmatch(r"(GPU|DLA)[._-]?([0-9]{0,2})", name, re.ASCII | re.IGNORECASE)
+    if found is None:
+        return None
+    kind = found[1].upper()
+    return Device(kind, int(found[2] or 0) if kind == "DLA" else 0)
 
 
 def network_names(made: Judged) -> list[str]:
@@ -46,15 +73,20 @@ def network_names(made: Judged) -> list[str]:
 
 
 def engines_of(made: Judged) -> dict[tuple[int, int, int, int], Engine]:
-    """The engines that the stretches need, by (job, first, last, unit), in the order of first use."""
+    """The engines that the stretches need, by (job, first, last, unit), in the order of first use.
+
+    Raises `UsageError` for a unit that TensorRT does not know, as `device_of` does.
+    """
     names = network_names(made)
+    units = identifiers(made.workload.soc.unit_names)
     found: dict[tuple[int, int, int, int], Engine] = {}
     every: list[Stretch] = [one for row in stretches(made.schedule) for one in row]
     for one in sorted(every, key=lambda s: (s.job, s.run, s.first)):
         key = (one.job, one.first, one.last, one.unit)
         if key not in found:
-            device = device_of(made, one.unit).lower()
-            file = f"{names[one.job]}_{one.first}_{one.last}_{device}{one.unit}.plan"
+            device_of(made, one.unit)
+            unit = units[made.workload.soc.units[one.unit].name]
+            file = f"{names[one.job]}_{one.first}_{one.last}_{unit}.plan"
             found[key] = Engine(names[one.job], one.job, one.first, one.last, one.unit, file)
     return found
 

@@ -18,12 +18,12 @@ __all__ = ["write"]
 def write(made: Judged) -> str:
     """The script; raises `UsageError` when the profile does not say where to cut, or for other units."""
     names = network_names(made)
-    table: dict[str, list[tuple[str, str, Cut | None, Cut | None]]] = {name: [] for name in names}
+    table: dict[str, list[tuple[str, str, int, Cut | None, Cut | None]]] = {name: [] for name in names}
     for engine in engines_of(made).values():
         profile = made.workload.jobs[engine.job].profile
         begin = cut_after(profile, engine.first - 1) if engine.first else None
         end = cut_after(profile, engine.last) if engine.last + 1 < len(profile.groups) else None
-        table[engine.network].append((engine.file, device_of(made, engine.unit), begin, end))
+        table[engine.network].append((engine.file, *device_of(made, engine.unit), begin, end))
     body = (resources.files("onchip.export") / "tensorrt_build.py.txt").read_text("utf-8")
     rows = []
     for name, engines in table.items():

@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(made: Judged) -> str:
-    """The script; raises `UsageError` when a layer's name is not known or trtexec cannot say it."""
+    """The script; raises `UsageError` when trtexec cannot say it: unknown layers, two DLAs in one engine."""
     names = network_names(made)
     lines = [
         "#!/bin/sh",
@@ -37,12 +37,18 @@ def write(made: Judged) -> str:
                         " has (`layers`)",
                         item="--to",
                     )
-                spec += [f"{_layer(layer)}:{device_of(made, unit)}" for layer in group.layers]
+                spec += [f"{_layer(layer)}:{device_of(made, unit).kind}" for layer in group.layers]
             plan = f"{names[j]}.plan" if len(rows) == 1 else f"{names[j]}_{n}.plan"
-            used = {device_of(made, unit) for unit in row}
+            cores = sorted({one.core for unit in row if (one := device_of(made, unit)).kind == "DLA"})
+            if len(cores) > 1:
+                raise UsageError(
+                    f"{job.name} runs on DLA cores {cores[0]} and {cores[1]}; trtexec builds one engine, for"
+                    " one of them: tensorrt can say it",
+                    item="--to",
+                )
             command = ["trtexec", f"--onnx={names[j]}.onnx", "--fp16"]
-            if "DLA" in used:
-                command += ["--useDLACore=0", "--allowGPUFallback"]
+            if cores:
+                command += [f"--useDLACore={cores[0]}", "--allowGPUFallback"]
                 command.append(f"--layerDeviceTypes={','.join(spec)}")
             command.append(f"--saveEngine={plan}")
             lines += ["", " ".join(shlex.quote(word) for word in command)]
