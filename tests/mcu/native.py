@@ -21,7 +21,7 @@ needs_compiler = pytest.mark.skipif(
     shutil.which("gcc") is None or shutil.which("make") is None, reason="needs gcc and make"
 )
 
-SANITIZED = "-g -fsanitize=address,undefined -fno-sanitize=shift -fno-sanitize-recover=all"
+SANITIZED = "-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 def outputs_of(plan: Plan, model: Int8Model, folder: Path, *, inputs: int = 2) -> tuple[bytes, bytes]:

@@ -90,6 +90,8 @@ def some_network(seed: int) -> Int8Model:
             x = builder.conv(x, rng.randint(1, 9), kernel, stride, activation=rng.choice(["NONE", "RELU"]))
         if before.shape == x.shape and rng.random() < 0.7:
             x = builder.add(x, before)
+    if rng.random() < 0.3:
+        x = rng.choice([builder.mean, lambda x: builder.average_pool(x, x.shape[1:3], padding="VALID")])(x)
     return model_of(builder.file(x), name=f"no. {seed} */ \\", where="test")
 
 

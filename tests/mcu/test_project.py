@@ -51,7 +51,8 @@ def ring_plan_is_right(seed: int, folder: Path) -> bool:
     model = some_network(seed)
     try:
         plan = one_group(model, some_shape(model, seed))
-    except IllegalPlan:
+        sources_of(plan, model)
+    except (IllegalPlan, PlanFormatError):
         return False
     assert differences(*outputs_of(plan, model, folder)) == 0
     return True
@@ -83,6 +84,19 @@ def test_a_block_in_rings_bands_and_strips(shape: Shape, tmp_path: Path) -> None
     x = b.conv(b.depthwise(b.conv(b.input((1, 9, 11, 4)), 10), 3), 7)
     model = model_of(b.file(x), name="block", where="test")
     assert differences(*outputs_of(one_group(model, shape), model, tmp_path / "block")) == 0
+
+
+@needs_compiler
+@pytest.mark.parametrize(("cuts", "rows"), [((3,), (1, 1)), ((1,), (1, 2)), ((), (3,))])
+@pytest.mark.parametrize("traversal", ["forward", "reverse"])
+def test_a_pool_adds_up_rows_or_pixels_as_they_are_made(
+    cuts: tuple[int, ...], rows: tuple[int, ...], traversal: Any, tmp_path: Path
+) -> None:
+    b = Builder(4)
+    x = b.max_pool(b.conv(b.depthwise(b.conv(b.input((1, 8, 7, 4)), 6), 3), 5), (8, 7), padding="VALID")
+    model = model_of(b.file(x), name="pooled", where="test")
+    plan = one_group(model, Shape(cuts, rows, traversal=traversal))
+    assert differences(*outputs_of(plan, model, tmp_path / "pooled")) == 0
 
 
 def test_a_plan_whose_overlap_counts_on_another_kernel_is_refused() -> None:
@@ -123,8 +137,8 @@ def test_several_outputs_are_refused_in_one_line() -> None:
 
 
 def test_names_of_a_model_end_no_comment_and_are_names_in_c(tmp_path: Path) -> None:
-    model = some_network(1)
-    sources = sources_of(one_group(model, Shape((), (1,))), model)
+    model = replace(int8_model("made:ad01"), name="no. 1 */ \\")
+    sources = sources_of(plan_segments(network_of(model), ROOM), model)
     assert sources.name.isidentifier()
     assert "*/ \\" not in sources.files["model.h"]
 

@@ -159,7 +159,9 @@ def workspace_bytes(layer: Layer) -> int:
     """Bytes of RAM that the layer's kernel needs beside its input and output."""
     match layer:
         case Conv() | FullyConnected():
-            return conv_shape(layer).patch_bytes
+            # Along columns a kernel may need a patch where along rows it needs none; a pixel of it is enough.
+            turned = conv_shape(layer, columns=True, pixels=1)
+            return max(conv_shape(layer).patch_bytes, turned.patch_bytes)
         case AveragePool() | MaxPool() | Mean() | Pad() | Concat() | Resize():
             return layer.output_shape[3]
     return 0

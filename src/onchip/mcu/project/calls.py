@@ -69,6 +69,8 @@ class Calls:
     def pixel(self, tensor: int, pixel: int, y: str, x: str, top: str) -> str:
         """A pixel, wherever its tensor lies; `top` is the first row of columns in a ring."""
         place = self.unit.places[tensor]
+        if place.kind == "pixel":
+            return self.address(tensor, "0")
         if place.kind == "columns":
             return plus(self.address(tensor, x), times(minus(y, top), pixel))
         return plus(self.pixel_0(tensor, pixel, y), times(x, pixel))

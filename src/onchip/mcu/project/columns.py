@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.mcu.model import Add, Concat, Mul
+from onchip.mcu.model import Add, AveragePool, Concat, MaxPool, Mean, Mul
 from onchip.mcu.project.calls import Calls, Lines, clipped, reads, window_start
 from onchip.mcu.project.text import minus, plus, times
 from onchip.mcu.project.units import Op, StageUnit
@@ -43,6 +43,7 @@ class Columns(Calls):
                     pixel = op.layer.output_shape[3]
                     at = minus(self.pixel(out, pixel, "y", "x", f"at->top[{j}]"), times("x", pixel))
                     self.call(op, call, at, "x", "x + 1", first.rows, "y", first.columns.size)
+                    self.pooled(stage, last)
             self.out.say(f"++{made};")
 
     def band_of(self, stage: StageUnit, j: int, last: bool) -> Lines:
@@ -81,10 +82,22 @@ class Columns(Calls):
             with self.rows_of(self.band_of(stage, j, last)):
                 at = minus(self.pixel(out, pixel, "y", "x", "0"), times("y", pixel))
                 self.call(op, call, at, "y", "y + 1", axis, "x", operand.rows.size)
+                self.pooled(stage, last)
             return
         call = self.library.kernel(op, columns=True, pixels=min(op.pixels, self.tallest(out, pixel)))
         at = minus(self.address(out, "x"), times(f"at->top[{j}]", pixel))
         self.call(op, call, at, f"at->top[{j}]", f"at->bottom[{j}]", axis, "x", operand.rows.size)
+
+    def pooled(self, stage: StageUnit, last: bool) -> None:
+        """Adds the pixel that was just made to the sums of the stage's pool, if it has one."""
+        if stage.pool is None or not last:
+            return
+        assert isinstance(stage.pool.layer, AveragePool | MaxPool | Mean)
+        add, _, _ = self.library.sums(stage.pool.number, stage.pool.layer)
+        self.out.say(f"const int8_t *const pixel[] = {{{self.address(stage.sweeps, '0')}}};")
+        self.out.say(f"MARK({stage.pool.number});")
+        sums = plus("arena", str(stage.sums))
+        self.out.say(add.text({"lines": "pixel", "x0": "0", "x1": "1", "sums": sums}))
 
     def tallest(self, tensor: int, pixel: int) -> int:
         """The most rows of a map in a ring of columns."""

@@ -70,7 +70,8 @@ class _Driver(Columns):
 
     def run(self) -> None:
         last = len(self.unit.stages) - 1
-        height = self.unit.stages[-1].ops[-1].layer.output_shape[1]
+        final = self.unit.stages[-1]
+        height = (final.pool or final.ops[-1]).layer.output_shape[1]
         strips = len(self.unit.origins)
         with self.out.block(f"static void {self.name}(void)"):
             if strips == 1:
@@ -99,38 +100,62 @@ class _Driver(Columns):
                 self.fetch_columns(s, stage)
             for j in range(len(stage.ops)):
                 self.column(s, stage, j)
-        height = stage.ops[-1].layer.output_shape[1]
-        made = f"at->made[{s}]"
+        if stage.pool is not None:
+            self.pooling_stage(s, stage)
+            return
         with (
             self.out.block(f"static void {self.name}_stage{s}(struct {self.name} *at, int32_t upto)"),
-            self.out.block(f"while ({made} < upto)"),
+            self.out.block(f"while (at->made[{s}] < upto)"),
         ):
+            self.band(s, stage, f"at->made[{s}]")
+
+    def band(self, s: int, stage: StageUnit, made: str) -> None:
+        """A stage's next band; `made` counts the rows before it."""
+        height = stage.ops[-1].layer.output_shape[1]
+        if stage.rows == 1:
+            row = minus(str(height - 1), made) if self.unit.reverse else made
+            self.out.say(f"const int32_t y = {row};")
+            band, end = Lines("y", "y + 1"), f"{made} + 1"
+        else:
+            end = "end"
+            self.out.say(f"const int32_t end = smaller({made} + {stage.rows}, {height});")
+            first, last = (f"{height} - end", f"{height} - {made}") if self.unit.reverse else (made, "end")
+            self.out.say(f"const int32_t top = {first}, bottom = {last};")
+            band = Lines("top", "bottom")
+        self.needs(stage, band)
+        if stage.by_columns:
+            j = len(stage.ops) - 1
+            count = minus(self.right(stage, stage.sweeps), self.left(stage, stage.sweeps))
+            self.out.say(f"{self.name}_stage{s}_map{j}(at, {count});")
+        else:
+            (op,) = stage.ops
+            left, right = self.left(stage, stage.makes), self.right(stage, stage.makes)
             if stage.rows == 1:
-                row = minus(str(height - 1), made) if self.unit.reverse else made
-                self.out.say(f"const int32_t y = {row};")
-                band, end = Lines("y", "y + 1"), f"{made} + 1"
+                self.row(op, "y", left, right, op.pixels)
             else:
-                end = "end"
-                self.out.say(f"const int32_t end = smaller({made} + {stage.rows}, {height});")
-                first, last = (
-                    (f"{height} - end", f"{height} - {made}") if self.unit.reverse else (made, "end")
-                )
-                self.out.say(f"const int32_t top = {first}, bottom = {last};")
-                band = Lines("top", "bottom")
-            self.needs(stage, band)
-            if stage.by_columns:
-                j = len(stage.ops) - 1
-                count = minus(self.right(stage, stage.makes), self.left(stage, stage.makes))
-                self.out.say(f"{self.name}_stage{s}_map{j}(at, {count});")
-            else:
-                (op,) = stage.ops
-                left, right = self.left(stage, stage.makes), self.right(stage, stage.makes)
-                if stage.rows == 1:
+                with self.rows_of(band):
                     self.row(op, "y", left, right, op.pixels)
-                else:
-                    with self.rows_of(band):
-                        self.row(op, "y", left, right, op.pixels)
-            self.out.say(f"++{made};" if stage.rows == 1 else f"{made} = {end};")
+        self.out.say(f"++{made};" if stage.rows == 1 else f"{made} = {end};")
+
+    def pooling_stage(self, s: int, stage: StageUnit) -> None:
+        """Layers whose map is pooled as they make it, pixel by pixel: it lies nowhere."""
+        assert stage.pool is not None
+        layer = stage.pool.layer
+        assert isinstance(layer, AveragePool | MaxPool | Mean)
+        _, finish, fill = self.library.sums(stage.pool.number, layer)
+        channels = layer.output_shape[3]
+        sums = plus("arena", str(stage.sums))
+        with (
+            self.out.block(f"static void {self.name}_stage{s}(struct {self.name} *at, int32_t upto)"),
+            self.out.block(f"if (at->made[{s}] < upto)"),
+        ):
+            self.out.say(f"memset({sums}, {fill}, {4 * channels});")
+            self.out.say("int32_t made = 0;")
+            with self.out.block(f"while (made < {stage.ops[-1].layer.output_shape[1]})"):
+                self.band(s, stage, "made")
+            self.out.say(f"MARK({stage.pool.number});")
+            self.out.say(finish.text({"sums": sums, "out": self.pixel_0(layer.output, channels, "0")}))
+            self.out.say(f"at->made[{s}] = 1;")
 
     def adding_stage(self, s: int, stage: StageUnit) -> None:
         """A pool over a whole map: adds up every row as it is made."""
@@ -163,7 +188,7 @@ class _Driver(Columns):
         inner = {op.layer.output: j for j, op in enumerate(stage.ops)}
         if self.fetches_columns(stage) and self.unit.fetched is not None:
             inner[self.unit.fetched] = len(stage.ops)
-        asked: dict[int, list[Lines]] = {stage.makes: [band]}
+        asked: dict[int, list[Lines]] = {stage.sweeps: [band]}
         order = [op.layer.output for op in reversed(stage.ops)]
         for op in reversed(stage.ops):
             mine = self.named(asked[op.layer.output], inner[op.layer.output], stage)

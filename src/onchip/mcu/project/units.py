@@ -26,12 +26,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lies in the arena: whole, or `slots` rows or columns of `pitch` bytes at a time.
+    """Where a tensor lies: whole, or `slots` rows or columns of `pitch` bytes at a time, or one pixel.
 
     Row y lies at slot y mod `slots`, from column `origin` of the strip on.
     """
 
-    kind: Literal["whole", "rows", "columns"]
+    kind: Literal["whole", "rows", "columns", "pixel"]
     address: int
     slots: int
     pitch: int
@@ -61,7 +61,8 @@ class StageUnit:
     """Layers that sweep bands of `rows` rows together; one that `adds` takes its input a row at a time.
 
     `by_columns` says that it sweeps its bands column by column. `spans[strip]` are the columns of every
-    tensor that it touches; `sums` is where it adds up.
+    tensor that it touches; `sums` is where it adds up. A `pool` adds up the pixels that the last of the
+    layers makes.
     """
 
     ops: tuple[Op, ...]
@@ -70,9 +71,16 @@ class StageUnit:
     by_columns: bool
     spans: tuple[Mapping[int, Span], ...]
     sums: int = 0
+    pool: Op | None = None
 
     @property
     def makes(self) -> int:
+        """The tensor that the stage hands on."""
+        return self.sweeps if self.pool is None else self.pool.layer.output
+
+    @property
+    def sweeps(self) -> int:
+        """The tensor whose bands it sweeps."""
         return self.ops[-1].layer.output
 
 
@@ -261,17 +269,20 @@ def _group(
             }
             for strip in run.strips
         )
-        if run.accumulates[s] and len(ops) > 1:
-            raise PlanFormatError("pools a map behind other layers of a stage", item=group.name)
         reads_columns = rings.fetched == "columns" and any(
             t in fetched for op in ops for t in op.layer.inputs
         )
-        stages.append(
-            StageUnit(ops, stage.rows, run.accumulates[s], len(ops) > 1 or reads_columns, spans, sums)
-        )
+        by_columns = len(ops) > 1 or reads_columns
+        pool = ops[-1] if run.accumulates[s] and len(ops) > 1 else None
+        body = ops if pool is None else ops[:-1]
+        adds = run.accumulates[s] and pool is None
+        stages.append(StageUnit(body, stage.rows, adds, by_columns, spans, sums, pool))
         if run.accumulates[s]:
-            sums += 4 * model.tensors[output if s == len(rings.stages) - 1 else ops[0].layer.output].shape[3]
+            sums += 4 * ops[-1].layer.output_shape[3]
     places = _rings(run, scratch, tensor_of)
+    for unit in stages:
+        if unit.pool is not None:
+            places[unit.sweeps] = _pooled(unit, run, scratch)
     for name in group.operators:
         for t in (*model.layer[name].inputs, model.layer[name].output):
             if t not in places and t in address:
@@ -286,6 +297,15 @@ def _group(
         fetched[0] if fetched else None,
         rings.fetched == "columns" and bool(fetched),
     )
+
+
+def _pooled(stage: StageUnit, run: RingRun, scratch: int) -> Place:
+    """Where a pixel lies until it is added up: in the workspace, behind that of the kernel that makes it."""
+    op = stage.ops[-1]
+    pixel = op.layer.output_shape[3]
+    if op.workspace + pixel > run.workspace:
+        raise PlanFormatError("leaves no place for the pixels that a pool adds up", item=op.layer.name)
+    return Place("pixel", scratch + run.sums + op.workspace, 1, pixel)
 
 
 def _tensor(network: Network, model: Int8Model, tensor: int) -> int:
