@@ -76,6 +76,34 @@ def one_group(model: Int8Model, shape: Shape) -> Plan:
     )
 
 
+def layer_by_layer(model: Int8Model) -> Plan:
+    """Every layer alone, every tensor in a place of its own."""
+    network = network_of(model)
+    name = [t.name for t in model.tensors]
+    last = {t: i for i, layer in enumerate(model.layers) for t in layer.inputs}
+    program: list[Instruction] = [Load(name[model.inputs[0]], 0)]
+    free = model.tensors[model.inputs[0]].bytes
+    for i, layer in enumerate(model.layers):
+        program.append(Alloc(name[layer.output], free))
+        free += model.tensors[layer.output].bytes
+        work = network.operators[network.operator_id[layer.name]].workspace
+        if work:
+            program.append(Scratch(layer.name, free))
+        program.append(Run(layer.name))
+        free += work
+        program += [Free(name[t]) for t in dict.fromkeys(layer.inputs) if last[t] == i]
+    out = name[model.outputs[0]]
+    return certify(
+        network,
+        PlanChip("mcu"),
+        1 << 24,
+        [*program, Store(out), Free(out)],
+        status="feasible",
+        lower_bound_bytes=0,
+        seconds=0.0,
+    )
+
+
 def some_network(seed: int) -> Int8Model:
     """Convolutions of all sorts, an addition of an older map here and there; a name that is no name in C."""
     rng, builder = random.Random(seed), Builder(seed)

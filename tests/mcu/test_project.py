@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from native import differences, needs_compiler, outputs_of
-from ring_plans import Shape, one_group, some_network, some_shape
+from ring_plans import Shape, layer_by_layer, one_group, some_network, some_shape
 
 from onchip.board import load_board
 from onchip.check import certify
@@ -97,6 +97,20 @@ def test_a_pool_adds_up_rows_or_pixels_as_they_are_made(
     model = model_of(b.file(x), name="pooled", where="test")
     plan = one_group(model, Shape(cuts, rows, traversal=traversal))
     assert differences(*outputs_of(plan, model, tmp_path / "pooled")) == 0
+
+
+@needs_compiler
+def test_layers_that_move_bytes_and_constant_operands(tmp_path: Path) -> None:
+    b = Builder(5)
+    x = b.input((1, 5, 6, 4))
+    x = b.pad(b.conv(x, 6, 3, activation="RELU"), (1, 0, 2, 1), (1, 2))
+    x = b.concat(x, b.mul(x, b.constant(x.shape)), axis=1)
+    x = b.concat(x, b.logistic(x), axis=2)
+    x = b.resize(x, (9, 11), mode="bilinear")
+    x = b.hard_swish(b.resize(x, (4, 5), mode="nearest"))
+    x = b.softmax(b.fully_connected(b.prelu(b.concat(x, b.add(x, b.constant((x.shape[3],))))), 7))
+    model = model_of(b.file(x), name="moves", where="test")
+    assert differences(*outputs_of(layer_by_layer(model), model, tmp_path / "moves")) == 0
 
 
 def test_a_plan_whose_overlap_counts_on_another_kernel_is_refused() -> None:

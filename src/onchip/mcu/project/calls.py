@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from onchip.mcu.model import Concat, Resize
 from onchip.mcu.project.library import Call, Library
 from onchip.mcu.project.text import Text, minus, plus, times
 from onchip.mcu.project.units import Op, StageUnit, Unit
 from onchip.mcu.project.windows import Axis, Operand
+from onchip.mcu.reference import bilinear_places, nearest_places
 
 __all__ = ["Calls", "Lines", "clipped", "hull", "reads", "window_start"]
 
@@ -95,6 +97,12 @@ class Calls:
 
     def lines_of_row(self, op: Op, y: str, x: str | None) -> None:
         """`lines` for row y; with `x`, only its pixel x is read, which may lie in a ring of columns."""
+        if isinstance(op.layer, Resize):
+            self.resized_lines(op, op.layer, y)
+            return
+        if isinstance(op.layer, Concat) and op.layer.axis == 1:
+            self.stacked_lines(op, y)
+            return
         for i, operand in enumerate(op.operands):
             rows = operand.rows
             if rows.taps > 1:
@@ -112,6 +120,30 @@ class Calls:
             else:
                 at = self.pixel_0(operand.tensor, operand.pixel, row)
             self.out.say(f"lines[{i}] = {at};")
+
+    def resized_lines(self, op: Op, layer: Resize, y: str) -> None:
+        """The one or two rows that a row of another size is made from."""
+        (operand,) = op.operands
+        sizes = operand.shape[1], layer.output_shape[1]
+        if layer.mode == "nearest":
+            places = [nearest_places(layer, *sizes)]
+        else:
+            places = list(bilinear_places(layer, *sizes)[:2])
+        rows = ", ".join(
+            "{" + ", ".join(str(int(row)) for row in pair) + "}" for pair in zip(*places, strict=True)
+        )
+        self.out.say(f"static const int16_t places[][{len(places)}] = {{{rows}}};")
+        for i in range(len(places)):
+            self.out.say(f"lines[{i}] = {self.address(operand.tensor, f'places[{y}][{i}]')};")
+
+    def stacked_lines(self, op: Op, y: str) -> None:
+        """The row of whichever of several maps has it, one behind the other."""
+        found, before = "", sum(operand.shape[1] for operand in op.operands)
+        for operand in reversed(op.operands):
+            before -= operand.shape[1]
+            at = self.address(operand.tensor, minus(y, str(before)))
+            found = f"{y} < {before + operand.shape[1]} ? {at} : {found}" if found else at
+        self.out.say(f"lines[0] = {found};")
 
     def window(self, tensor: int, base: str, axis: Axis, at: str) -> None:
         """`lines` for the rows, or columns in a ring, that a window reads."""
@@ -143,6 +175,7 @@ class Calls:
                     "first": first,
                     "last": last,
                     "width": str(width),
+                    "y": "y",
                     "patch": plus("arena", str(self.unit.patch)),
                 }
             )

@@ -186,20 +186,19 @@ def _same(network: Network, model: Int8Model) -> None:
 
 
 def _op(
-    network: Network, model: Int8Model, number: int, in_place: bool, reverse: bool, *, shapes: bool
+    network: Network, model: Int8Model, number: int, in_place: bool, reverse: bool, *, grouped: bool
 ) -> Op:
     layer = model.layers[number]
     found = network.operators[network.operator_id[layer.name]]
     read = operands(layer, model)
-    if found.geometry is None or found.geometry.kind == "other":
-        raise ModelError("has no kernel yet", where=model.name, item=layer.name)
-    for o in read if shapes else ():
+    g = found.geometry
+    if g is None or (grouped and g.kind == "other"):
+        raise ModelError("reads no window that a group could follow", where=model.name, item=layer.name)
+    for o in read if grouped else ():
         if o.shape != model.tensors[o.tensor].shape and o.shape[1:3] != (1, 1):
             raise ModelError("reshapes its input inside a group", where=model.name, item=layer.name)
-    for axis in (a for o in read for a in (o.rows, o.columns)):
-        if not axis.always_inside:
-            raise ModelError("has a window without a place in its map", where=model.name, item=layer.name)
-    g = found.geometry
+        if not (o.rows.always_inside and o.columns.always_inside):
+            raise ModelError("has a window outside of its map in a group", where=model.name, item=layer.name)
     return Op(number, layer, read, in_place, reverse, g.pixels, g.channels, found.workspace)
 
 
@@ -219,7 +218,7 @@ def _alone(
     layer = model.layers[number]
     geometry = network.operators[network.operator_id[layer.name]].geometry
     reverse = geometry is not None and geometry.traversal == "reverse"
-    op = _op(network, model, number, over.get(layer.output) in layer.inputs, reverse, shapes=False)
+    op = _op(network, model, number, over.get(layer.output) in layer.inputs, reverse, grouped=False)
     places = {t: _whole(model, t, address[t]) for t in (*layer.inputs, layer.output)}
     for o in op.operands:
         places[o.tensor] = Place("whole", address[o.tensor], o.shape[1], o.pitch)
@@ -258,7 +257,7 @@ def _group(
                 number[name],
                 target in model.layer[name].inputs and model.layer[name].output == output,
                 run.reverse,
-                shapes=True,
+                grouped=True,
             )
             for name in stage.operators
         )
