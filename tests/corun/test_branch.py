@@ -113,3 +113,41 @@ def test_what_it_takes() -> None:
     with pytest.raises(UsageError, match="at most 8"):
         solve_branching(nine)
     assert not branchable(workload_of(Fixed(1, 1), Job("a", net), frames=2), "latency")
+
+
+@pytest.mark.parametrize("objective", ["latency", "rates"])
+def test_very_many_ways_to_begin_obey_the_limits(objective: str) -> None:
+    # 8 networks on 8 units: 8^8 first units, and for each who begins.
+    units = 8
+    jobs = [
+        Job(f"n{n}", profile_of(f"n{n}", [tuple(1 + (3 * n + u) % 5 for u in range(units))] * 2))
+        for n in range(8)
+    ]
+    workload = workload_of(Fixed(*[1.5] * units), *jobs)
+    known = solve_branching(workload, options=BranchOptions(nodes=1000)).schedule
+    asked: list[int] = []
+
+    def stop(nodes: int) -> bool:
+        asked.append(nodes)
+        return len(asked) == 3
+
+    found = solve_branching(workload, objective, BranchOptions(nodes=10**9), known=known, stop=stop)  # type: ignore[arg-type]
+    assert found.ended == "stopped"
+    assert not found.claim.proved
+    limited = BranchOptions(nodes=10**9, time_limit=0.0)
+    assert solve_branching(workload, objective, limited, known=known).ended == "time"  # type: ignore[arg-type]
+    assert solve_branching(workload, objective, BranchOptions(nodes=5), known=known).ended == "nodes"  # type: ignore[arg-type]
+
+
+def test_what_it_does_not_take_is_said() -> None:
+    net = profile_of("n", [(1, 1)])
+    a, b = Job("a", net), Job("b", net)
+    joined = workload_of(Fixed(1, 1), a, b, Job("c", net, after=("a", "b")))
+    with pytest.raises(UsageError, match="after several others"):
+        solve_branching(joined, options=BranchOptions(switches=1))
+    with pytest.raises(UsageError, match="rates of networks in series"):
+        solve_branching(workload_of(Fixed(1, 1), a, Job("b", net, after=("a",))), "rates")
+    with pytest.raises(UsageError, match="one frame only"):
+        solve_branching(workload_of(Fixed(1, 1), a, b, frames=2))
+    with pytest.raises(UsageError, match="at most 3000 groups over all runs, not 3002"):
+        solve_branching(workload_of(Fixed(1, 1), Job("a", net, 3001), b))

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::size_t most_chains = 8;
 
-enum class Doing : std::uint8_t { moving, waiting, running, ended };
+enum class Doing : std::uint8_t { nowhere, moving, waiting, running, ended };  // nowhere: has no unit yet
 
 struct One {
     std::uint32_t group = 0;  // within its chain
     std::uint8_t unit = 0;
-    Doing doing = Doing::waiting;
+    Doing doing = Doing::nowhere;
     std::int16_t switches = 0;
     double left = 0;
     double end = 0;
@@ -50,12 +50,13 @@ class Branch {
     double rate(std::size_t p, const std::vector<double>& weights) const {
         return std::min(1.0, weights[p % units_] * least_[p]);
     }
+    template <typename Price> double least_first(std::size_t n, Price price) const;
     template <typename Price> std::vector<double> backwards(Price price, double per_move) const;
     double root_of(const std::vector<double>& weights) const;
     void choose_weights();
     double bound_of(const State& s) const;
     double value_of(const State& s) const;
-    void begin();
+    void begin(const State& s, std::size_t choice);
     void visit(const State& s);
     void complete(State s, std::size_t x);
     void arrive(State s, std::size_t x);
@@ -71,6 +72,8 @@ class Branch {
     std::vector<double> least_;                // least slowdown by place; 1 where nothing is known
     std::vector<double> alone_;                // by place, from the end of the group on
     std::vector<std::vector<double>> weights_, after_;
+    std::vector<double> whole_;                // least of each chain alone
+    std::vector<std::vector<double>> load_;    // least weighted work of each chain, by weights
     std::vector<Child> children_;              // of the state at hand
     std::vector<Start> way_;
     BranchOutcome out_;
@@ -100,7 +103,17 @@ Branch::Branch(const Chains& chains, Slowdowns& slow, const BranchOptions& optio
         }
     }
     alone_ = backwards([&](std::size_t p) { return chains_.tasks.work[p]; }, 1.0);
+    for (std::size_t n = 0; n < count_; ++n)
+        whole_.push_back(least_first(n, [&](std::size_t p) { return chains_.tasks.work[p] + alone_[p]; }));
     choose_weights();
+}
+
+// The least price of a chain's first group on any unit that runs it.
+template <typename Price> double Branch::least_first(std::size_t n, Price price) const {
+    double least = never;
+    for (std::size_t u = 0; u < units_; ++u)
+        if (!std::isinf(chains_.tasks.work[place(n, 0, u)])) least = std::min(least, price(place(n, 0, u)));
+    return least;
 }
 
 template <typename Price> std::vector<double> Branch::backwards(Price price, double per_move) const {
@@ -125,13 +138,8 @@ double Branch::root_of(const std::vector<double>& weights) const {
     const auto price = [&](std::size_t p) { return chains_.tasks.work[p] * rate(p, weights); };
     const std::vector<double> after = backwards(price, 0.0);
     double total = 0;
-    for (std::size_t n = 0; n < count_; ++n) {
-        double best = never;
-        for (std::size_t u = 0; u < units_; ++u)
-            if (!std::isinf(chains_.tasks.work[place(n, 0, u)]))
-                best = std::min(best, price(place(n, 0, u)) + after[place(n, 0, u)]);
-        total += best;
-    }
+    for (std::size_t n = 0; n < count_; ++n)
+        total += least_first(n, [&](std::size_t p) { return price(p) + after[p]; });
     return total;
 }
 
@@ -166,7 +174,10 @@ void Branch::choose_weights() {
     for (const auto& weights : weights_) {
         root_ = std::max(root_, root_of(weights));
         const auto price = [&](std::size_t p) { return chains_.tasks.work[p] * rate(p, weights); };
-        after_.push_back(backwards(price, 0.0));
+        const std::vector<double>& after = after_.emplace_back(backwards(price, 0.0));
+        std::vector<double>& load = load_.emplace_back();
+        for (std::size_t n = 0; n < count_; ++n)
+            load.push_back(least_first(n, [&](std::size_t p) { return price(p) + after[p]; }));
     }
 }
 
@@ -181,7 +192,9 @@ double Branch::bound_of(const State& s) const {
     for (std::size_t n = 0; n < count_; ++n) {
         const One& c = s.chain[n];
         double end = c.end;
-        if (c.doing != Doing::ended) {
+        if (c.doing == Doing::nowhere) {
+            end = whole_[n];
+        } else if (c.doing != Doing::ended) {
             end = s.time + c.left + alone_[place(n, c.group, c.unit)];
             if (c.doing != Doing::running) end += work(n, c);
         }
@@ -192,7 +205,8 @@ double Branch::bound_of(const State& s) const {
         double total = s.time;
         for (std::size_t n = 0; n < count_; ++n) {
             const One& c = s.chain[n];
-            if (c.doing == Doing::ended) continue;
+            if (c.doing == Doing::nowhere) total += load_[k][n];
+            if (c.doing == Doing::nowhere || c.doing == Doing::ended) continue;
             const std::size_t p = place(n, c.group, c.unit);
             total += (c.doing == Doing::running ? c.left : chains_.tasks.work[p]) * rate(p, weights_[k]) + after_[k][p];
         }
@@ -273,7 +287,7 @@ bool Branch::over() {
         if (options_.seconds >= 0 &&
             std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(options_.seconds))
             out_.end = End::time, over_ = true;
-        if (out_.nodes % 65536 == 0 && options_.stop && options_.stop(out_.nodes)) out_.end = End::stopped, over_ = true;
+        if (options_.stop && options_.stop(out_.nodes)) out_.end = End::stopped, over_ = true;
     }
     return over_;
 }
@@ -343,64 +357,48 @@ void Branch::visit(const State& s) {
     }
 }
 
-// Every choice of first units, then of who begins where several want the same one.
-void Branch::begin() {
-    State first;
-    std::vector<State> states{first};
-    for (std::size_t n = 0; n < count_; ++n) {
-        std::vector<State> more;
-        for (const State& s : states) {
-            for (std::size_t u = 0; u < units_; ++u) {
-                if (std::isinf(chains_.tasks.work[place(n, 0, u)])) continue;
-                State then = s;
-                then.chain[n].unit = static_cast<std::uint8_t>(u);
-                more.push_back(then);
-            }
-        }
-        states = std::move(more);
+// The first units, chain by chain, then who begins on each of them: one choice a level, as there are very many.
+void Branch::begin(const State& s, std::size_t choice) {
+    if (choice == count_ + units_) {
+        for (std::size_t n = 0; n < count_; ++n)
+            if (s.chain[n].doing == Doing::running) way_.push_back({static_cast<std::uint32_t>(n), 0, s.chain[n].unit});
+        visit(s);
+        way_.clear();
+        return;
     }
-    for (std::size_t u = 0; u < units_; ++u) {
-        std::vector<State> more;
-        for (const State& s : states) {
-            bool wanted = false;
-            for (std::size_t n = 0; n < count_; ++n) {
-                if (s.chain[n].unit != u || s.chain[n].doing != Doing::waiting) continue;
-                wanted = true;
-                State then = s;
-                start(then, n);
-                more.push_back(then);
-            }
-            if (!wanted || options_.yields) more.push_back(s);
+    ++out_.nodes;
+    if (over()) return;
+    std::vector<Child> mine;
+    const auto add = [&](const State& then) { mine.push_back({then, bound_of(then)}); };
+    if (choice < count_) {
+        for (std::size_t u = 0; u < units_; ++u) {
+            if (std::isinf(chains_.tasks.work[place(choice, 0, u)])) continue;
+            State then = s;
+            then.chain[choice].unit = static_cast<std::uint8_t>(u), then.chain[choice].doing = Doing::waiting;
+            add(then);
         }
-        states = std::move(more);
+    } else {
+        for (std::size_t n = 0; n < count_; ++n) {
+            if (s.chain[n].unit != choice - count_) continue;
+            State then = s;
+            start(then, n);
+            add(then);
+        }
+        if (mine.empty() || options_.yields) add(s);
     }
-    for (const State& s : states) children_.push_back({s, bound_of(s)});
+    std::sort(mine.begin(), mine.end(), [](const Child& l, const Child& r) { return l.bound < r.bound; });
+    for (const Child& child : mine) {
+        if (child.bound >= best_ * (1 - 1e-9)) break;
+        begin(child.state, choice + 1);
+        if (over_) return;
+    }
 }
 
 BranchOutcome Branch::run() {
-    begin();
-    std::vector<Child> mine = std::move(children_);
-    children_.clear();
-    std::sort(mine.begin(), mine.end(), [](const Child& l, const Child& r) { return l.bound < r.bound; });
-    double alone = 0, sum = 0;
-    for (std::size_t n = 0; n < count_; ++n) {
-        double least = never;
-        for (std::size_t u = 0; u < units_; ++u) {
-            const std::size_t p = place(n, 0, u);
-            if (!std::isinf(chains_.tasks.work[p])) least = std::min(least, chains_.tasks.work[p] + alone_[p]);
-        }
-        alone = std::max(alone, least), sum += 1 / least;
-    }
-    out_.bound = options_.rates ? 1 / sum : std::max(alone, root_);
-    for (const Child& child : mine) {
-        if (child.bound >= best_ * (1 - 1e-9)) break;
-        for (std::size_t n = 0; n < count_; ++n)
-            if (child.state.chain[n].doing == Doing::running)
-                way_.push_back({static_cast<std::uint32_t>(n), 0, child.state.chain[n].unit});
-        visit(child.state);
-        way_.clear();
-        if (over_) break;
-    }
+    double sum = 0;
+    for (double least : whole_) sum += 1 / least;
+    out_.bound = options_.rates ? 1 / sum : std::max(*std::max_element(whole_.begin(), whole_.end()), root_);
+    begin(State{}, 0);
     return out_;
 }
 

@@ -45,10 +45,7 @@ class BranchOptions:
 
 def branchable(workload: Workload, objective: Objective) -> bool:
     """Whether branch and bound takes the workload: chains in one frame, and not too many of them."""
-    chains = chains_of(workload)
-    if chains is None or len(chains) > MOST_CHAINS or sum(len(c.steps) for c in chains) > MOST_GROUPS:
-        return False
-    return objective != "rates" or not any(workload.waits_for)
+    return not _why_not(chains_of(workload), workload, objective)
 
 
 def solve_branching(
@@ -67,8 +64,9 @@ def solve_branching(
     """
     began = time.monotonic()
     chains = chains_of(workload)
-    if chains is None or not branchable(workload, objective):
-        raise UsageError(f"branch and bound takes at most {MOST_CHAINS} chains of networks", where="corun")
+    reason = _why_not(chains, workload, objective)
+    if chains is None or reason:
+        raise UsageError(f"branch and bound {reason}", where="corun")
     value = cost_ms(simulate(workload, known), objective) if known else inf
     answer = _core.chain_schedule(
         tasks=(
@@ -108,6 +106,22 @@ def solve_branching(
         "branch and bound",
         answer["end"],
     )
+
+
+def _why_not(chains: Sequence[Chain] | None, workload: Workload, objective: Objective) -> str:
+    """Why branch and bound does not take the workload; empty when it does."""
+    if workload.frames > 1:
+        return "looks at one frame only"
+    if chains is None:
+        return "does not take a network that is after several others, or before several"
+    if len(chains) > MOST_CHAINS:
+        return f"takes at most {MOST_CHAINS} chains of networks, not {len(chains)}"
+    groups = sum(len(chain.steps) for chain in chains)
+    if groups > MOST_GROUPS:
+        return f"takes at most {MOST_GROUPS} groups over all runs, not {groups}"
+    if objective == "rates" and any(workload.waits_for):
+        return "does not take the rates of networks in series"
+    return ""
 
 
 def _before(chains: Sequence[Chain]) -> list[int]:
