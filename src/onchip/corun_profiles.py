@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,14 @@ class Profiles:
                 path = Path(text)
             if path is not None:
                 name = "" if path == Path(text) else _short(text)
-                read = load_profile(path, network=name, soc=self.soc.name, units=self.soc.unit_names)
+                read = load_profile(
+                    path,
+                    network=name,
+                    soc=self.soc.name,
+                    units=self.soc.unit_names,
+                    # What an engine reads from a core's own caches is no question for the memory.
+                    nominal_gb_per_second=inf if _is_engines(self.soc) else self.soc.nominal_gb_per_second,
+                )
                 return self._fits(read, str(path))
             if self.measured:
                 if text not in self.seen:

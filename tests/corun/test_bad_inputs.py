@@ -15,6 +15,7 @@ from onchip import cli
 from onchip.corun.content import kind_of
 from onchip.corun.profile_file import profile_json
 from onchip.corun.published import googlenet
+from onchip.corun.soc_file import builtin_socs
 
 HEAD = "group,gpu_ms,dla_ms\n"
 TWICE = ("zoo:googlenet", "zoo:googlenet")
@@ -77,6 +78,13 @@ PROFILES: list[tuple[str, str | bytes, str]] = [
     ("csv", "group;gpu_ms;dla_ms\na;1;2\n", "unknown column"),
     ("csv", "a,1,2\n", "a: unknown column"),
     ("csv", "group,gpu_ms,dla_ms,gpu_gb_per_second\na,1,2,-3\n", "gb_per_second on gpu is -3.0"),
+    (
+        "csv",
+        "group,gpu_ms,dla_ms,gpu_gb_per_second\na,1,2,57300\n",
+        "group a: gb_per_second on gpu is 57300; the",
+    ),
+    ("csv", "group,gpu_ms,dla_ms,gpu_gb_per_second\na,1,2,57300\n", "has 136.5 GB/s; is it in MB/s?"),
+    ("csv", "group,gpu_ms,dla_ms,gpu_gb_per_second\na,1,2,144\n", "gb_per_second on gpu is 144; the SoC's"),
     ("csv", "group,gpu_ms,dla_ms,gpu_out_ms\na,1,2,nan\n", "out_ms on gpu is nan"),
     ("csv", "group,gpu_ms,dla_ms,gpu_emc_percent\na,1,2,400\n", "emc_percent on gpu is 400.0"),
     ("json", TEXT[:300], "Input data was truncated"),
@@ -93,6 +101,8 @@ PROFILES: list[tuple[str, str | bytes, str]] = [
     ("json", profile(network=" "), "network: has no name"),
     ("json", profile(colour=1), "unknown field `colour`"),
     ("json", group(ms={"gpu": -1}), "group 0-9: ms on gpu is -1.0"),
+    ("json", group(gb_per_second={"dla": 57300}), "group 0-9: gb_per_second on dla is 57300"),
+    ("json", '{"format":"onchip.profile/1"}', "missing required field `network`"),
     ("json", group(ms={"gpu": "1"}), "groups[0].ms"),
     ("json", group(ms={"gpu": True}), "groups[0].ms"),
     ("json", group(ms={"gpu": 10**400}), "groups[0].ms"),
@@ -282,6 +292,34 @@ def test_a_mark_at_the_beginning_of_a_file_is_none_of_its_content(
         cli.main()
     assert not stop.value.code
     assert "legal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_of_two_profiles_the_wrong_one_is_named(
+    given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = tmp_path / "right.json", tmp_path / "wrong.json"
+    right.write_text(TEXT)
+    wrong.write_text('{"format":"onchip.profile/1"}')
+    models: tuple[str | Path, ...] = (right, wrong)
+    args = ("a", "b", "--profile", f"a={right}", "--profile", f"b={wrong}") if given else models
+    told = said(monkeypatch, capsys, "corun", *args)
+    assert told == f"onchip: {wrong}: Object missing required field `network`\n"
+
+
+def test_what_a_memory_can_do_is_taken(tmp_path: Path) -> None:
+    """A little above the data sheet, synthetic profiles of every built-in network, and estimates."""
+    path = tmp_path / "p.csv"
+    path.write_text("group,gpu_ms,dla_ms,gpu_gb_per_second\na,1,0.1,143\n")
+    for soc in builtin_socs():
+        if soc.name == "local":
+            continue
+        for model in ("zoo:googlenet", "zoo:vgg19", "zoo:mobilenet_v2"):
+            made = onchip_package.corun([model], soc, profile=("synthetic",), prove=False)
+            wire = tmp_path / "synthetic.json"
+            wire.write_text(profile_json(made.workload.jobs[0].profile))
+            assert onchip_package.corun([wire], soc, prove=False).makespan_ms == made.makespan_ms
+    assert onchip_package.corun([path]).workload.jobs[0].profile.groups[0].gb_per_second[0] == 143
 
 
 def test_a_profile_of_another_board_is_said_to_be_one(tmp_path: Path) -> None:

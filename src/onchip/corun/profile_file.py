@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ __all__ = [
 
 PROFILE_FORMAT = "onchip.profile/1"
 FIGURES = ("ms", "gb_per_second", "out_ms", "in_ms", "emc_percent")
+ABOVE_NOMINAL = 1.05
+"""A counter may say a little more than the data sheet; what says more than that is a mistake."""
 
 
 class _Wire(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,13 +99,13 @@ def profile_object(profile: Profile) -> dict[str, Any]:
     }
 
 
-def profile_from_json(content: bytes, where: str) -> Profile:
+def profile_from_json(content: bytes, where: str, nominal_gb_per_second: float = inf) -> Profile:
     """The profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and what is wrong."""
     wire: WireProfile = decode(content, WireProfile, where=where, error=ProfileError)
-    return profile_from_wire(wire, where)
+    return profile_from_wire(wire, where, nominal_gb_per_second)
 
 
-def profile_from_wire(wire: WireProfile, where: str) -> Profile:
+def profile_from_wire(wire: WireProfile, where: str, nominal_gb_per_second: float = inf) -> Profile:
     """The validated profile; raises `ProfileError` naming `where` and the key or group."""
     if wire.format != PROFILE_FORMAT:
         raise ProfileError(
@@ -116,11 +119,18 @@ def profile_from_wire(wire: WireProfile, where: str) -> Profile:
                 raise ProfileError(f"has no ms for unit {unit}", where=where, item=f"group {group.name}")
     rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
     made_of = [(group.layers, group.output) for group in wire.groups]
+    _refuse_more_than(nominal_gb_per_second, rows, where)
     return _build(wire.network, wire.soc, wire.units, rows, made_of, wire.source, wire.synthetic, where)
 
 
 def profile_from_csv(
-    content: bytes, where: str, *, network: str, soc: str, units: tuple[str, ...]
+    content: bytes,
+    where: str,
+    *,
+    network: str,
+    soc: str,
+    units: tuple[str, ...],
+    nominal_gb_per_second: float = inf,
 ) -> Profile:
     """The profile in a CSV file's bytes; raises `ProfileError` naming `where`, the line and the column."""
     try:
@@ -163,7 +173,23 @@ def profile_from_csv(
         rows.append((cells["group"].strip(), figures))
         layers = tuple(name.strip() for name in cells.get("layers", "").split(";") if name.strip())
         made_of.append((layers, cells.get("output", "").strip()))
+    _refuse_more_than(nominal_gb_per_second, rows, where)
     return _build(network, soc, units, rows, made_of, where, False, where)
+
+
+def _refuse_more_than(
+    nominal: float, rows: list[tuple[str, dict[str, dict[str, float | None]]]], where: str
+) -> None:
+    """What is given, not what is estimated from it, must be what the memory can do at all."""
+    for name, figures in rows:
+        for unit, value in figures["gb_per_second"].items():
+            if value is not None and ABOVE_NOMINAL * nominal < value <= MAX_MS:
+                slip = "; is it in MB/s?" if value / 1000 <= nominal else ""
+                raise ProfileError(
+                    f"gb_per_second on {unit} is {value:g}; the SoC's memory has {nominal:g} GB/s{slip}",
+                    where=where,
+                    item=f"group {name}",
+                )
 
 
 def _number(text: str, where: str, item: str) -> float:
@@ -216,12 +242,27 @@ def _build(
         raise ProfileError(problem.reason, where=where, item=problem.item) from None
 
 
-def load_profile(path: Path, *, network: str = "", soc: str = "", units: tuple[str, ...] = ()) -> Profile:
+def load_profile(
+    path: Path,
+    *,
+    network: str = "",
+    soc: str = "",
+    units: tuple[str, ...] = (),
+    nominal_gb_per_second: float = inf,
+) -> Profile:
     """The profile in a `.csv` or JSON file. A CSV does not say what it is of: the arguments do.
 
-    Raises `ProfileError` naming the file and the row, group or key that is wrong.
+    Raises `ProfileError` naming the file and the row, group or key that is wrong; a group that asks for more
+    than `nominal_gb_per_second`, the memory's data sheet figure, is wrong too.
     """
     content = read_bytes(path, error=ProfileError)
     if path.suffix.lower() == ".csv":
-        return profile_from_csv(content, str(path), network=network or path.stem, soc=soc, units=units)
-    return profile_from_json(content, str(path))
+        return profile_from_csv(
+            content,
+            str(path),
+            network=network or path.stem,
+            soc=soc,
+            units=units,
+            nominal_gb_per_second=nominal_gb_per_second,
+        )
+    return profile_from_json(content, str(path), nominal_gb_per_second)
