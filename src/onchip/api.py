@@ -273,17 +273,28 @@ def mcu(
     read_model = int8_model(model) if isinstance(model, str | Path) else model
     if progress is not None:
         progress("planning")
-    if plan is None:
-        made = plan_segments(network_of(read_model), on.ram_bytes, planning)
-    else:
-        made = read_plan(plan) if isinstance(plan, str | Path) else plan
-    certified = Plan.of(made)
+
+    def build(program: PlanProgram) -> Microcontroller:
+        certified = Plan.of(program)
+        sources = sources_of(certified, read_model)
+        if progress is not None:
+            progress("building and running" if run else "building")
+        return built(read_model, on, certified, sources, runs=runs if run else 0)
+
     if plan is not None:
-        certified.check()
-    sources = sources_of(certified, read_model)
-    if progress is not None:
-        progress("building and running" if run else "building")
-    return built(read_model, on, certified, sources, runs=runs if run else 0)
+        given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
+        given.check()
+        return build(given)
+    network = network_of(read_model)
+    made = build(plan_segments(network, on.ram_bytes, planning))
+    beside = made.ram_bytes - made.arena_bytes
+    if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < on.ram_bytes:
+        # The stack and other statics are known now: a plan that leaves them their place, if there is one.
+        try:
+            return build(plan_segments(network, on.ram_bytes - beside, planning))
+        except Infeasible:
+            return made
+    return made
 
 
 def _network(model: Source | Network) -> Network:

@@ -11,7 +11,7 @@ from onchip.mcu.kernel.names import c_comment, c_name
 from onchip.mcu.model import Int8Model
 from onchip.mcu.project.driver import unit_source
 from onchip.mcu.project.library import Library
-from onchip.mcu.project.text import Text
+from onchip.mcu.project.text import Text, plus
 from onchip.mcu.project.units import Firmware, firmware_of
 from onchip.plan import Plan
 
@@ -234,7 +234,6 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
         parts.append(_FETCH.format(name=name))
     parts.append(body)
     text = Text()
-    text.say("")
     if firmware.input_address is None:
         with text.block(f"int {name}_invoke({name}_reader read, void *context)"):
             text.say("reader = read;")
@@ -245,15 +244,13 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
             text.say("return failed;")
     else:
         with text.block(f"int8_t *{name}_input(void)"):
-            text.say(f"return arena + {firmware.input_address};")
-        text.say("")
+            text.say(f"return {plus('arena', str(firmware.input_address))};")
         with text.block(f"void {name}_invoke(void)"):
             for function, _ in units:
                 text.say(f"{function}();")
-    text.say("")
     with text.block(f"const int8_t *{name}_output(void)"):
-        text.say(f"return arena + {firmware.output_address};")
-    return "".join(parts) + str(text)
+        text.say(f"return {plus('arena', str(firmware.output_address))};")
+    return "".join(parts) + f"\n{text}"
 
 
 def _kernels_header(head: str, library: Library) -> str:
