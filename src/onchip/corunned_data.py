@@ -25,6 +25,8 @@ def judged_data(made: Judged) -> dict[str, Any]:
         "frames": workload.frames,
         "pipelined": workload.pipelined,
         "in_flight": workload.in_flight,
+        "epsilon_ms": made.epsilon_ms,
+        "overlaps": line.overlaps,
         "objective": claim.objective,
         "makespan_ms": line.makespan_ms,
         "fps": line.fps,

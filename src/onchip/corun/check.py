@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
 
-from onchip.corun.classes import parse_class
+from onchip.corun.classes import parse_class, why_misnamed
 from onchip.corun.derived_bound import derived_bound
 from onchip.corun.schedule_file import StatedSchedule, read_schedule
 from onchip.corun.simulate import simulate
@@ -21,7 +21,9 @@ from onchip.errors import IllegalSchedule
 __all__ = ["CLAIMED", "DERIVED", "Verdict", "check_file", "check_stated"]
 
 TOLERANCE = 1e-6
-"""Figures are decimal text of doubles; more than this apart, they are others."""
+"""Figures are decimal text of doubles; further apart than this part of them, they are others."""
+ROUNDING = 1e-12
+"""Of the makespan: what a time may be off that is as good as 0."""
 
 DERIVED = (
     "start_ms", "end_ms", "transition_ms", "latency_ms", "makespan_ms", "fps", "sum_of_rates", "millijoules",
@@ -69,14 +71,14 @@ def check_stated(stated: StatedSchedule) -> Verdict:
 
 
 def _check_figures(stated: StatedSchedule, timeline: Timeline) -> None:
-    jobs = stated.workload.jobs
+    jobs, near_zero = stated.workload.jobs, ROUNDING * timeline.makespan_ms
     for segment in timeline.segments:
         job, run, group = segment.step
         of = f"network {jobs[job].name}, run {run}, group {jobs[job].profile.groups[group].name}"
         start, end, transition = stated.segments[segment.step]
-        _same(f"start_ms of {of}", start, segment.start)
-        _same(f"end_ms of {of}", end, segment.end)
-        _same(f"transition_ms of {of}", transition, segment.transition_ms)
+        _same(f"start_ms of {of}", start, segment.start, near_zero)
+        _same(f"end_ms of {of}", end, segment.end, near_zero)
+        _same(f"transition_ms of {of}", transition, segment.transition_ms, near_zero)
     for network, claimed, found in zip(jobs, stated.latency_ms, timeline.latency_ms, strict=True):
         _same(f"latency_ms of network {network.name}", claimed, found)
     for name, claimed in stated.figures.items():
@@ -85,6 +87,9 @@ def _check_figures(stated: StatedSchedule, timeline: Timeline) -> None:
 
 def _rival_timeline(stated: StatedSchedule, number: int) -> Timeline:
     rival, objective = stated.claim.rivals[number], stated.claim.objective
+    other = why_misnamed(rival.name, stated.workload, rival.schedule)
+    if other:
+        raise IllegalSchedule("baseline", f"is named {rival.name}, and {other}")
     try:
         timeline = simulate(stated.workload, rival.schedule, epsilon_ms=stated.epsilon_ms)
     except IllegalSchedule as problem:
@@ -122,6 +127,12 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
     value = found.timeline.figure(claim.objective)
     if not named.proved:
         return
+    if stated.epsilon_ms:
+        raise IllegalSchedule(
+            "class",
+            f"is said to be {claim.claim}, and lets groups overlap on a unit"
+            f" (epsilon_ms {stated.epsilon_ms:g}), which no search looks at",
+        )
     if value is None:
         raise IllegalSchedule(
             "class", f"is said to be {claim.claim}, of {claim.objective}, which it does not have"
@@ -140,9 +151,9 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
 def _better(objective: str, one: float, other: float) -> bool:
     """Whether `one` is better than `other` by more than rounding; what is no number is better than all."""
     ahead = one - other if objective in RATES else other - one
-    return not ahead <= TOLERANCE * max(1.0, abs(one))
+    return not ahead <= TOLERANCE * max(abs(one), abs(other))
 
 
-def _same(what: str, stated: float, found: float | None) -> None:
-    if found is None or not isclose(stated, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+def _same(what: str, stated: float, found: float | None, near_zero: float = 0.0) -> None:
+    if found is None or not isclose(stated, found, rel_tol=TOLERANCE, abs_tol=near_zero):
         raise IllegalSchedule("figures", f"states {what} {stated}, the simulation gives {found}")

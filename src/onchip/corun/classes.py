@@ -2,7 +2,7 @@
 
 A solver's claim is text in a schedule file. Whoever judges the file cannot repeat the search, but can see
 that a claim contradicts itself: a schedule outside of the class that it is said to be in, or beaten by
-another one of that class.
+another one of that class. Likewise the names of baselines that say how they use the units.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Literal
 
 from onchip.corun.schedule import Schedule
 from onchip.corun.timeline import Timeline
+from onchip.corun.workload import Workload
 
-__all__ = ["StatedClass", "parse_class"]
+__all__ = ["StatedClass", "parse_class", "why_misnamed"]
 
-NOTICED_MS = 1e-6
-"""Shorter waits are rounding."""
+ROUNDING = 1e-9
+"""A unit that begins by this part of the time until then too late does not wait."""
 
 _FEW = re.compile(r"schedules of at most ([0-9]{1,6}) switches a run")
 _ANY = "schedules of any mapping and order, without inserted idle time"
@@ -42,7 +43,7 @@ class StatedClass:
         """What keeps a schedule out of the class, in words; None for one that belongs to it."""
         if self.space == "any":
             return None
-        if any(wait > NOTICED_MS for _, wait in schedule.idle_ms):
+        if any(wait > 0 for _, wait in schedule.idle_ms):
             return "has inserted idle time"
         if self.space == "few":
             jobs = timeline.workload.jobs
@@ -72,6 +73,24 @@ def parse_class(text: str) -> StatedClass | None:
     return StatedClass(proved, "few", int(few[1])) if few else None
 
 
+def why_misnamed(name: str, workload: Workload, schedule: Schedule) -> str | None:
+    """What a schedule does that a baseline of its `name` does not, in words; None where nothing does.
+
+    `X alone` uses nothing but the unit X, `whole networks` one unit a network. Other names say nothing.
+    """
+    units = workload.soc.unit_names
+    alone = next((u for u, unit in enumerate(units) if name == f"{unit} alone"), None)
+    if alone is None and name != "whole networks":
+        return None
+    for job, runs in zip(workload.jobs, schedule.units, strict=True):
+        used = sorted({u for run in runs for u in run})
+        if alone is not None and used != [alone]:
+            return f"runs network {job.name} on {' and '.join(units[u] for u in used)}"
+        if len(used) > 1:
+            return f"changes the unit of network {job.name}"
+    return None
+
+
 def _delay(timeline: Timeline) -> str | None:
     """The first time that a unit stands idle while a group of its own is ready."""
     workload = timeline.workload
@@ -82,7 +101,7 @@ def _delay(timeline: Timeline) -> str | None:
             waiting[n] = min(waiting[n], waiting[n + 1])
         free = 0.0
         for segment, ready in zip(mine, waiting, strict=True):
-            if max(ready, free) < segment.start - NOTICED_MS:
+            if max(ready, free) < segment.start * (1 - ROUNDING):
                 return f"leaves {unit.name} idle from {max(ready, free):.6g} ms while a group is ready for it"
             free = segment.end
     return None

@@ -15,7 +15,8 @@ Why = Literal["elsewhere", "moving", "another run", "on purpose", "nothing left"
 """The group before the next one is on another unit; the network is changing units; the run may begin only
 when another one has ended; a wait was inserted; all that the unit had to do is done."""
 
-NOTICED_MS = 1e-9
+ROUNDING = 1e-9
+"""Idle times are longer than this part of the time until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def idle_times(schedule: Schedule, line: Timeline) -> tuple[Idle, ...]:
         for s in row:
             found += _before(s, free, at, ends, idle.get(s.step, 0.0))
             free = max(free, s.end)
-        if line.makespan_ms - free > NOTICED_MS:
+        if free < line.makespan_ms * (1 - ROUNDING):
             found.append(Idle(unit, free, line.makespan_ms, "nothing left"))
     return tuple(found)
 
@@ -63,6 +64,7 @@ def _before(
     marks.append((s.start, "on purpose" if inserted else "elsewhere", None))
     since = free
     for until, why, cause in marks:
-        if min(until, s.start) - since > NOTICED_MS:
-            yield Idle(s.unit, since, min(until, s.start), why, s.step, cause)
-            since = min(until, s.start)
+        until = min(until, s.start)
+        if since < until * (1 - ROUNDING):
+            yield Idle(s.unit, since, until, why, s.step, cause)
+            since = until

@@ -126,6 +126,15 @@ class Timeline:
             total[segment.unit] += segment.end - segment.start
         return tuple(total)
 
+    @property
+    def overlaps(self) -> int:
+        """How many groups begin before an earlier one of their unit has ended; none, if not tolerated."""
+        count, ends = 0, [0.0] * len(self.workload.soc.units)
+        for segment in self.segments:
+            count += segment.start < ends[segment.unit]
+            ends[segment.unit] = max(ends[segment.unit], segment.end)
+        return count
+
     @cached_property
     def millijoules(self) -> float | None:
         """Energy of the units until the makespan, or None where a unit states no power."""

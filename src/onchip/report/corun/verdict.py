@@ -34,9 +34,24 @@ def verdict_lines(made: Judged) -> list[str]:
     if len(rows) > MOST_NETWORKS:
         found.append(f"  and {len(rows) - MOST_NETWORKS:,} more networks")
     found.append(f"  {line.fps:,.2f} frames per second; {changes:,} changes of units")
-    found += [f"  {text}" for text in (_own_constants(made), _beside(made), _bounded(made)) if text]
+    found += [
+        f"  {text}"
+        for text in (_overlapping(made), _own_constants(made), _beside(made), _bounded(made))
+        if text
+    ]
     found.append(f"  claimed by the search, not re-derived: {_claimed(made)}")
     return found
+
+
+def _overlapping(made: Judged) -> str:
+    """A file may tolerate what is no schedule elsewhere; where it does, say so."""
+    if not made.epsilon_ms:
+        return ""
+    left, count = f"{made.epsilon_ms:g} ms", made.timeline.overlaps
+    return (
+        f"epsilon {left}: tolerates that a group begins while the one before it on its unit has {left} left;"
+        f" {count:,} {'does' if count == 1 else 'do'}"
+    )
 
 
 def _own_constants(made: Judged) -> str:
@@ -53,6 +68,8 @@ def _own_constants(made: Judged) -> str:
 
 
 def _beside(made: Judged) -> str:
+    if not made.claim.rivals:
+        return "no baselines are beside it in the file: it is compared with nothing"
     others = [(name, value) for name, value, ours in others_of(made) if not ours]
     value = value_of(made)
     if not others or not value:

@@ -34,8 +34,10 @@ OURS = "this schedule"
 
 
 def milliseconds(value: float) -> str:
-    """Microseconds are as fine as profiles are: three digits after the point, or four of a small one."""
-    return f"{value:,.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.4f}"
+    """Microseconds are as fine as most profiles are: three digits after the point, or four of a small one."""
+    if value == 0 or abs(value) >= 0.01:
+        return f"{value:,.3f}"
+    return f"{value:.4f}" if abs(value) >= 0.001 else f"{value:.4g}"
 
 
 def heading(made: Judged) -> str:
