@@ -70,14 +70,25 @@ class Corunned:
         return min(self.baselines.items(), key=lambda row: row[1])
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each profile that is another SoC's, or was measured while others had the cores."""
+        on, found = self.workload.soc.name, []
+        for job in self.workload.jobs:
+            of = job.profile
+            if of.soc != on:
+                found.append(f"The profile of {job.name} is of {of.soc or 'no SoC'}, not of {on}.")
+            if 2 * of.undisturbed < of.rounds:
+                found.append(
+                    f"The measurement of {job.name} was disturbed by other processes: {of.undisturbed:,} of"
+                    f" {of.rounds:,} rounds were not."
+                )
+        return tuple(dict.fromkeys(found))
+
+    @property
     def note(self) -> str:
-        """On profiles that nobody measured or that are another SoC's, and on streams that are too short."""
+        """On profiles that nobody measured, and on streams that are too short."""
         names = [job.name for job in self.workload.jobs if job.profile.synthetic]
         said = f"Synthetic profiles, which nobody measured: {', '.join(names)}." if names else ""
-        soc = self.workload.soc.name
-        for job in self.workload.jobs:
-            if job.profile.soc != soc:
-                said += f" The profile of {job.name} is of {job.profile.soc or 'no SoC'}, not of {soc}."
         if self.lower_bound_ms > self.cost_ms * (1 + 1e-9):
             said += " The bound on throughput holds in the long run; so few frames show more: --frames."
         return said.strip()
@@ -109,6 +120,7 @@ class Corunned:
             "solver": self.solver,
             "ended": self.ended,
             "note": self.note,
+            "warnings": list(self.warnings),
         }
 
     def to_json(self) -> str:
@@ -147,7 +159,7 @@ class Corunned:
 
         console = Console(width=110, no_color=True)
         with console.capture() as capture:
-            console.print(table(self.judged, console.width, self.note))
+            console.print(table(self.judged, console.width, " ".join((*self.warnings, self.note)).strip()))
         return capture.get()
 
 

@@ -40,8 +40,11 @@ def judged_data(made: Judged) -> dict[str, Any]:
                 "after": list(job.after),
                 "profile": {
                     "network": job.profile.network,
+                    "soc": job.profile.soc,
                     "source": job.profile.source,
                     "synthetic": job.profile.synthetic,
+                    "rounds": job.profile.rounds,
+                    "undisturbed": job.profile.undisturbed,
                 },
                 "latency_ms": line.latency_ms[j],
                 "contention_ms": lost.contention,

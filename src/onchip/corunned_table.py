@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -56,9 +57,10 @@ def _empty(*columns: tuple[str, bool]) -> Table:
 
 
 def _networks(made: Judged, width: int) -> Table:
+    """A row for each network, without the columns that say least where not all of them fit."""
     workload, line = made.workload, made.timeline
     lost = losses(line)
-    found = _empty(
+    heads = [
         ("network", False),
         ("profile", False),
         ("runs", True),
@@ -67,24 +69,43 @@ def _networks(made: Judged, width: int) -> Table:
         ("transitions", True),
         ("waits", True),
         ("latency", True),
-    )
+    ]
+    rows: list[list[str]] = []
     for j, job in list(enumerate(workload.jobs))[:MOST_NETWORKS]:
         source = job.profile.source or "not said"
         if job.profile.synthetic and "synthetic" not in source:
             source = f"synthetic: {source}"
-        found.add_row(
-            Text(visible(shorten(job.name, 24))),
-            Text(visible(shorten(source, 26))),
+        rows.append([
+            visible(shorten(job.name, 24)),
+            visible(shorten(source, 26)),
             f"{workload.runs(j):,}",
             *(milliseconds(ms) if ms else "" for ms in lost[j].on_unit),
             milliseconds(lost[j].contention),
             milliseconds(lost[j].transitions),
             milliseconds(lost[j].waits),
             milliseconds(line.latency_ms[j]),
-        )
+        ])  # fmt: skip
+    kept = _fitting(heads, rows, width)
+    found = _empty(*(heads[column] for column in kept))
+    for row in rows:
+        found.add_row(*(Text(row[column]) for column in kept))
     if len(workload.jobs) > MOST_NETWORKS:
         found.add_row(f"{len(workload.jobs) - MOST_NETWORKS:,} more")
     return found
+
+
+def _fitting(heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The columns to show: as many as fit, those that can be done without leave first."""
+    wide = [
+        2 + max(cell_len(cell) for cell in (name, *(row[n] for row in rows)))
+        for n, (name, _) in enumerate(heads)
+    ]
+    kept = [*range(len(heads))]
+    for name in ("profile", "runs", "transitions", "contention", "waits"):
+        if sum(wide[n] for n in kept) - 2 <= width:
+            break
+        kept = [n for n in kept if heads[n][0] != name]
+    return kept
 
 
 def _units(made: Judged, width: int) -> Table:

@@ -13,7 +13,7 @@ import pytest
 import onchip as onchip_package
 from onchip import cli
 from onchip.corun.content import kind_of
-from onchip.corun.profile_file import profile_json
+from onchip.corun.profile_file import profile_from_json, profile_json
 from onchip.corun.published import googlenet
 from onchip.corun.soc_file import builtin_socs
 
@@ -322,8 +322,36 @@ def test_what_a_memory_can_do_is_taken(tmp_path: Path) -> None:
     assert onchip_package.corun([path]).workload.jobs[0].profile.groups[0].gb_per_second[0] == 143
 
 
-def test_a_profile_of_another_board_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_profile_of_another_board_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "p.json"
     path.write_bytes(profile(soc="orin-agx"))
     made = onchip_package.corun([path, "zoo:googlenet"])
-    assert "The profile of googlenet is of orin-agx, not of xavier-agx." in made.note
+    assert made.warnings == ("The profile of googlenet is of orin-agx, not of xavier-agx.",)
+    assert made.warnings[0] in str(made).replace("\n", " ")
+    for flags in ((), ("--json",)):
+        monkeypatch.setattr(sys, "argv", ["onchip", "corun", str(path), "zoo:googlenet", *flags])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert not stop.value.code
+        told = capsys.readouterr()
+        assert told.err == f"onchip: note: {made.warnings[0]}\n"
+    data = json.loads(told.out)
+    assert data["warnings"] == [*made.warnings]
+    assert [net["profile"]["soc"] for net in data["networks"]] == ["orin-agx", "xavier-agx"]
+    assert onchip_package.corun(["zoo:googlenet"]).warnings == ()
+
+
+def test_a_disturbed_measurement_is_said_to_be_one(tmp_path: Path) -> None:
+    """Where less than half of the rounds had the machine for themselves."""
+    path = tmp_path / "p.json"
+    for undisturbed, said_of in ((12, True), (60, False), (120, False)):
+        path.write_bytes(profile(rounds=120, undisturbed=undisturbed))
+        made = onchip_package.corun([path])
+        assert profile_from_json(profile_json(made.workload.jobs[0].profile).encode(), "p").rounds == 120
+        assert made.data()["networks"][0]["profile"]["undisturbed"] == undisturbed
+        told = "The measurement of googlenet was disturbed by other processes: 12 of 120 rounds were not."
+        assert made.warnings == ((told,) if said_of else ())
+    with pytest.raises(onchip_package.ProfileError, match="undisturbed: is not from 0 to rounds"):
+        profile_from_json(profile(rounds=1, undisturbed=2), "p")

@@ -39,6 +39,7 @@ def test_every_group_is_measured_on_every_unit(source: Source) -> None:
     assert all(0 < ms < 10_000 for group in profile.groups for ms in group.ms if ms is not None)
     assert all(ms is not None for group in profile.groups for ms in group.ms)
     assert len(told) == 4
+    assert 0 <= profile.undisturbed <= profile.rounds == 2 * 4
     assert profile_from_json(profile_json(profile).encode(), "test") == profile
     workload = Workload(PLAIN, (Job("one", profile),), NO_CONTENTION)
     steps = tuple(Step(0, 0, n) for n in range(4))

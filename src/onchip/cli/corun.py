@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,10 @@ def corun(
                 for name in group.__dataclass_fields__
             },
         )
+    for warning in made.warnings:
+        from onchip.report.wording import visible
+
+        print(f"onchip: note: {visible(warning)}", file=sys.stderr)
     if output is not None:
         made.save(output)
     if report is not None:

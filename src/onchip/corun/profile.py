@@ -45,7 +45,8 @@ class Group:
 class Profile:
     """A network as a chain of layer groups on the units of one SoC.
 
-    `source` says where the figures come from; `synthetic` that they were not measured.
+    `source` says where the figures come from; `synthetic` that they were not measured. Of those measured
+    here, `rounds` of the network were run, in `undisturbed` of which no unit lost its core.
     """
 
     network: str
@@ -54,6 +55,8 @@ class Profile:
     groups: tuple[Group, ...]
     source: str = ""
     synthetic: bool = False
+    rounds: int = 0
+    undisturbed: int = 0
 
     def __post_init__(self) -> None:
         """Raises `ProfileError`, naming the network and the group, for anything that is not a profile."""
@@ -62,6 +65,8 @@ class Profile:
             raise ProfileError("must name its units, each once", where=where, item="units")
         if not 1 <= len(self.groups) <= MAX_GROUPS:
             raise ProfileError(f"must have 1 to {MAX_GROUPS:,} groups", where=where, item="groups")
+        if not 0 <= self.undisturbed <= self.rounds:
+            raise ProfileError("is not from 0 to rounds", where=where, item="undisturbed")
         names: set[str] = set()
         if not self.network.strip():
             raise ProfileError("has no name", where=where, item="network")

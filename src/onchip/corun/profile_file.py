@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,8 @@ class WireProfile(_Wire):
     groups: tuple[_Group, ...]
     source: str = ""
     synthetic: bool = False
+    rounds: int = 0
+    undisturbed: int = 0
 
 
 def profile_json(profile: Profile) -> str:
@@ -84,6 +87,7 @@ def profile_object(profile: Profile) -> dict[str, Any]:
         "units": profile.units,
         "source": profile.source,
         "synthetic": profile.synthetic,
+        **({"rounds": profile.rounds, "undisturbed": profile.undisturbed} if profile.rounds else {}),
         "groups": [
             {
                 "name": group.name,
@@ -120,7 +124,11 @@ def profile_from_wire(wire: WireProfile, where: str, nominal_gb_per_second: floa
     rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
     made_of = [(group.layers, group.output) for group in wire.groups]
     _refuse_more_than(nominal_gb_per_second, rows, where)
-    return _build(wire.network, wire.soc, wire.units, rows, made_of, wire.source, wire.synthetic, where)
+    read = _build(wire.network, wire.soc, wire.units, rows, made_of, wire.source, wire.synthetic, where)
+    try:
+        return replace(read, rounds=wire.rounds, undisturbed=wire.undisturbed)
+    except ProfileError as problem:
+        raise ProfileError(problem.reason, where=where, item=problem.item) from None
 
 
 def profile_from_csv(

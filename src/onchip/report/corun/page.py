@@ -124,7 +124,7 @@ def _figures(made: Judged) -> list[tuple[str, str, str]]:
         share = 100 * busy / line.makespan_ms
         rows.append((f"{visible(unit.name)} at work", f"{share:.1f} %", f"{milliseconds(busy)} ms"))
     rows.append(("Lost to contention", f"{milliseconds(sum(one.contention for one in lost))} ms", ""))
-    rows.append(("Changes of units", f"{milliseconds(sum(one.transitions for one in lost))} ms", ""))
+    rows.append(("Transitions", f"{milliseconds(sum(one.transitions for one in lost))} ms", ""))
     if line.millijoules is not None:
         rows.append(("Energy", f"{line.millijoules:,.3g} mJ", ""))
     return rows

@@ -104,5 +104,5 @@ def run_schedule(
         tolerance=TOLERANCE,
         notes=runtime.notes,
         interrupted=len(execution.rounds) < rounds,
-        undisturbed=sum(not any(one.preempted) for one in execution.rounds),
+        undisturbed=execution.undisturbed,
     )

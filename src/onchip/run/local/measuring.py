@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from onchip.corun.contention import NO_CONTENTION
@@ -70,6 +71,7 @@ class Measuring:
         for unit, name in enumerate(soc.unit_names):
             if any(unit in able for able in supports):
                 self._alone[name] = ([unit if unit in able else able[0] for able in supports], [])
+        self._rounds = self._undisturbed = 0
         self._changing: dict[tuple[str, str], tuple[list[int], list[Round]]] = {}
         for first, second in permutations(range(len(soc.units)), 2):
             turns = [(first, second)[n % 2] for n in range(len(supports))]
@@ -93,7 +95,7 @@ class Measuring:
 
     def profile(self) -> Profile:
         """What all rounds so far say."""
-        return measured_profile(
+        made = measured_profile(
             self.network,
             self._groups,
             self.soc,
@@ -101,6 +103,7 @@ class Measuring:
             tuple(self._changing.values()),
             source="; ".join(("measured on this machine, group after group", *self._runtime.notes)),
         )
+        return replace(made, rounds=self._rounds, undisturbed=self._undisturbed)
 
     def _run(self, units: Sequence[int], rounds: int) -> list[Round]:
         """When each group ran, in ms, in every round; `units` has the unit of each."""
@@ -118,6 +121,8 @@ class Measuring:
         )
         if len(execution.rounds) < rounds:
             raise KeyboardInterrupt  # the processes have ended; fewer rounds would be another profile
+        self._rounds += len(execution.rounds)
+        self._undisturbed += execution.undisturbed
         found: list[Round] = []
         for number in range(len(execution.rounds)):
             times = execution.times(number)

@@ -103,6 +103,11 @@ class Execution:
         return tuple(one.makespan_ms for one in self.rounds)
 
     @property
+    def undisturbed(self) -> int:
+        """In how many rounds no unit lost its core to another process."""
+        return sum(not any(one.preempted) for one in self.rounds)
+
+    @property
     def best(self) -> int:
         """The round with the least makespan."""
         spans = self.makespans_ms()
