@@ -77,13 +77,17 @@ class _Formulation:
 
     def __init__(self, z3: Any, workload: Workload, chains: Sequence[Chain], idle: bool) -> None:
         self.z3, self.workload, self.chains, self.idle = z3, workload, chains, idle
+        # Z3's search depends on what its context has seen before: from 0.2 s to no answer for the same case.
+        self.own = z3.Context()
         self.units = len(workload.soc.units)
         self.groups = [(c, p) for c, chain in enumerate(chains) for p in range(len(chain.steps))]
-        self.on = {g: [z3.Bool(f"on_{g[0]}_{g[1]}_{u}") for u in range(self.units)] for g in self.groups}
-        self.start = {g: z3.Real(f"start_{g[0]}_{g[1]}") for g in self.groups}
-        self.end = {g: z3.Real(f"end_{g[0]}_{g[1]}") for g in self.groups}
-        self.makespan = z3.Real("makespan")
-        self.solver = z3.Optimize()
+        self.on = {
+            g: [z3.Bool(f"on_{g[0]}_{g[1]}_{u}", self.own) for u in range(self.units)] for g in self.groups
+        }
+        self.start = {g: z3.Real(f"start_{g[0]}_{g[1]}", self.own) for g in self.groups}
+        self.end = {g: z3.Real(f"end_{g[0]}_{g[1]}", self.own) for g in self.groups}
+        self.makespan = z3.Real("makespan", self.own)
+        self.solver = z3.Optimize(ctx=self.own)
         for group in self.groups:
             self._placed(group)
             self._timed(group)
@@ -174,9 +178,11 @@ class _Formulation:
             return 0
         first = z3.If(self.start[group] >= self.start[other], self.start[group], self.start[other])
         last = z3.If(self.end[group] <= self.end[other], self.end[group], self.end[other])
-        overlap = z3.Real(f"overlap_{group[0]}_{group[1]}_{other[0]}_{other[1]}")
+        overlap = z3.Real(f"overlap_{group[0]}_{group[1]}_{other[0]}_{other[1]}", self.own)
         self.solver.add(overlap == z3.If(last > first, last - first, 0))
-        return sum(z3.If(case, overlap * z3.Q(*share.as_integer_ratio()), 0) for case, share in cases)
+        return sum(
+            z3.If(case, overlap * z3.Q(*share.as_integer_ratio(), self.own), 0) for case, share in cases
+        )
 
     def _share(self, group: tuple[int, int], u: int, other: tuple[int, int], v: int) -> Fraction:
         """1 - 1 / slowdown of a group on u beside another on v; 0 where they cannot meet."""
@@ -212,7 +218,7 @@ class _Formulation:
         return self.chains[group[0]].steps[group[1]]
 
     def _number(self, value: float) -> Any:
-        return self.z3.Q(*value.as_integer_ratio())
+        return self.z3.Q(*value.as_integer_ratio(), self.own)
 
     def _value(self, found: Any, variable: Any) -> Fraction:
         value = found.eval(variable, True)
