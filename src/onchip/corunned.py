@@ -43,6 +43,8 @@ class Corunned:
     seconds: float
     solver: str
     ended: str
+    every_baseline: bool = True
+    """Whether there was time to make all baselines."""
 
     @property
     def workload(self) -> Workload:
@@ -91,6 +93,8 @@ class Corunned:
         said = f"Synthetic profiles, which nobody measured: {', '.join(names)}." if names else ""
         if self.lower_bound_ms > self.cost_ms * (1 + 1e-9):
             said += " The bound on throughput holds in the long run; so few frames show more: --frames."
+        if not self.every_baseline:
+            said += " There was no time for all baselines; more may stand beside it with --time-limit."
         return said.strip()
 
     def data(self) -> dict[str, Any]:
@@ -199,6 +203,7 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
         solution.seconds,
         solution.solver,
         solution.ended,
+        made.every_baseline,
     )
 
 

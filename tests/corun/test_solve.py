@@ -21,6 +21,7 @@ from onchip.corun.soc_file import load_soc
 from onchip.corun.solution import OBJECTIVES, Objective, cost_ms, parse_objective
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.workload import Job, Workload
+from onchip.corunned import corunned_of
 from onchip.errors import UsageError
 
 near = pytest.approx
@@ -161,6 +162,60 @@ def test_a_delay_lets_a_group_meet_a_better_neighbour() -> None:
     better = polish(result.solution, share=0.5)
     assert better.cost_ms == near(11.0)
     assert better.solver.endswith("and delays")
+
+
+def long_pair() -> Workload:
+    rng = Random(3)
+    rows = [[(rng.uniform(1, 3), rng.uniform(1, 3)) for _ in range(n)] for n in (60, 10)]
+    jobs = [Job(n, profile_of(n, row, transition=0.1)) for n, row in zip("ab", rows, strict=True)]
+    return workload_of(Fixed(1.3, 1.2), *jobs)
+
+
+def test_delays_obey_the_time_limit() -> None:
+    plain = solve(long_pair()).solution
+    polished = polish(plain, time_limit=0.0)
+    assert polished.ended == "time"
+    assert polished.schedule == plain.schedule
+    assert polished.claim == plain.claim
+
+
+def test_ctrl_c_while_delays_are_tried_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[polish.__module__]
+    judged = 0
+
+    def pressed(*args: object) -> object:
+        nonlocal judged
+        judged += 1
+        if judged == 5:
+            signal.raise_signal(signal.SIGINT)
+        return simulate(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "simulate", pressed)
+    plain = solve(long_pair()).solution
+    found = solve(long_pair(), options=SolveOptions(delays=True)).solution
+    assert judged == 5
+    assert found.ended == "stopped"
+    assert found.cost_ms <= plain.cost_ms
+
+
+def test_ctrl_c_during_baselines_gives_the_best_of_those_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*args: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys.modules[baselines.__module__], "mensa", pressed)
+    result = solve(googlenet_twice())
+    assert [one.name for one in result.baselines] == ["gpu alone", "dla alone", "whole networks"]
+    assert not result.every_baseline
+    assert result.solution.ended == "stopped"
+    assert result.solution.cost_ms == near(result.best_baseline.cost_ms("latency"))
+
+
+def test_without_time_there_is_one_baseline_and_that_is_said() -> None:
+    result = solve(googlenet_twice(frames=20), "throughput", SolveOptions(time_limit=0.0, tries=100))
+    assert [one.name for one in result.baselines] == ["gpu alone"]
+    assert not result.every_baseline
+    assert "no time for all baselines" in corunned_of(result, "light").note
+    assert solve(googlenet_twice()).every_baseline
 
 
 def test_baselines_leave_out_units_that_cannot_run_everything() -> None:

@@ -7,7 +7,7 @@ stood in for by what the paper says of them, not by their code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -23,8 +23,19 @@ from onchip.corun.solution import Objective, cost_ms
 from onchip.corun.tasks import one_frame, tasks_of
 from onchip.corun.timeline import Timeline
 from onchip.corun.workload import Workload
+from onchip.errors import UsageError
 
-__all__ = ["Baseline", "Rows", "baselines", "best_baseline", "blind_optimum", "h2h", "herald", "mensa"]
+__all__ = [
+    "Baseline",
+    "Rows",
+    "baselines",
+    "best_baseline",
+    "blind_optimum",
+    "collect",
+    "h2h",
+    "herald",
+    "mensa",
+]
 
 Rows = tuple[tuple[int, ...], ...]
 """The unit of every group of every network; all of its runs are mapped alike."""
@@ -54,22 +65,57 @@ def baselines(workload: Workload, objective: Objective = "latency") -> tuple[Bas
     Each unit alone (where it supports everything), whole networks on different units (the best such mapping),
     Mensa-, Herald- and H2H-like, and the best schedule for a memory without contention.
     """
-    found = []
+    found: list[Baseline] = []
+    collect(found, workload, objective)
+    return tuple(found)
+
+
+def collect(
+    found: list[Baseline],
+    workload: Workload,
+    objective: Objective,
+    over: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Append every baseline to `found` as it is made, and tell whether all were.
+
+    Once `over` says so no other is begun, but the first is always made: for a long stream each takes a while.
+    """
+    for judge in _rules(workload):
+        if found and over():
+            return False
+        least: Baseline | None = None
+        for one in judge():
+            if least is None or one.cost_ms(objective) < least.cost_ms(objective):
+                least = one
+            if over():
+                break
+        if least is not None:
+            found.append(least)
+    return True
+
+
+def _rules(workload: Workload) -> Iterator[Callable[[], Iterator[Baseline]]]:
+    """What makes each baseline: the schedules of which it is the best."""
     jobs, units = workload.jobs, workload.soc.units
+
+    def mapped(name: str, rows: Callable[[], Iterable[Rows]]) -> Callable[[], Iterator[Baseline]]:
+        return lambda: (_judged(workload, name, row) for row in rows())
+
+    def blind() -> Iterator[Baseline]:
+        found = blind_optimum(workload)
+        if found is not None:
+            yield found
+
     for u, unit in enumerate(units):
         if all(group.runs_on(u) for job in jobs for group in job.profile.groups):
-            found.append(_judged(workload, f"{unit.name} alone", _whole(workload, [u] * len(jobs))))
+            alone = _whole(workload, [u] * len(jobs))
+            yield mapped(f"{unit.name} alone", lambda alone=alone: [alone])  # type: ignore[misc]
     if len(jobs) > 1 and len(units) > 1:
-        apart = [_judged(workload, "whole networks", _whole(workload, where)) for where in _apart(workload)]
-        if apart:
-            found.append(min(apart, key=lambda one: one.cost_ms(objective)))
-    found.append(_judged(workload, "Mensa-like", tuple(mensa(job.profile) for job in jobs)))
-    found.append(_judged(workload, "Herald-like", herald(workload)))
-    found.append(_judged(workload, "H2H-like", h2h(workload)))
-    blind = blind_optimum(workload)
-    if blind is not None:
-        found.append(blind)
-    return tuple(found)
+        yield mapped("whole networks", lambda: (_whole(workload, where) for where in _apart(workload)))
+    yield mapped("Mensa-like", lambda: [tuple(mensa(job.profile) for job in jobs)])
+    yield mapped("Herald-like", lambda: [herald(workload)])
+    yield mapped("H2H-like", lambda: [h2h(workload)])
+    yield blind
 
 
 def best_baseline(found: Sequence[Baseline], objective: Objective) -> Baseline:
@@ -137,14 +183,18 @@ def h2h(workload: Workload) -> Rows:
 
 
 def blind_optimum(workload: Workload) -> Baseline | None:
-    """The best schedule for a memory without contention, judged with it; None where the exact search is none.
+    """The best schedule for a memory without contention, judged with it; None where the exact search is none,
+    or was interrupted before it found any.
 
     Its order is enforced, or left to who is ready first, whichever is better.
     """
     frame = replace(one_frame(workload), model=NO_CONTENTION)
     if not pairable(frame, "latency"):
         return None
-    blind = solve_pair(frame, options=PairOptions(prove=False)).schedule
+    try:
+        blind = solve_pair(frame, options=PairOptions(prove=False)).schedule
+    except UsageError:
+        return None
     free = _judged(workload, "contention-blind", blind.units)
     if workload.frames > 1:
         return free

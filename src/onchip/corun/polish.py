@@ -18,34 +18,41 @@ from onchip.corun.timeline import Timeline
 __all__ = ["polish"]
 
 
-def polish(solution: Solution, *, tries: int = 400, share: float = 0.1) -> Solution:
+def polish(
+    solution: Solution, *, tries: int = 400, share: float = 0.1, time_limit: float | None = None
+) -> Solution:
     """The solution with delays before some groups, where they pay; itself where none do.
 
     At most `tries` schedules are judged, and no delay is longer than `share` of the cost. What comes of it
-    may be better than the best without idle time, so its claim is only that it was found.
+    may be better than the best without idle time, so its claim is only that it was found. When `time_limit`
+    (seconds) is over, and on Ctrl-C, the best so far is returned, and its `ended` says so.
     """
     began = time.monotonic()
     workload, objective = solution.timeline.workload, solution.objective
-    schedule, timeline, cost = solution.schedule, solution.timeline, solution.cost_ms
-    least, left, better = cost, tries, True
-    while better and left > 0:
-        better = False
-        for delayed in list(_delays(schedule, timeline, share * cost)):
-            if not left:
-                break
-            left -= 1
-            judged = simulate(workload, delayed)
-            if cost_ms(judged, objective) < least * (1 - 1e-6):
-                schedule, timeline, least, better = delayed, judged, cost_ms(judged, objective), True
-    if least == cost:
-        return solution
+    best, ended, left, better = solution, solution.ended, tries, True
+    try:
+        while better and left > 0 and ended != "time":
+            better = False
+            for delayed in _delays(best.schedule, best.timeline, share * solution.cost_ms):
+                if not left:
+                    break
+                if time_limit is not None and time.monotonic() - began >= time_limit:
+                    ended = "time"
+                    break
+                left -= 1
+                judged = simulate(workload, delayed)
+                if cost_ms(judged, objective) < best.cost_ms * (1 - 1e-6):
+                    best, better = replace(best, schedule=delayed, timeline=judged), True
+    except KeyboardInterrupt:
+        ended = "stopped"
+    if best is solution:
+        return replace(solution, ended=ended)
     return replace(
-        solution,
-        schedule=schedule,
-        timeline=timeline,
+        best,
         claim=Claim("searched", False),
         seconds=solution.seconds + time.monotonic() - began,
         solver=f"{solution.solver} and delays",
+        ended=ended,
     )
 
 

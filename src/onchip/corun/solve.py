@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, permutations
 
-from onchip.corun.baselines import Baseline, baselines, best_baseline
+from onchip.corun.baselines import Baseline, baselines, best_baseline, collect
 from onchip.corun.bound import alone_row, lower_bound
 from onchip.corun.branch import BranchOptions, branchable, solve_branching
 from onchip.corun.classes import parse_class
@@ -45,7 +45,7 @@ class SolveOptions:
     nodes: int = 200_000
     """States that branch and bound looks at, at most; 0 leaves it out."""
     time_limit: float | None = None
-    """Seconds for the search; baselines come on top."""
+    """Seconds for the search. Baselines come on top: no other is begun when they took as long."""
     seed: int = 0
 
 
@@ -55,6 +55,8 @@ class CorunResult:
 
     solution: Solution
     baselines: tuple[Baseline, ...]
+    every_baseline: bool = True
+    """Whether there was time for all of them."""
 
     @property
     def best_baseline(self) -> Baseline:
@@ -84,16 +86,24 @@ def solve(
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
     began = time.monotonic()
+    found: list[Baseline] = []
+    every = False
+
+    def spent() -> bool:
+        return options.time_limit is not None and time.monotonic() - began > options.time_limit
+
     with until_interrupted() as pressed:
-        found = baselines(workload, objective)
-        rivals = _allowed(found, options.switches)
-        rival = best_baseline(rivals, objective) if rivals else None
         try:
-            solution = _search(workload, objective, options, found, pressed)
+            every = collect(found, workload, objective, spent)
+            searching = time.monotonic()
+            solution = _search(workload, objective, options, tuple(found), pressed)
         except KeyboardInterrupt:
-            if rival is None:
+            rivals = _allowed(tuple(found), options.switches)
+            if not rivals:
                 raise
-            solution = _as_it_is(rival, workload, objective)
+            solution = _as_it_is(best_baseline(rivals, objective), workload, objective)
+    rivals = _allowed(tuple(found), options.switches)
+    rival = best_baseline(rivals, objective) if rivals else None
     if rival is not None and rival.cost_ms(objective) < solution.cost_ms:
         solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
     # What a stream's few frames show may beat a bound that holds in the long run: that proves nothing.
@@ -105,8 +115,11 @@ def solve(
     if named is None or named.why_not(solution.schedule, solution.timeline):
         solution = replace(solution, claim=Claim("searched", False))
     if options.delays and solution.ended != "stopped":
-        solution = polish(solution)
-    return CorunResult(replace(solution, seconds=time.monotonic() - began), found)
+        limit = options.time_limit
+        with until_interrupted():
+            left = None if limit is None else max(0.0, limit + searching - time.monotonic())
+            solution = polish(solution, time_limit=left)
+    return CorunResult(replace(solution, seconds=time.monotonic() - began), tuple(found), every)
 
 
 def _search(
@@ -138,12 +151,13 @@ def _search(
             return solve_pair(workload, objective, exact, known=rival, stop=stop)
         patterns = [pattern_of(workload, one.schedule) for one in found]
     else:
-        patterns = [pattern_of(workload, one.schedule) for one in baselines(frame, objective)]
+        found = baselines(frame, objective)
+        patterns = [pattern_of(workload, one.schedule) for one in found]
     best = None
     if pair:
         aim: Objective = "latency" if objective == "throughput" else objective
         exact = replace(exact, prove=exact.prove and not workload.pipelined)
-        best = solve_pair(frame, aim, exact, stop=stop)
+        best = solve_pair(frame, aim, exact, known=best_baseline(found, aim).schedule, stop=stop)
         patterns.append(pattern_of(workload, best.schedule))
         if not workload.pipelined:
             repeated = improve(workload, objective, patterns[-1:], SearchOptions(tries=0))
