@@ -234,7 +234,7 @@ class LocalSearch(TypedDict):
     order: list[list[int]]
     value: float
     tries: int
-    stopped: bool
+    end: Literal["complete", "time", "stopped"]
 
 class Dispatcher:
     def __init__(self, *, tasks: CorunTasks, slowdown: Callable[[int, float, float], float]) -> None: ...

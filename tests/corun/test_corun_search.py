@@ -53,6 +53,26 @@ def test_search_is_never_worse_than_where_it_began(objective: Objective) -> None
     assert better > 20
 
 
+def test_a_long_stream_is_asked_about_its_limits_at_every_schedule() -> None:
+    jobs = [Job(n, profile_of(n, [(1, 2), (2, 1), (1.5, 1.5)])) for n in "ab"]
+    workload = workload_of(Fixed(1.2, 1.3), *jobs, frames=2000)
+    start = transposed(Random(4), workload)
+    asked: list[int] = []
+
+    def stop(tries: int, best: float) -> bool:
+        asked.append(tries)
+        return len(asked) == 4
+
+    found = improve(workload, "throughput", [start], SearchOptions(tries=1000), stop=stop)
+    assert found.ended == "stopped"
+    # 12,000 tasks a schedule; moves that change nothing count as tries, too.
+    assert asked[0] == 1
+    assert asked[-1] < 50
+    limited = SearchOptions(tries=1000, time_limit=0.0)
+    assert improve(workload, "throughput", [start], limited).ended == "time"
+    assert improve(workload, "throughput", [start], SearchOptions(tries=3)).ended == "complete"
+
+
 def test_search_finds_the_best_of_three_small_networks() -> None:
     rng = Random(9)
     for _ in range(4):

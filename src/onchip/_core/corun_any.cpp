@@ -25,6 +25,15 @@ using Ids = std::vector<std::uint32_t>;
 // units, work, gb, move; row, before (-1: none), gates
 using TaskRows = std::tuple<std::size_t, Numbers, Numbers, Numbers, Ids, std::vector<std::int64_t>, std::vector<Ids>>;
 
+const char* name_of(End end) {
+    switch (end) {
+        case End::complete: return "complete";
+        case End::time: return "time";
+        case End::memory: return "nodes";
+        default: return "stopped";
+    }
+}
+
 Tasks tasks_of(const TaskRows& rows) {
     Tasks tasks;
     std::vector<std::int64_t> before;
@@ -135,7 +144,7 @@ nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const 
     result["order"] = nb::cast(order);
     result["value"] = outcome.value;
     result["tries"] = outcome.tries;
-    result["stopped"] = outcome.stopped;
+    result["end"] = name_of(outcome.end);
     return result;
 }
 
@@ -162,10 +171,7 @@ nb::dict chain_schedule(const TaskRows& rows, const nb::callable& slowdown, cons
     result["value"] = outcome.value;
     result["bound"] = outcome.bound;
     result["starts"] = nb::cast(starts);
-    result["end"] = outcome.end == End::complete ? "complete"
-                    : outcome.end == End::time   ? "time"
-                    : outcome.end == End::memory ? "nodes"
-                                                 : "stopped";
+    result["end"] = name_of(outcome.end);
     result["nodes"] = outcome.nodes;
     return result;
 }

@@ -55,6 +55,8 @@ Order order_of(const Tasks& tasks, const Stream& stream, const Candidate& candid
 
 namespace {
 
+constexpr std::size_t most_unasked = 10'000;  // about a millisecond
+
 class Local {
   public:
     Local(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim, const LocalLimits& limits)
@@ -74,7 +76,7 @@ class Local {
 
   private:
     double cost(const Candidate& c) {
-        ++tries_;
+        ++tries_, played_ += tasks_.count();
         unit_.resize(tasks_.count());
         for (std::size_t token = 0; token < stream_.task.size(); ++token)
             for (Task t : stream_.task[token]) unit_[t] = c.unit[token];
@@ -103,8 +105,9 @@ class Local {
     std::vector<std::uint8_t> unit_;
     std::vector<double> ends_;
     std::uint64_t tries_ = 0;
+    std::size_t played_ = most_unasked;  // tasks since the clock and the caller were asked
     double best_ = never;
-    bool stopped_ = false;
+    End end_ = End::complete;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
@@ -173,7 +176,7 @@ void Local::restart_order(Candidate& c) {
     }
     Order order;
     std::vector<Task> starts;
-    ++tries_;
+    ++tries_, played_ += tasks_.count();
     player_.dispatch(unit_, rank, order, ends_, starts);
     for (std::size_t i = 0; i < starts.size(); ++i) c.sequence[i] = token_of[starts[i]];
 }
@@ -199,12 +202,14 @@ void Local::scatter(Candidate& c) {
 
 bool Local::over() {
     if (tries_ >= limits_.tries) return true;
-    if (tries_ % 64 != 0) return false;
+    if (played_ < most_unasked) return false;
+    played_ = 0;
     if (limits_.seconds >= 0 &&
         std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(limits_.seconds))
-        return true;
-    if (tries_ % 4096 == 0 && limits_.stop && limits_.stop(tries_, best_)) stopped_ = true;
-    return stopped_;
+        end_ = End::time;
+    else if (limits_.stop && limits_.stop(tries_, best_))
+        end_ = End::stopped;
+    return end_ != End::complete;
 }
 
 LocalOutcome Local::run(const std::vector<Candidate>& starts) {
@@ -233,7 +238,7 @@ LocalOutcome Local::run(const std::vector<Candidate>& starts) {
         else if (dice < 0.65) changed = shift(next);
         else changed = reorder(next);
         if (!changed) {
-            ++tries_;
+            ++tries_, played_ += stream_.task.size();  // as many were copied
             continue;
         }
         if (frames_ == 1 && dice < 0.45) restart_order(next);
@@ -243,7 +248,7 @@ LocalOutcome Local::run(const std::vector<Candidate>& starts) {
             if (value < result.value * (1 - 1e-12)) result.best = now, result.value = best_ = value;
         }
     }
-    result.tries = tries_, result.stopped = stopped_;
+    result.tries = tries_, result.end = end_;
     return result;
 }
 

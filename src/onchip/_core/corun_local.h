@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "corun_labels.h"
 #include "corun_play.h"
 
 namespace onchip::corun {
@@ -37,14 +38,14 @@ struct LocalLimits {
     std::uint64_t tries = 0;  // schedules played at most
     double seconds = -1;
     std::uint64_t seed = 0;
-    std::function<bool(std::uint64_t, double)> stop;  // tries, best so far
+    std::function<bool(std::uint64_t, double)> stop;  // tries, best so far; asked often
 };
 
 struct LocalOutcome {
     Candidate best;
     double value = never;
     std::uint64_t tries = 0;
-    bool stopped = false;
+    End end = End::complete;  // also when all tries are done
 };
 
 LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim,

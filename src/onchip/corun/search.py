@@ -75,7 +75,7 @@ def improve(
         lower_bound(workload, objective),
         time.monotonic() - began,
         "local search",
-        "stopped" if answer["stopped"] else "complete",
+        answer["end"],
     )
 
 
