@@ -5,7 +5,8 @@
 A section is printed as soon as it is there; `--into` puts each between its marks on the page. `--models`
 takes `.tflite` files in place of the made networks for the table of networks, for which TFLM's interpreter
 says its arena (extra `dev`). `--list` names the sections; `table3` needs
-the cross compiler and the emulator of `onchip mcu`. A few minutes on one core, most of it `nas`.
+the cross compiler and the emulator of `onchip mcu`. Some ten minutes on one core, most of it
+`nas` and `networks`.
 """
 
 from __future__ import annotations

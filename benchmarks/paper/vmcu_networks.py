@@ -17,7 +17,7 @@ from onchip.segments.lives import Lives
 
 __all__ = ["PRINTED", "Block", "blocks_of", "largest", "layers_of_blocks", "network", "pointwise", "scaled"]
 
-MADE = ("made:mcunet_vww", "made:vww_96", "made:resnet8", "made:kws", "made:ad01")
+MADE = ("made:mcunet_vww", "made:mcunet_320kb", "made:vww_96", "made:resnet8", "made:kws", "made:ad01")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ __all__ = ["nas", "networks"]
 
 COLUMNS = (*METHODS, "patches, input not held", "onchip, input again")
 
-LIMITS: dict[str, tuple[int, ...]] = {"made:resnet8": (32,), "made:vww_96": (64,)}
+LIMITS: dict[str, tuple[int, ...]] = {"made:resnet8": (32,), "made:vww_96": (64,), "made:mcunet_vww": (64,)}
 """KB of 1,024 bytes."""
 
 STEP, LEAST = 16, 2

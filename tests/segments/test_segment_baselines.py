@@ -157,7 +157,10 @@ def network(name: str) -> Network:
     return network_of(model_of(made_model(name), name=name, where=name))
 
 
-@pytest.mark.parametrize("name", ["made:kws", "made:vww_96", "made:mcunet_vww", "made:resnet8"])
+LARGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("made:vww_96", "made:mcunet_vww")]
+
+
+@pytest.mark.parametrize("name", ["made:kws", "made:resnet8", *LARGER])
 def test_the_methods_are_in_order(name: str) -> None:
     found = {method: make(network(name)) for method, make in METHODS.items()}
     ram = {method: baseline.ram_bytes for method, baseline in found.items()}
