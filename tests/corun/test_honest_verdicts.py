@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from workloads import alone, profile_of, workload_of
+from workloads import Fixed, alone, profile_of, workload_of
 
 from onchip import cli
 from onchip.corun.check import check_stated
@@ -146,6 +147,34 @@ def test_rounding_is_no_wait_at_any_scale(scale: float) -> None:
     assert found.claim.proved
     if found.claim.space == "non-delay":
         assert named.why_not(found.schedule, found.timeline) is None
+
+
+@pytest.mark.parametrize("scale", [1.2e-9, 1e-6, 1e6])
+@pytest.mark.parametrize("seed", [130, 142])
+@pytest.mark.parametrize("branching", [False, True])
+def test_what_is_nearly_at_once_is_so_at_no_scale(scale: float, seed: int, branching: bool) -> None:
+    """Times that differ by one in ten thousand: the best schedule is the same one in other units of time."""
+    rng = Random(seed)
+    rows = [[[times(rng) for _ in range(2)] for _ in range(3)] for _ in range(2)]
+    transition = rng.choice((0, 0.5, 1.0))
+    options = SolveOptions(switches=3 if branching else None)
+
+    def best(unit: float) -> float:
+        jobs = (
+            Job(
+                name, profile_of(name, [[unit * t for t in row] for row in net], transition=unit * transition)
+            )
+            for name, net in zip("xy", rows, strict=True)
+        )
+        found = solve(workload_of(Fixed(1.5, 1.25), *jobs), options=options).solution
+        assert found.claim.proved
+        return found.cost_ms / unit
+
+    assert best(scale) == pytest.approx(best(1.0), rel=1e-9)
+
+
+def times(rng: Random) -> float:
+    return rng.choice((1, 2, 3)) * (1 + rng.choice((0, 2e-4, -2e-4, 4e-4)))
 
 
 @pytest.mark.parametrize("scale", [3e-9, 1e-7, 1.0])

@@ -326,7 +326,7 @@ void Branch::visit(const State& s) {
         step = std::min(step, until[n]);
     }
     if (std::isinf(step)) return;  // they wait for each other
-    const double tie = 1e-12 * (1 + step);
+    const double tie = 1e-12 * (s.time + step);
     const std::size_t from = children_.size();
     for (std::size_t x = 0; x < count_; ++x) {
         if (until[x] > step + tie) continue;

@@ -217,7 +217,7 @@ void Search::expand(const Label& now, std::int32_t index) {
     for (std::size_t n = 0; n < 2; ++n) until[n] = now.at[n] % 3 == waiting ? never : now.left[n] * rate[n];
     const double step = std::min(until[0], until[1]);
     if (std::isinf(step)) return;  // each waits for the other
-    const double tie = 1e-12 * (1 + step);
+    const double tie = 1e-12 * (now.time + step);
     for (std::size_t x = 0; x < 2; ++x) {
         if (until[x] > step + tie) continue;
         Label then = now;
