@@ -5,7 +5,19 @@ writes allows; inside a group tensors live in rings of rows, never whole. The pl
 and the checker proves them from the geometry alone.
 """
 
-from onchip.segments.options import InputMode, SegmentOptions
-from onchip.segments.plan import plan
+from onchip.segments.fold import Space
+from onchip.segments.front import Front, FrontPoint, front
+from onchip.segments.options import InputMode, Objective, SegmentOptions
+from onchip.segments.plan import plan, plan_of
 
-__all__ = ["InputMode", "SegmentOptions", "plan"]
+__all__ = [
+    "Front",
+    "FrontPoint",
+    "InputMode",
+    "Objective",
+    "SegmentOptions",
+    "Space",
+    "front",
+    "plan",
+    "plan_of",
+]

@@ -43,12 +43,14 @@ class BlockRows:
     `rings` are the rows at once of what its stages hand on inside, `made` how many rows of every layer are
     made, `tallest` the most rows that one band of each stage takes of every tensor. When u rows of its
     output are made, `taken[u]` rows of what goes into it are needed and those before `unread[u]` never more.
+    `bands` says how many of each stage are swept.
     """
 
     rings: tuple[tuple[int, int], ...]
     made: tuple[tuple[int, int], ...]
     taken: tuple[int, ...]
     unread: tuple[int, ...]
+    bands: tuple[int, ...]
 
 
 class Blocks:
@@ -61,7 +63,7 @@ class Blocks:
         self._sweeps: dict[tuple[tuple[int, ...], int], RowSweep] = {}
         self._rows: dict[tuple[tuple[StageChoice, ...], int], BlockRows] = {}
         self._entering: dict[tuple[tuple[StageChoice, ...], int, int], int] = {}
-        self._bytes: dict[tuple[tuple[int, ...], int, tuple[Range, ...], int | None], int] = {}
+        self._bytes: dict[tuple[tuple[int, ...], int, tuple[Range, ...], int | None, int], int] = {}
         self._heights: dict[tuple[int, ...], bool] = {}
         self._cuts: dict[int, list[tuple[int, tuple[tuple[int, ...], ...]]]] = {}
         self._columns: dict[tuple[tuple[int, ...], tuple[Range, ...], int | None], dict[int, int]] = {}
@@ -174,7 +176,7 @@ class Blocks:
                     ranges = (need.get(layer.makes, (0, 0)) for need in sweep.taken[:times])
                     made.append((i, sum(high - low for low, high in ranges)))
         rings.pop(makers[-1].makes)
-        return BlockRows(tuple(rings.items()), tuple(made), tuple(taken), tuple(unread))
+        return BlockRows(tuple(rings.items()), tuple(made), tuple(taken), tuple(unread), tuple(done))
 
     def entering_rows(self, stages: tuple[StageChoice, ...], entering: int, upto: int, height: int) -> int:
         """Rows at once of the tensor that goes into the block, if it is made in bands of this height."""
@@ -190,13 +192,12 @@ class Blocks:
         return self._entering[key]
 
     def column_bytes(
-        self, stage: tuple[int, ...], height: int, across: tuple[Range, ...], fetched: int | None
+        self, stage: tuple[int, ...], height: int, across: tuple[Range, ...], fetched: int | None, bands: int
     ) -> int:
         """Bytes of the stage's column rings; `across` are its output's columns in every strip."""
-        key = stage, height, across, fetched
+        key = stage, height, across, fetched, bands
         if key not in self._bytes:
-            sweep = self.sweep(stage, height)
-            tallest = sweep.tallest(len(sweep.taken))
+            tallest = self.sweep(stage, height).tallest(bands)
             kept = self._columns_at_once(stage, across, fetched)
             self._bytes[key] = sum(tallest.get(t, 0) * n * self.net.maps[t].pixel for t, n in kept.items())
         return self._bytes[key]

@@ -119,7 +119,8 @@ class Chain:
         def run(net: Layers) -> Figures:
             if fetched is not None:
                 return figures(net, stages, strips=strips, streamed=entering, fetched=fetched)
-            return figures(net, stages, strips=strips, resident=entering)
+            alone = end - first == 1 and strips == 1
+            return figures(net, stages, strips=strips, resident=entering, alone=alone)
 
         reverse = None if forward_only else run(self.mirrored)
         return GroupChoice(first, end, stages, strips, fetched, run(self.net), reverse)

@@ -17,7 +17,7 @@ from onchip.segments.blocks import Blocks
 from onchip.segments.chain import Fetched
 from onchip.segments.drive import bands_of
 from onchip.segments.group import StageChoice, figures
-from onchip.segments.layers import ACCUMULATOR_BYTES
+from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers
 from onchip.segments.sweep import adds_up, by_column, pyramid, swept
 
 __all__ = ["Candidate", "Fold", "Label", "Reaches", "Space"]
@@ -25,23 +25,36 @@ __all__ = ["Candidate", "Fold", "Label", "Reaches", "Space"]
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The plans that are looked at: heights of bands, numbers of strips, whether work may be done anew."""
+    """The plans that are looked at, and what their work is.
+
+    Stages may have several layers (`joined`), in bands of these `heights`, and do work `anew`. Work is
+    counted in multiply-accumulates; or in `instructions`, reckoned by `PERCENT`, where bytes made stand for
+    the work of a layer that multiplies nothing.
+    """
 
     heights: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
     strips: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    joined: bool = True
     anew: bool = True
+    instructions: bool = False
+
+
+PERCENT = {"conv": 125, "fully_connected": 125, "depthwise": 106}
+"""Instructions of a layer that makes one pixel a call, in percent of those that whole rows take."""
+
+OTHERS_PERCENT = 107
 
 
 class Label(NamedTuple):
     """The stages from some cut to a group's end.
 
-    `calls` of kernels break ties of `macs`. `rings` are bytes of row rings and sums, `columns` of the largest
-    column rings. `upto` rows of what goes in are taken in all; `reach` says how many when each row of the
-    output is being made (see `Reaches`).
+    `slower` is what stages of several layers take longer, and breaks ties of `work`. `rings` are bytes of
+    row rings and sums, `columns` of the largest column rings. `upto` rows of what goes in are taken in all;
+    `reach` says how many when each row of the output is being made (see `Reaches`).
     """
 
-    macs: int
-    calls: int
+    work: int
+    slower: int
     rings: int
     columns: int
     workspace: int
@@ -99,13 +112,13 @@ class Reaches:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A group, layers [first, end): its bytes with input and output, work, calls of kernels, and stages."""
+    """A group, layers [first, end): its bytes with input and output, its work, and its stages."""
 
     first: int
     end: int
     bytes: int
-    macs: int
-    calls: int
+    work: int
+    slower: int
     stages: tuple[StageChoice, ...]
     strips: int
     fetched: Fetched | None
@@ -118,8 +131,8 @@ class _Part:
     rings: int
     columns: int
     workspace: int
-    macs: int
-    calls: int
+    work: int
+    slower: int
     upto: int
     taken: int
 
@@ -143,14 +156,16 @@ class Fold:
         self._whole: dict[int, list[Label]] = {}
         self._states: dict[tuple[int, int], list[Label]] = {}
 
-    def candidates(self, fetched: Sequence[Fetched]) -> list[Candidate]:
+    def candidates(self, fetched: Sequence[Fetched] | None) -> list[Candidate]:
         """Every group worth a look. One from the network's beginning fetches in each way of `fetched`.
 
-        Without ways it finds its input in memory, as every other group does.
+        Without ways it finds its input in memory, as every other group does; there is none with None.
         """
         closed: list[Candidate] = []
         for first in reversed([c for c in self.chain.cuts if c < self.end]):
             self._whole[first] = list(self._labels(first, self.chain.entering(first)))
+            if first == 0 and fetched is None:
+                continue
             if first == 0 and fetched:
                 for label in self._whole[first]:
                     closed += self._fetching(label, fetched)
@@ -182,7 +197,7 @@ class Fold:
         """The labels that no other is as good as in everything, wherever the group begins."""
         ahead = self.reaches.ahead
         kept: list[Label] = []
-        for new in sorted(labels, key=lambda x: (x.macs, x.calls, x.rings + x.columns + x.workspace)):
+        for new in sorted(labels, key=lambda x: (x.work, x.slower, x.rings + x.columns + x.workspace)):
             _, _, rings, columns, workspace, upto, reach, _, _ = new
             for old in kept:
                 if (
@@ -204,12 +219,18 @@ class Fold:
     def _labels(self, first: int, entering: int) -> Iterator[Label]:
         """Every block that begins here before every label behind it."""
         for end, cut in self.blocks.beginning_at(first):
+            if not self.space.joined and any(len(stage) > 1 for stage in cut):
+                continue
             for last in (c for c in self.chain.cuts if end <= c <= self.end):
                 stages = (*cut[:-1], cut[-1] + tuple(range(end, last)))
                 if any(self.net.layers[i].adds_up for i in stages[-1][:-1]):
                     break
                 if last > end and self._column_bytes(stages[-1], 1, None) + self.out.bytes > self.cap:
-                    break  # longer stages have larger column rings
+                    if self._always_read(last):
+                        break  # longer stages have larger column rings
+                    continue
+                if last > end and not self.space.joined:
+                    break
                 yield from self._with_heights(last, entering, stages)
 
     def _with_heights(self, end: int, entering: int, stages: tuple[tuple[int, ...], ...]) -> Iterator[Label]:
@@ -220,14 +241,13 @@ class Fold:
                 continue
             if end == self.end:
                 part = self._part(chosen, entering, self.out.rows)
-                if part is not None and part.rings + part.columns + part.workspace <= room:
+                if part is not None:
                     reach = 0
                     if self.strips == 1:
-                        rows = self.reaches.rows[part.taken]
-                        reach = self.reaches.number(rows[1:])
-                    yield Label(
-                        part.macs,
-                        part.calls,
+                        reach = self.reaches.number(self.reaches.rows[part.taken][1:])
+                    label = Label(
+                        part.work,
+                        part.slower,
                         part.rings,
                         part.columns,
                         part.workspace,
@@ -236,6 +256,8 @@ class Fold:
                         chosen,
                         None,
                     )
+                    if self._kept(label) <= room:
+                        yield label
                 continue
             parts: dict[int, _Part | None] = {}
             for rest in self._behind(end, heights[-1]):
@@ -250,15 +272,27 @@ class Fold:
                 if rings + columns + workspace > room:
                     continue
                 reach = self.reaches.composed(part.taken, rest.reach) if self.strips == 1 else 0
-                macs, calls = rest.macs + part.macs, rest.calls + part.calls
-                yield Label(macs, calls, rings, columns, workspace, part.upto, reach, chosen, rest)
+                work, slower = rest.work + part.work, rest.slower + part.slower
+                yield Label(work, slower, rings, columns, workspace, part.upto, reach, chosen, rest)
+
+    def _always_read(self, first: int) -> bool:
+        """Whether every line that the layers from here on make reads a line that exists."""
+        for layer in self.net.layers[first : self.end]:
+            made = self.net.maps[layer.makes]
+            for windows, size in (layer.rows, made.rows), (layer.columns, made.columns):
+                for window in windows:
+                    for line in (0, size - 1):
+                        low, high = window.reads((line, line + 1))
+                        if low >= high:
+                            return False
+        return True
 
     def _part(self, stages: tuple[StageChoice, ...], entering: int, upto: int) -> _Part | None:
         """What the block costs while it makes `upto` rows; None where it does work anew and must not."""
         rows = self.blocks.rows(stages, entering, upto)
         maps = self.net.maps
         made = dict(rows.made)
-        macs = calls = 0
+        work = slower = 0
         rings = sum(n * self.wide.get(t, 0) * maps[t].pixel for t, n in rows.rings)
         for stage in stages:
             layers = self.blocks.layers(stage.layers)
@@ -268,28 +302,37 @@ class Fold:
                 once = maps[layer.makes].rows * maps[layer.makes].columns
                 if not self.space.anew and made[i] * columns > once:
                     return None
-                macs += made[i] * columns * layer.macs
-                calls += made[i] * (columns if columnwise else self.strips)
+                pixels = made[i] * columns
+                moved = pixels * max(layer.macs, maps[layer.makes].pixel)
+                later = moved * (percent(self.net, layer) - 100) // 100 if columnwise else 0
+                work += moved + later if self.space.instructions else pixels * layer.macs
+                slower += later
             if adds_up(layers):
                 rings += ACCUMULATOR_BYTES * maps[layers[-1].makes].pixel
         return _Part(
             rings,
-            max(self._column_bytes(stage.layers, stage.rows, None) for stage in stages),
+            max(
+                self._column_bytes(stage.layers, stage.rows, None, n)
+                for stage, n in zip(stages, rows.bands, strict=True)
+            ),
             max(self.net.layers[i].workspace for stage in stages for i in stage.layers),
-            macs,
-            calls,
+            work,
+            slower,
             rows.taken[-1],
             self.reaches.number(rows.taken),
         )
 
-    def _column_bytes(self, stage: tuple[int, ...], height: int, fetched: int | None) -> int:
-        """Bytes of a stage's column rings."""
+    def _column_bytes(
+        self, stage: tuple[int, ...], height: int, fetched: int | None, bands: int | None = None
+    ) -> int:
+        """Bytes of a stage's column rings in its first `bands`, or in all."""
         if len(stage) == 1 and fetched is None:
             return 0
         across = self.across.get(swept(self.blocks.layers(stage))[-1].makes)
         if across is None:
             return 0
-        return self.blocks.column_bytes(stage, height, across, fetched)
+        run = len(self.blocks.sweep(stage, height).taken) if bands is None else bands
+        return self.blocks.column_bytes(stage, height, across, fetched, run)
 
     # -- whole groups ------------------------------------------------------------------------------------
 
@@ -297,33 +340,41 @@ class Fold:
         if bytes_ > self.cap:
             return []
         stages = label.all_stages()
-        return [Candidate(first, self.end, bytes_, label.macs, label.calls, stages, self.strips, fetched)]
+        return [Candidate(first, self.end, bytes_, label.work, label.slower, stages, self.strips, fetched)]
 
     def _all_resident(self, first: int) -> list[Candidate]:
         """The groups from a cut on that find their input in memory and that none with less work beats."""
         least = max(self.net.maps[self.chain.entering(first)].bytes, self.out.bytes)
         found: list[Candidate] = []
-        for label in sorted(self._whole[first], key=lambda x: (x.macs, x.calls)):
+        for label in sorted(self._whole[first], key=lambda x: (x.work, x.slower)):
             room = found[-1].bytes if found else self.cap + 1
-            if least + label.scratch < room:
+            if least + self._kept(label) < room:
                 found += (c for c in self._resident(first, label) if c.bytes < room)
         return found
+
+    def _alone(self, label: Label) -> bool:
+        return self.strips == 1 and label.rest is None and sum(len(s.layers) for s in label.stages) == 1
+
+    def _kept(self, label: Label) -> int:
+        """Bytes beside input and output: a pool that is no group of its own keeps no sums."""
+        return label.workspace if self._alone(label) else label.scratch
 
     def _resident(self, first: int, label: Label) -> list[Candidate]:
         entering = self.chain.entering(first)
         source = self.net.maps[entering]
-        beside = source.bytes + self.out.bytes + label.scratch
+        beside = source.bytes + self.out.bytes + self._kept(label)
         if self.strips > 1:
             return self._candidate(first, beside, label, None)
         if label.rest is None:
-            apart = figures(self.net, label.stages, resident=entering).distance or 0
+            alone = self._alone(label)
+            apart = figures(self.net, label.stages, resident=entering, alone=alone).distance or 0
         else:
             unread = self.blocks.rows(label.stages, entering, label.rest.upto).unread
             apart = 0
             for row, rows in enumerate(self.reaches.rows[label.rest.reach], start=1):
                 if unread[rows] < source.rows:
                     apart = max(apart, row * self.out.row - unread[rows] * source.row)
-        over = max(source.bytes + apart, self.out.bytes) + label.scratch
+        over = max(source.bytes + apart, self.out.bytes) + self._kept(label)
         return self._candidate(first, min(over, beside), label, None)
 
     def _fetching(self, label: Label, fetched: Sequence[Fetched]) -> list[Candidate]:
@@ -335,7 +386,15 @@ class Fold:
             found += self._candidate(0, self.out.bytes + label.scratch + more, label, "rows")
         later = any(entering in self.net.layers[i].reads for s in label.stages[1:] for i in s.layers)
         if "columns" in fetched and not later:
-            opening = self._column_bytes(label.stages[0].layers, label.stages[0].rows, entering)
+            first = label.stages[0]
+            run = self.blocks.rows(label.stages, entering, self._made(label)).bands[0]
+            opening = self._column_bytes(first.layers, first.rows, entering, run)
             scratch = label.rings + max(label.columns, opening) + label.workspace
             found += self._candidate(0, self.out.bytes + scratch, label, "columns")
         return found
+
+
+def percent(net: Layers, layer: Layer) -> int:
+    """Instructions of a layer that makes one pixel a call, in percent of those of whole rows."""
+    geometry = net.network.operators[layer.operator].geometry
+    return PERCENT.get(geometry.kind, OTHERS_PERCENT) if geometry is not None else OTHERS_PERCENT

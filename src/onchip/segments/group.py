@@ -7,7 +7,7 @@ inside a stage of several layers, which sweeps its band column by column, in a r
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.segments.drive import Maker, Turn, bands_of, turns
@@ -50,12 +50,15 @@ def figures(
     streamed: int | None = None,
     fetched: Literal["rows", "columns"] = "rows",
     resident: int | None = None,
+    alone: bool = False,
 ) -> Figures:
     """The cost of the group of these stages; tensor `streamed` is fetched, `resident` lies whole in memory.
 
-    `net` is mirrored for a group that runs in reverse.
+    `net` is mirrored for a group that runs in reverse. A layer `alone` is no group: a pool keeps no sums.
     """
     chosen = [[net.layers[i] for i in stage.layers] for stage in stages]
+    if alone:
+        chosen = [[replace(layer, adds_up=False) for layer in layers] for layers in chosen]
     by_columns = {streamed} if streamed is not None and fetched == "columns" else set()
     flat = [layer for layers in chosen for layer in layers]
     last = flat[-1].makes

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-__all__ = ["InputMode", "SegmentOptions"]
+from onchip.errors import UsageError
+
+__all__ = ["InputMode", "Objective", "SegmentOptions"]
 
 InputMode = Literal["held", "once", "again"]
+Objective = Literal["free", "once", "least"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +21,16 @@ class SegmentOptions:
         InputMode,
         "the input image: held in RAM, fetched once row by row, or fetched again where it is needed again",
     ] = "held"
+    objective: Annotated[
+        Objective,
+        "free: the fewest bytes that cost no instructions, and where those are too many the fewest "
+        "instructions that fit; once: the fewest bytes with nothing made twice; least: the fewest bytes",
+    ] = "free"
+    time_limit: Annotated[
+        float | None, "seconds for the search among plans that do work anew; the best so far is taken"
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for a time limit that is none."""
+        if self.time_limit is not None and not 0 <= self.time_limit < float("inf"):
+            raise UsageError(f"{self.time_limit!r} is no number of seconds from 0 up", item="time_limit")

@@ -33,12 +33,12 @@ class Way:
 class Link:
     """A group to place: bytes of its input (0: it is fetched) and output, and what running either way takes.
 
-    One that must begin with the first row has no `reverse`.
+    A way in which it must not run is None: in reverse where it must begin with the first row.
     """
 
     input: int
     output: int
-    forward: Way
+    forward: Way | None
     reverse: Way | None
 
     @property

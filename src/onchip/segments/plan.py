@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.check import certify
-from onchip.errors import Infeasible, ModelError
+from onchip.errors import Infeasible
 from onchip.network import Network, Operator
 from onchip.plan import (
     Alloc,
@@ -24,44 +24,46 @@ from onchip.plan import (
     Store,
 )
 from onchip.segments.chain import Chain, GroupChoice
-from onchip.segments.layers import layers_of
+from onchip.segments.front import Choice, chain_of, choose
 from onchip.segments.options import SegmentOptions
-from onchip.segments.place import Link, Placed, Traversal, Way, place
-from onchip.segments.search import chosen, without_recomputation
+from onchip.segments.place import Placed, Traversal
 
-__all__ = ["plan"]
+__all__ = ["plan", "plan_of"]
 
 
 def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None) -> Plan:
-    """The network in the fewest bytes of RAM without recomputation, within `ram_bytes`.
+    """The network in the plan that `options.objective` asks for, within `ram_bytes`.
 
     Raises `Infeasible` when that is too little, `ModelError` for a network whose operators are not layers
     over maps of pixels, or that has several inputs.
     """
     started, options = time.monotonic(), options or SegmentOptions()
-    net = layers_of(network)
-    if isinstance(net, str):
-        raise ModelError(net, where=network.source or network.name)
-    if sum(t.kind == "input" for t in network.tensors) != 1:
-        raise ModelError("must have one input", where=network.source or network.name)
-    chain = Chain(net)
-    groups = chosen(chain, without_recomputation(chain, options.input), options.input)
-    links = [_link(chain, group) for group in groups]
-    placed = place(links)
-    bound = max(link.needs for link in links)
-    if placed.bytes > ram_bytes:
-        raise _infeasible(chain, groups, placed, ram_bytes)
-    return _certified(chain, groups, placed, ram_bytes, bound, options, time.monotonic() - started)
+    chain = chain_of(network)
+    choice = choose(chain, ram_bytes, options)
+    if choice.bytes > ram_bytes:
+        raise _infeasible(chain, choice.groups, choice.placed, ram_bytes)
+    return plan_of(chain, choice, ram_bytes, options, time.monotonic() - started)
 
 
-def _link(chain: Chain, group: GroupChoice) -> Link:
-    entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
-    maps = chain.net.maps
-    return Link(
-        0 if group.fetched else maps[entering].bytes,
-        maps[made].bytes,
-        Way(group.forward.scratch, group.forward.distance),
-        None if group.reverse is None else Way(group.reverse.scratch, group.reverse.distance),
+def plan_of(
+    chain: Chain, choice: Choice, ram_bytes: int, options: SegmentOptions, seconds: float = 0.0
+) -> Plan:
+    """The program of a choice of groups, certified; a point of a front becomes a plan so."""
+    groups, placed = choice.groups, choice.placed
+    network = _turned(chain, groups, placed.traversals)
+    fused = [
+        _fused(network, chain, group, f"fused{i}", traversal)
+        for i, (group, traversal) in enumerate(zip(groups, placed.traversals, strict=True))
+    ]
+    return certify(
+        network,
+        PlanChip("mcu"),
+        ram_bytes,
+        _program(chain, network, groups, fused, placed),
+        status="optimal" if options.input == "held" else "feasible",
+        lower_bound_bytes=0,
+        seconds=seconds,
+        groups=[group for group in fused if group is not None],
     )
 
 
@@ -76,32 +78,6 @@ def _infeasible(chain: Chain, groups: Sequence[GroupChoice], placed: Placed, has
         has=has,
         operator=network.operators[layer.operator].name,
         tensors=tuple((t.name, t.bytes) for t in tensors),
-    )
-
-
-def _certified(
-    chain: Chain,
-    groups: Sequence[GroupChoice],
-    placed: Placed,
-    ram_bytes: int,
-    bound: int,
-    options: SegmentOptions,
-    seconds: float,
-) -> Plan:
-    network = _turned(chain, groups, placed.traversals)
-    fused = [
-        _fused(network, chain, group, f"fused{i}", traversal)
-        for i, (group, traversal) in enumerate(zip(groups, placed.traversals, strict=True))
-    ]
-    return certify(
-        network,
-        PlanChip("mcu"),
-        ram_bytes,
-        _program(chain, network, groups, fused, placed),
-        status="feasible" if options.input == "again" else "optimal",
-        lower_bound_bytes=0,
-        seconds=seconds,
-        groups=[group for group in fused if group is not None],
     )
 
 

@@ -1,0 +1,191 @@
+"""RAM against work: every plan that none beats in both, from nothing made twice to the least RAM there is.
+
+And the choice among them: the fewest bytes for nothing, or the least work that fits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.errors import ModelError
+from onchip.network import Network
+from onchip.segments.chain import Chain, GroupChoice
+from onchip.segments.fold import Space
+from onchip.segments.group import Figures
+from onchip.segments.layers import layers_of
+from onchip.segments.options import SegmentOptions
+from onchip.segments.place import Link, Placed, Way, place
+from onchip.segments.search import APART, ONCE, Groups, Row, Search, chosen, rows_of_groups
+
+__all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Groups at their addresses; `bound` are the bytes of the largest, which no placement goes below."""
+
+    groups: tuple[GroupChoice, ...]
+    placed: Placed
+    bound: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the pool."""
+        return self.placed.bytes
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the groups, each the way it runs."""
+        ways = zip(self.groups, self.placed.traversals, strict=True)
+        return sum(group.way(traversal).macs for group, traversal in ways)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A plan on the front: bytes of RAM, multiply-accumulates, and how many times the network's own."""
+
+    ram_bytes: int
+    macs: int
+    factor: float
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Points from the least work to the least RAM; `macs` are the network's own.
+
+    `complete` says that the whole space of plans was searched: then no plan in it has fewer bytes in its
+    largest group for no more work. Addresses may take more bytes than the largest group (`Choice.bound`).
+    """
+
+    chain: Chain
+    points: tuple[FrontPoint, ...]
+    macs: int
+    complete: bool
+    seconds: float
+
+
+def chain_of(network: Network) -> Chain:
+    """The network and its cuts. Raises `ModelError` where it is no layers over maps, or has two inputs."""
+    net = layers_of(network)
+    if isinstance(net, str):
+        raise ModelError(net, where=network.source or network.name)
+    if sum(t.kind == "input" for t in network.tensors) != 1:
+        raise ModelError("must have one input", where=network.source or network.name)
+    return Chain(net)
+
+
+def front(
+    network: Network,
+    options: SegmentOptions | None = None,
+    space: Space | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Front:
+    """The front of RAM and multiply-accumulates of the plans in `space`.
+
+    `options.time_limit` ends the search early: the points are then plans like any other, but there may be
+    better ones. Raises as `chain_of`.
+    """
+    options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
+    chain = chain_of(network)
+    search = Search(chain, options.input, _deadline(options))
+    rows, groups = _anew(search, space, progress)
+    rows = rows_of_groups(chain, groups)
+    own = sum(op.work for op in network.operators)
+    choices = [choice for row in rows for choice in _placements(chain, row, options)]
+    points: list[FrontPoint] = []
+    for choice in sorted(choices, key=lambda c: (c.macs, c.bytes)):
+        if not points or choice.bytes < points[-1].ram_bytes:
+            points.append(FrontPoint(choice.bytes, choice.macs, choice.macs / max(own, 1), choice))
+    return Front(chain, tuple(points), own, search.complete, time.monotonic() - started)
+
+
+def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None = None) -> Choice:
+    """The groups that the objective asks for; those with the fewest bytes known where none fit."""
+    search = Search(chain, options.input, _deadline(options))
+    if options.objective == "free":
+        rows, _ = Search(chain, options.input).rows(APART)
+        found = _placed(chain, rows[-1], options)
+        if found.bytes <= ram_bytes:
+            return found
+        rows, _ = Search(chain, options.input).rows(replace(ONCE, instructions=True))
+        fits = _first_that_fits(chain, rows, ram_bytes, options)
+        if fits is not None:
+            return fits
+        rows, _ = _anew(search, Space(instructions=True), progress)
+        return _first_that_fits(chain, rows, ram_bytes, options) or _placed(chain, rows[-1], options)
+    if options.objective == "once":
+        rows, _ = search.rows(replace(ONCE, instructions=True))
+    else:
+        rows, _ = _anew(search, Space(instructions=True), progress)
+    return min((_placed(chain, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
+
+
+def _anew(search: Search, space: Space, progress: Progress | None) -> tuple[list[Row], Groups]:
+    """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
+
+    More bytes than the best plan without such work are of no use: that is the cap.
+    """
+    unlimited = Search(search.chain, search.mode)
+    rows, once = unlimited.rows(replace(ONCE, instructions=space.instructions))
+    cap = rows[0].bytes
+    found = search.groups(space, cap, progress)
+    for ends, candidates in once.items():
+        found[ends] = sorted([*found.get(ends, ()), *candidates], key=lambda c: (c.work, c.slower, c.bytes))
+    return rows_of_groups(search.chain, found), found
+
+
+def _deadline(options: SegmentOptions) -> float:
+    return time.monotonic() + (float("inf") if options.time_limit is None else options.time_limit)
+
+
+def _first_that_fits(
+    chain: Chain, rows: Sequence[Row], ram_bytes: int, options: SegmentOptions
+) -> Choice | None:
+    """The least work within so many bytes."""
+    for row in rows:
+        if row.bytes <= ram_bytes:
+            found = _placed(chain, row, options)
+            if found.bytes <= ram_bytes:
+                return found
+    return None
+
+
+def _placed(chain: Chain, row: Row, options: SegmentOptions) -> Choice:
+    """The row of groups in the fewest bytes."""
+    return min(_placements(chain, row, options), key=lambda choice: choice.bytes)
+
+
+def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]:
+    """The groups at their addresses, run the way that is less work; and any way, if that is less RAM.
+
+    Bands do not do as much anew from the first row on as from the last.
+    """
+    groups = chosen(chain, row, options.input)
+    found: list[Choice] = []
+    for strict in (True, False):
+        links = [_link(chain, group, strict=strict) for group in groups]
+        placed = place(links)
+        found.append(Choice(groups, placed, max(link.needs for link in links)))
+        if placed.bytes <= row.bytes:
+            break
+    return found
+
+
+def _link(chain: Chain, group: GroupChoice, *, strict: bool) -> Link:
+    entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
+    maps = chain.net.maps
+    least = min(way.macs for way in (group.forward, group.reverse) if way is not None)
+
+    def way(figures: Figures | None) -> Way | None:
+        if figures is None or (strict and figures.macs > least):
+            return None
+        return Way(figures.scratch, figures.distance)
+
+    source = 0 if group.fetched else maps[entering].bytes
+    return Link(source, maps[made].bytes, way(group.forward), way(group.reverse))
