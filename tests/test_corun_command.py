@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import onchip as onchip_package
 from corun.made import crossing, random_judged
@@ -17,6 +18,7 @@ from onchip import cli
 from onchip.corun.profile_file import profile_json
 from onchip.corun.published import googlenet
 from onchip.corun.schedule_file import is_schedule
+from onchip.corunned_table import table
 
 
 def onchip(monkeypatch: pytest.MonkeyPatch, *args: str | Path) -> int:
@@ -295,3 +297,19 @@ def test_in_python() -> None:
         onchip_package.corun([profile, profile], speed=3)
     with pytest.raises(onchip_package.ProfileError, match="is for units gpu, dla"):
         onchip_package.corun([profile], "snapdragon-865")
+
+
+@pytest.mark.parametrize("width", [80, 110])
+def test_a_terminals_table_cuts_no_heading(width: int) -> None:
+    """Three units leave no room for every column: some are left out, none is cut."""
+    several = (random_judged(Random(n)) for n in range(100))
+    made = next(one for one in several if len(one.workload.soc.units) == 3)
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        console.print(table(made, width))
+    said = capture.get()
+    (heads,) = (line.split() for line in said.splitlines() if line.split()[:1] == ["network"])
+    assert "on a on b on c" in " ".join(heads)
+    assert heads[-2:] == ["waits", "latency"]
+    assert ("profile" in heads) == (width == 110)
+    assert "…" not in " ".join(heads)
