@@ -212,6 +212,26 @@ def test_a_short_stream_that_beats_the_long_runs_bound_is_not_called_optimal(
         capsys.readouterr()
 
 
+def test_throughput_of_one_frame_says_that_it_is_of_a_frame_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stream in which frames overlap has more frames per second than the bound of one frame."""
+    pair = ("zoo:googlenet", "zoo:googlenet", "--after", "2:1", "--objective", "throughput")
+    path = tmp_path / "schedule.json"
+    assert onchip(monkeypatch, "corun", *pair, "-o", path) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "every schedule has" not in said
+    assert "every single frame repeated, without overlap of frames, has at most" in said
+    assert "--frames 12" in said
+    assert onchip(monkeypatch, "check", path) == 0
+    assert "every schedule has" not in capsys.readouterr().out
+    one = asked(monkeypatch, capsys, *pair)
+    stream = asked(monkeypatch, capsys, *pair, "--frames", "8", "--tries", "500")
+    assert stream["fps"] > 1000 / one["lower_bound_ms"]
+    assert "--frames 12" in one["note"]
+    assert "--frames 12" not in stream["note"]
+
+
 def test_a_profile_of_ones_own_takes_the_place_of_the_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

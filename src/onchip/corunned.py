@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Corunned"]
 
+_ENDED = {
+    "stopped": "The search was interrupted: this is the best that it had found.",
+    "time": "The time for the search was over: this is the best that it had found.",
+}
+"""What a search that did not come to its own end says."""
+
 
 @dataclass(frozen=True)
 class Corunned:
@@ -88,9 +94,15 @@ class Corunned:
 
     @property
     def note(self) -> str:
-        """On profiles that nobody measured, and on streams that are too short."""
+        """On a search cut short, profiles that nobody measured, and streams that are too short."""
         names = [job.name for job in self.workload.jobs if job.profile.synthetic]
-        said = f"Synthetic profiles, which nobody measured: {', '.join(names)}." if names else ""
+        said = "" if self.status == "optimal" else _ENDED.get(self.ended, "")
+        if names:
+            said += f" Synthetic profiles, which nobody measured: {', '.join(names)}."
+        if self.objective == "throughput" and self.workload.frames == 1:
+            said += (
+                " Throughput, class and bound are of one frame repeated; streams may have more: --frames 12."
+            )
         if self.lower_bound_ms > self.cost_ms * (1 + 1e-9):
             said += " The bound on throughput holds in the long run; so few frames show more: --frames."
         if not self.every_baseline:

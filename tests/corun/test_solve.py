@@ -252,6 +252,70 @@ def test_ctrl_c_in_the_middle_of_a_search_gives_the_best_so_far_with_its_bound()
     assert 0 < result.solution.lower_bound_ms <= result.solution.cost_ms
 
 
+class Pressed:
+    """A model in which every meeting slows down a little differently; Ctrl-C is pressed while it is asked."""
+
+    def __init__(self, at: int = -1, times: int = 1) -> None:
+        self.calls, self.at, self.times = 0, at, times
+
+    def slowdown(self, unit: int, requested: float, external: float) -> float:
+        self.calls += 1
+        if self.at >= 0 and self.at <= self.calls < self.at + self.times:
+            signal.raise_signal(signal.SIGINT)
+        return 1 + 0.004 * requested * external / (unit + 20)
+
+
+def three_on_three(model: Pressed) -> Workload:
+    rng = Random(4)
+    jobs = []
+    for name in "abc":
+        groups = tuple(
+            Group(
+                f"g{n}",
+                tuple(rng.uniform(0.5, 2) for _ in range(3)),
+                tuple(rng.uniform(5, 40) for _ in range(3)),
+                (0.05,) * 3,
+                (0.0,) * 3,
+            )
+            for n in range(10)
+        )
+        jobs.append(Job(name, Profile(name, "small", ("a", "b", "c"), groups)))
+    return workload_of(model, *jobs)
+
+
+def test_ctrl_c_while_a_search_asks_the_model_keeps_what_was_found() -> None:
+    counted = Pressed()
+    baselines(three_on_three(counted))
+    model = Pressed(counted.calls + 2_000)
+    result = solve(three_on_three(model), options=SolveOptions(tries=20_000, nodes=2000))
+    assert result.solution.ended == "stopped"
+    assert result.solution.solver == "local search"
+    assert not result.solution.claim.proved
+    assert 0 < result.solution.lower_bound_ms <= result.solution.cost_ms
+    assert result.gain >= 0
+    # The question is asked once more, then the search ends at once; the judge asks a few times as well.
+    assert model.at < model.calls < model.at + 1_500
+
+
+def test_ctrl_c_between_local_search_and_branch_and_bound_keeps_what_was_found() -> None:
+    counted = Pressed()
+    found = solve(three_on_three(counted), options=SolveOptions(tries=2000, nodes=0)).solution
+    model = Pressed(counted.calls + 10)
+    result = solve(three_on_three(model), options=SolveOptions(tries=2000, nodes=2000))
+    assert result.solution.ended == "stopped"
+    assert result.solution.cost_ms <= found.cost_ms
+
+
+def test_ctrl_c_again_and_again_gives_the_best_baseline() -> None:
+    counted = Pressed()
+    baselines(three_on_three(counted))
+    result = solve(
+        three_on_three(Pressed(counted.calls + 2000, times=5)), options=SolveOptions(tries=20_000, nodes=2000)
+    )
+    assert result.solution.ended == "stopped"
+    assert result.gain >= 0
+
+
 def test_ctrl_c_between_two_searches_gives_the_best_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(*args: object, **kwargs: object) -> None:
         signal.raise_signal(signal.SIGINT)

@@ -45,15 +45,20 @@ Tasks tasks_of(const TaskRows& rows) {
 
 // What Python raised while it was asked something from within a search.
 struct Asked {
-    std::optional<nb::python_error> failed;
+    std::optional<nb::python_error> failed, interrupted;
 
+    // Ctrl-C raises wherever Python happens to run, so also here. It is a wish to end and no answer: the question
+    // is asked again, lest a search goes by a wrong slowdown. One that does not get through a second time has failed.
     Slowdowns::Model model(const nb::callable& slowdown) {
         return [this, &slowdown](std::size_t unit, double requested, double external) {
             nb::gil_scoped_acquire gil;
-            try {
-                if (!failed) return nb::cast<double>(slowdown(unit, requested, external));
-            } catch (nb::python_error& error) {
-                failed.emplace(std::move(error));
+            for (int attempt = 0; attempt < 2 && !failed; ++attempt) {
+                try {
+                    return nb::cast<double>(slowdown(unit, requested, external));
+                } catch (nb::python_error& error) {
+                    const bool again = attempt == 0 && error.matches(PyExc_KeyboardInterrupt);
+                    (again ? interrupted : failed).emplace(std::move(error));
+                }
             }
             return 1.0;
         };
@@ -61,7 +66,7 @@ struct Asked {
     // The caller's wish to end, asked with the GIL; Ctrl-C is one too. An error ends the search as well.
     template <typename... Args> std::function<bool(Args...)> stop(const nb::object& wish) {
         return [this, &wish](Args... args) {
-            if (failed) return true;
+            if (failed || interrupted) return true;
             nb::gil_scoped_acquire gil;
             try {
                 if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -72,10 +77,18 @@ struct Asked {
             }
         };
     }
-    void rethrow() {
-        if (!failed) return;
-        nb::python_error error = std::move(*failed);
-        failed.reset();
+    void rethrow() { rethrow(failed); }
+    // For who answers a single question and has nothing so far.
+    void rethrow_all() {
+        rethrow(failed);
+        rethrow(interrupted);
+    }
+
+  private:
+    static void rethrow(std::optional<nb::python_error>& raised) {
+        if (!raised) return;
+        nb::python_error error = std::move(*raised);
+        raised.reset();
         throw error;
     }
 };
@@ -98,7 +111,7 @@ class Dispatcher {
         Numbers ends;
         std::vector<Task> starts;
         player_.dispatch(unit, rank, order, ends, starts);
-        asked_.rethrow();
+        asked_.rethrow_all();
         return {starts, ends};
     }
 

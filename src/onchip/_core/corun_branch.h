@@ -30,7 +30,7 @@ struct BranchOptions {
     double upper = never;             // only what is better is of interest
     std::uint64_t nodes = 1'000'000;  // states looked at, at most
     double seconds = -1;
-    std::function<bool(std::uint64_t)> stop;
+    std::function<bool(std::uint64_t)> stop;  // asked often
 };
 
 struct BranchOutcome {

@@ -171,10 +171,14 @@ def _search(
     patterns += islice(_in_series(frame), 6)
     limits = SearchOptions(options.tries, left(), options.seed)
     searched = improve(workload, objective, patterns, limits, stop=stop)
-    if workload.frames > 1 or pressed() or not options.nodes or not branchable(workload, objective):
+    ended = searched.ended == "stopped" or workload.frames > 1
+    if ended or not options.nodes or not branchable(workload, objective):
         return searched
     deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=left())
-    return solve_branching(workload, objective, deeper, known=searched.schedule, stop=stop)
+    try:
+        return solve_branching(workload, objective, deeper, known=searched.schedule, stop=stop)
+    except KeyboardInterrupt:
+        return replace(searched, ended="stopped")
 
 
 def _as_it_is(rival: Baseline, workload: Workload, objective: Objective) -> Solution:

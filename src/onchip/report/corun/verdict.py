@@ -6,6 +6,7 @@ from onchip.corun.judged import Judged
 from onchip.corun.soc_file import builtin_socs
 from onchip.report.corun.words import (
     FIGURES,
+    bounded_kind,
     heading,
     is_proved,
     less_is_better,
@@ -90,7 +91,8 @@ def _bounded(made: Judged) -> str:
     if not bound or not value:
         return ""
     word = "at least" if less_is_better(objective) else "at most"
-    text = f"{FIGURES[objective]}: every schedule has {word} {milliseconds(bound)}, by work and longest path"
+    who = bounded_kind(made)
+    text = f"{FIGURES[objective]}: {who} has {word} {milliseconds(bound)}, by work and longest path"
     off = abs(value - bound) / max(value, bound)
     return f"{text}; this one has just that" if off < 1e-6 else f"{text} ({100 * off:.1f} % away)"
 
@@ -100,7 +102,7 @@ def _claimed(made: Judged) -> str:
     parts = [claim.claim or "nothing of its class"]
     if claim.bound is not None:
         word = "at least" if less_is_better(claim.objective) else "at most"
-        parts.append(f"every schedule has {word} {milliseconds(claim.bound)}")
+        parts.append(f"{bounded_kind(made)} has {word} {milliseconds(claim.bound)}")
     elif is_proved(made):
         parts.append("no bound")
     if claim.seconds is not None:

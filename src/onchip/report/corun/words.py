@@ -11,6 +11,7 @@ from onchip.report.wording import shorten
 __all__ = [
     "FIGURES",
     "OURS",
+    "bounded_kind",
     "claim_sentence",
     "heading",
     "idle_reason",
@@ -70,6 +71,13 @@ def value_of(made: Judged) -> float | None:
     return made.timeline.figure(made.claim.objective)
 
 
+def bounded_kind(made: Judged) -> str:
+    """What a bound holds for: frames that overlap may be faster than one frame after the other."""
+    if made.claim.objective == "fps" and made.workload.frames == 1:
+        return "every single frame repeated, without overlap of frames,"
+    return "every schedule"
+
+
 def claim_sentence(made: Judged) -> str:
     """What is claimed, how far from the bound it is, and how it compares."""
     claim, value = made.claim, value_of(made)
@@ -79,7 +87,7 @@ def claim_sentence(made: Judged) -> str:
         off = abs(value - bound) / max(value, bound)
         word = "at least" if less_is_better(claim.objective) else "at most"
         gap = "" if off < 5e-4 else f", {100 * off:.1f} % away"
-        parts.append(f"every schedule has {word} {milliseconds(bound)}{gap}")
+        parts.append(f"{bounded_kind(made)} has {word} {milliseconds(bound)}{gap}")
     sentence = "; ".join(parts) + "."
     others = [row for row in others_of(made) if not row[2]]
     if others and value:
