@@ -13,6 +13,7 @@ from workloads import Fixed, profile_of, random_workload, workload_of
 
 from onchip.corun import published
 from onchip.corun.baselines import baselines, herald, mensa
+from onchip.corun.classes import parse_class
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.polish import polish
 from onchip.corun.profile import Group, Profile
@@ -47,6 +48,23 @@ def test_never_worse_than_the_best_baseline_and_never_below_the_bound(objective:
         assert cost_ms(again, objective) == near(result.solution.cost_ms)
         if objective != "throughput" or workload.frames == 1 or not workload.pipelined:
             assert result.solution.lower_bound_ms <= result.solution.cost_ms * (1 + 1e-9)
+
+
+def test_of_what_costs_the_same_the_one_whose_networks_wait_least() -> None:
+    """No baseline of the claim's class has the same makespan and lets the networks end sooner in all."""
+    rng, ties = Random(8), 0
+    for _ in range(60):
+        workload = random_workload(rng)
+        result = solve(workload, "latency", QUICK)
+        mine, named = result.solution, parse_class(str(result.solution.claim))
+        assert named is not None
+        for rival in result.baselines:
+            if rival.cost_ms("latency") > mine.cost_ms * (1 + 1e-9):
+                continue
+            if named.why_not(rival.schedule, rival.timeline) is None:
+                ties += 1
+                assert sum(mine.timeline.latency_ms) <= sum(rival.timeline.latency_ms) * (1 + 1e-6)
+    assert ties > 10
 
 
 @pytest.mark.parametrize("switches", [0, 1, 2])
