@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onchip.corun.classes import SINGLE
 from onchip.corun.derived_bound import derived_bound
 from onchip.corun.judged import Judged
 from onchip.corun.schedule_json import Claim, Rival
@@ -35,7 +36,8 @@ class Corunned:
     `objective` is what it was made for (`latency`, `throughput`, `rates`); `cost_ms`, `lower_bound_ms` and
     `baselines` are the objective as a time, so that less is better (for the rates 1000 / rate). `class_`
     says among which schedules it is the best, `status` is `optimal` where that is proved, else `feasible`.
-    No schedule whatever beats `lower_bound_ms` (of a stream's throughput: in the long run). `solver` and
+    No schedule whatever beats `lower_bound_ms` (of a stream's throughput: in the long run; of one frame's: no
+    single frame repeated). `solver` and
     `ended` say who found it and why the search ended.
     """
 
@@ -195,8 +197,11 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
     bound = solution.lower_bound_ms
     beaten = bound > solution.cost_ms * (1 + 1e-9)
     bound = bound if beaten else min(max(bound, _own_bound(workload, figure)), solution.cost_ms)
+    text = str(solution.claim)
+    if solution.objective == "throughput" and workload.frames == 1 and " among " in text:
+        text += SINGLE
     claim = Claim(
-        str(solution.claim),
+        text,
         figure,
         None if beaten or bound <= 0 else 1000.0 / bound if figure in RATES else bound,
         solution.seconds,
@@ -207,7 +212,7 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
     return Corunned(
         Judged(solution.schedule, timeline, claim, others=others),
         solution.objective,
-        str(solution.claim),
+        text,
         "optimal" if solution.claim.proved else "feasible",
         cost_ms(timeline, solution.objective),
         bound,

@@ -12,15 +12,18 @@ import pytest
 from workloads import Fixed, alone, profile_of, workload_of
 
 from onchip import cli
+from onchip.corun import published
 from onchip.corun.check import check_stated
-from onchip.corun.classes import parse_class, why_misnamed
+from onchip.corun.classes import SINGLE, parse_class, why_misnamed
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.schedule import Schedule, Step
 from onchip.corun.schedule_file import schedule_from_json
 from onchip.corun.schedule_json import Claim, Rival, schedule_json
 from onchip.corun.simulate import simulate
+from onchip.corun.soc_file import load_soc
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.workload import Job, Workload
+from onchip.corunned import corunned_of
 from onchip.errors import IllegalSchedule, OnchipError
 
 SCALES = (1e-7, 1.0, 1e8)
@@ -269,3 +272,18 @@ def test_a_baseline_is_what_its_name_says(name: str, rows: list[tuple[int, ...]]
         return
     with pytest.raises(IllegalSchedule, match=f"is named {name}, and {words}"):
         check_stated(stated)
+
+
+def test_a_class_of_single_frames_is_not_a_streams() -> None:
+    """The best rate of one frame repeated is not the best of streams, and no stream may be called that."""
+    soc = load_soc("xavier-agx")
+    jobs = (Job("first", published.googlenet()), Job("second", published.googlenet()))
+    once = corunned_of(solve(Workload(soc, jobs, soc.model("light")), "throughput"), "light")
+    assert once.class_ == ANY + SINGLE
+    stream = Workload(soc, jobs, soc.model("light"), frames=3, in_flight=2)
+    many = corunned_of(solve(stream, "throughput", SolveOptions(tries=50, nodes=0)), "light")
+    assert not many.class_.endswith(SINGLE)
+    single = parse_class(once.class_)
+    assert single is not None
+    assert single.why_not(once.judged.schedule, once.judged.timeline) is None
+    assert "a stream of 3 frames" in str(single.why_not(many.judged.schedule, many.judged.timeline))

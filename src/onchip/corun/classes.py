@@ -16,10 +16,13 @@ from onchip.corun.schedule import Schedule
 from onchip.corun.timeline import Timeline
 from onchip.corun.workload import Workload
 
-__all__ = ["StatedClass", "parse_class", "why_misnamed"]
+__all__ = ["SINGLE", "StatedClass", "parse_class", "why_misnamed"]
 
 ROUNDING = 1e-9
 """A unit that begins by this part of the time until then too late does not wait."""
+
+SINGLE = ", a single frame repeated"
+"""Ends a class that knows only schedules of one frame at a time: of rates, which streams may exceed."""
 
 _FEW = re.compile(r"schedules of at most ([0-9]{1,6}) switches a run")
 _ANY = "schedules of any mapping and order, without inserted idle time"
@@ -32,15 +35,18 @@ class StatedClass:
 
     `any`: nothing is said of the space. `ordered`: no wait is inserted. `non-delay`: besides, no unit stands
     idle while a group is ready for it. `few`: no wait is inserted, and no run changes its unit more than
-    `switches` times.
+    `switches` times. `single`: one frame, repeated.
     """
 
     proved: bool
     space: Literal["any", "ordered", "non-delay", "few"]
     switches: int = 0
+    single: bool = False
 
     def why_not(self, schedule: Schedule, timeline: Timeline) -> str | None:
         """What keeps a schedule out of the class, in words; None for one that belongs to it."""
+        if self.single and timeline.workload.frames > 1:
+            return f"is a stream of {timeline.workload.frames} frames, not a single one repeated"
         if self.space == "any":
             return None
         if any(wait > 0 for _, wait in schedule.idle_ms):
@@ -61,16 +67,17 @@ def parse_class(text: str) -> StatedClass | None:
     """The class that a file's `class` names; None for words that are no class. Nothing may be claimed."""
     if text in ("", "best found"):
         return StatedClass(False, "any")
-    how, among, space = text.partition(" among ")
+    single = text.endswith(SINGLE)
+    how, among, space = text.removesuffix(SINGLE).partition(" among ")
     if not among or how not in ("optimal", "best found"):
         return None
     proved = how == "optimal"
     if space == _ANY:
-        return StatedClass(proved, "ordered")
+        return StatedClass(proved, "ordered", single=single)
     if space == _NON_DELAY:
-        return StatedClass(proved, "non-delay")
+        return StatedClass(proved, "non-delay", single=single)
     few = _FEW.fullmatch(space)
-    return StatedClass(proved, "few", int(few[1])) if few else None
+    return StatedClass(proved, "few", int(few[1]), single) if few else None
 
 
 def why_misnamed(name: str, workload: Workload, schedule: Schedule) -> str | None:
