@@ -22,7 +22,7 @@ from onchip.run.mcu.emulate import emulate
 
 __all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "verify"]
 
-STACK_MARGIN = 32
+STACK_MARGIN = 16
 """Bytes of stack beyond the most that were used, in a program that is linked tightly."""
 
 _ROOM = 4 << 20
