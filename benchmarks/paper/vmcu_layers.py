@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from vmcu_networks import pointwise
 
+from onchip.baselines.segments import best_order
 from onchip.segments.affine import Access, Domain, LoopNest, Operand, least_distance, printed_distance
-from onchip.segments.baselines import best_order
 from onchip.segments.circular import circular_pool
 from onchip.segments.nests import matrix_product
 

@@ -8,11 +8,11 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
+from onchip.baselines.segments import METHODS
 from onchip.mcu.made import made_model
 from onchip.mcu.network import network_of
 from onchip.mcu.read import model_of, read_model
 from onchip.network import Geometry, Network, Operator, OperatorSpec
-from onchip.segments.baselines import METHODS
 from onchip.segments.lives import Lives
 
 __all__ = ["PRINTED", "Block", "blocks_of", "largest", "layers_of_blocks", "network", "pointwise", "scaled"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from tflm_arena import inference
 from vmcu_networks import largest, network, scaled
 
+from onchip.baselines.segments import METHODS, ours
 from onchip.mcu.made import made_model
 from onchip.network import Network
-from onchip.segments.baselines import METHODS, ours
 from onchip.segments.lives import Lives
 from onchip.segments.patches import patched
 

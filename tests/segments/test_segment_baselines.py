@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.baselines.segments import METHODS
 from onchip.mcu.made import made_model
 from onchip.mcu.network import network_of
 from onchip.mcu.read import model_of
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.packing import Buffer, max_load
 from onchip.segments.affine import chain_distance
-from onchip.segments.baselines import METHODS
 from onchip.segments.lives import Lives, greedy_bytes
 from onchip.segments.nests import bottleneck_ends
 from onchip.segments.patches import patched
