@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
+DOCS   := $(VENV)/.docs-done
 CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
 # Without build isolation a second build compiles only what changed.
 # The editable install knows its modules by name: it is made anew when one comes or goes.
@@ -11,10 +12,10 @@ _      := $(shell mkdir -p build; find src -name '*.py' | sort > $(LIST).new; \
             cmp -s $(LIST).new $(LIST) || cp $(LIST).new $(LIST))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test bench sanitize clean
+.PHONY: help setup demo check format test docs pictures bench bench-quick fuzz wheel floor sanitize clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with onchip, its compiled core and the developer's tools
 
@@ -45,9 +46,33 @@ test: setup ## everything that must hold
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -n 2
 
-bench: setup ## print the figures of docs/placement-figures.md and docs/packing.md again
-	@$(BIN)/python benchmarks/placement_known_values.py --plan
-	@$(BIN)/python benchmarks/packing_fixtures.py
+docs: $(DOCS) ## build the documentation site: build/docs/index.html
+	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "build/docs/index.html"
+
+$(DOCS): $(STAMP) pyproject.toml
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' > build/docs.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r build/docs.txt
+	@touch $@
+
+pictures: setup ## draw the pictures of README and documentation again (needs chromium)
+	@$(BIN)/python scripts/pictures.py
+
+bench-quick: setup ## some two minutes: hold the results pages to what their scripts print
+	@$(BIN)/python benchmarks/results.py --quick
+
+bench: $(DOCS) ## some hours: measure everything again, into the results pages
+	@$(BIN)/python benchmarks/results.py
+
+FUZZ_SECONDS ?= 300
+fuzz: setup ## look for files that break a reader, with coverage as the guide (FUZZ_SECONDS=300)
+	@cd tests && ../$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --folder ../build/fuzz
+
+wheel: setup ## a manylinux wheel and the source distribution in build/wheel, proved in a fresh environment
+	@sh scripts/wheel.sh
+
+floor: wheel ## quick tests with the oldest and the newest base dependencies that pyproject.toml admits
+	@sh scripts/floor.sh
 
 sanitize: setup ## the searches' tests with _core under address and undefined-behaviour sanitizers
 	@sh scripts/sanitize.sh

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # No wall clock in tests: a busy machine must not fail a property.
 settings.register_profile("onchip", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("onchip")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 """Reference networks that lie beside a developer's checkout; a stranger's clone does not have them."""

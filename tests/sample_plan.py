@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onchip.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plan import (
     Alloc,
@@ -10,6 +11,9 @@ from onchip.plan import (
     Group,
     Join,
     Load,
+    MemoryUse,
+    Move,
+    Moved,
     Plan,
     PlanChip,
     Result,
@@ -23,7 +27,11 @@ from onchip.plan import (
     Timed,
 )
 
-RESULT = Result("feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 10, 11, 12, 13, 14)
+RESULT = Result(
+    "feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 10, 11, 12, 13, 14, move_bytes=15, memory_picoseconds=16,
+    memory_lower_bound_picoseconds=3, memories=(MemoryUse("in", 1, 2, 3), MemoryUse("a b", 4, 5, 6)),
+    moves=(Moved("in", "a b", 7),),
+)  # fmt: skip
 NETWORK = Network.build(
     "n",
     [("x", 4, "input"), ("in", 4, "activation"), ('a "b"\n#', 4, "activation"), ("half", 2, "activation")],
@@ -43,12 +51,17 @@ NETWORK = Network.build(
 )
 PLAN = Plan(
     NETWORK,
-    PlanChip("generic", 4, 1e9, 0.5, macs_per_second=2.0),
+    PlanChip(
+        "generic", 4, 1e9, 0.5, macs_per_second=2.0,
+        memories=(Memory("in", 4), Memory("a b", 6, False, 1e9, 0.5), Memory("storage", 1, True, None, 2.0)),
+    ),
     10,
     (
         Load("x", 0), Alloc("in", 3, "x", -2), Run("op", (("x:1 y", 3), ("k", 4))), Scratch("run", 0),
         Store("x"), Free('a "b"\n#'), Alloc("in", 0), Run("run"),
         Alloc("in", 8, parts=("of", "x y")), Join("op"),
+        Load("x", 0, "in"), Alloc("in", 1, memory="a b"), Alloc("in", 3, "in", -2, memory="in"),
+        Alloc("in", 8, parts=("in", "of"), memory="over"), Scratch("run", 2, "of"), Move("in", 4, "in"),
     ),
     RESULT,
     groups=(

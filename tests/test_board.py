@@ -29,7 +29,7 @@ def test_a_board_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (("cortex-m4", "cortex-m0"), "core"),
+        (("cortex-m4", "cortex-m0"), "core: 'cortex-m0' is not one of cortex-m4, cortex-m7"),
         (("65536", "-1"), "ram_bytes"),
         (("65536", "5000000"), "ram_bytes"),
         (("65536", "64.5"), "ram_bytes"),

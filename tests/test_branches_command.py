@@ -293,7 +293,7 @@ def test_a_list_that_is_cut_says_where_the_rest_is(
     args = ["branches", str(model), "--budget", ROOMY]
     assert onchip(monkeypatch, *args) == 0
     assert "--json lists all" not in capsys.readouterr().out
-    monkeypatch.setattr("onchip.branched_table.MOST_ROWS", 0)
+    monkeypatch.setattr("onchip.results.branched_table.MOST_ROWS", 0)
     assert onchip(monkeypatch, *args) == 0
     assert "1 more: --json lists all" in capsys.readouterr().out
 
@@ -429,7 +429,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_cut(
 ) -> None:
     from rich.console import Console
 
-    from onchip.branched_table import resource_map, table
+    from onchip.results.branched_table import resource_map, table
 
     made = onchip_package.branches(str(write(tmp_path / "net.json", network)), budget=ROOMY)
     console = Console(width=width, no_color=True)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 import onchip
 from onchip import cli
 from onchip.baselines import SCHEMES
-from onchip.comparison import CompareOptions, compare
 from onchip.network_json import wire_network
+from onchip.results.comparison import CompareOptions, compare
+from onchip.results.planners import PLANNERS
 from strategies import Case, cases, network_of
 
 TIGHT = network_of(
@@ -44,7 +45,7 @@ def model(tmp_path: Path) -> Path:
 @settings(max_examples=25)
 @given(case=cases(max_operators=6))
 def test_rows_are_certified_and_none_beats_the_bound(case: Case) -> None:
-    options = CompareOptions(strategies="exact,exact:given,exact:minpeak")
+    options = CompareOptions(strategies="exact,exact:given,exact:minpeak", planners="none")
     made = compare(case.network, case.chip, case.budget, options)
     assert [r.scheme for r in made.rows] == ["exact", "exact:given", "exact:minpeak", *SCHEMES]
     assert made.complete
@@ -59,13 +60,15 @@ def test_rows_are_certified_and_none_beats_the_bound(case: Case) -> None:
         assert row.traffic_bytes == row.plan.result.traffic_bytes >= made.bound
         if row.traffic_bytes:
             assert row.reduction is not None
-            best = min(r.traffic_bytes for r in made.rows if r.traffic_bytes is not None)
-            assert row.reduction == 1 - best / row.traffic_bytes
+            best = min(r.dram_bytes for r in made.rows if r.dram_bytes is not None)
+            assert row.dram_bytes is not None
+            assert row.reduction == 1 - best / row.dram_bytes
+            assert row.dram_bytes >= made.limit_bytes > 0
     assert json.loads(json.dumps(made.data()))["rows"][0]["scheme"] == "exact"
 
 
 def test_the_public_verb_takes_what_plan_takes(model: Path) -> None:
-    made = onchip.compare(str(model), budget="MR", schemes="given-greedy,tflm")
+    made = onchip.compare(str(model), budget="MR", schemes="given-greedy,tflm", planners="none")
     assert [row.scheme for row in made.rows] == ["exact", "given-greedy", "tflm"]
     assert made["exact"].status == "optimal"
     assert made["tflm"].status == "does not fit"
@@ -81,7 +84,8 @@ def test_the_public_verb_takes_what_plan_takes(model: Path) -> None:
         ({"strategies": "best"}, "best"),
         ({"strategies": "exact:sideways"}, "sideways"),
         ({"schemes": "exact"}, "exact"),
-        ({"strategies": "", "schemes": "none"}, "nothing"),
+        ({"strategies": "", "schemes": "none", "planners": "none"}, "nothing"),
+        ({"planners": "exact"}, "exact"),
         ({"weights": "heavy"}, "weights"),
         ({"time_limit": -1}, "time_limit"),
         ({"memory_limit": 0}, "memory_limit"),
@@ -93,10 +97,35 @@ def test_wrong_options_are_refused_by_name(option: dict[str, object], named: str
         onchip.compare(TIGHT, budget="MR", **option)
 
 
+def test_all_planners_stand_side_by_side_and_none_goes_below_the_limit() -> None:
+    made = onchip.compare("zoo:squeezenet1_0", budget="MR", schemes="none")
+    assert [row.scheme for row in made.rows] == [*PLANNERS, "exact"]
+    for row in made.rows:
+        assert row.plan is not None
+        assert onchip.Plan.of(row.plan).check().dram_bytes == row.dram_bytes
+        assert row.dram_bytes >= made.limit_bytes
+    assert made["exact"].dram_bytes == made.limit_bytes
+
+
+def test_where_operators_do_not_fit_whole_the_others_still_have_their_rows() -> None:
+    made = onchip.compare("zoo:squeezenet1_0", budget="128KiB", schemes="tflm")
+    assert made["exact"].status == made["tflm"].status == "does not fit"
+    assert made["exact"].needs_bytes == 1_492_992
+    assert made["fusion"].status == "optimal"
+    assert "needs 1,492,992" in str(made)
+
+
+def test_a_planner_that_cannot_take_a_network_says_why() -> None:
+    made = onchip.compare(TIGHT, budget="MR", schemes="none")
+    assert made["branches"].status == "no plan"
+    assert made["branches"].reason
+    assert f"branches: {made['branches'].reason}" in " ".join(str(made).split())
+
+
 def test_below_mr_nothing_is_compared() -> None:
     for strategies, schemes in (("exact", "none"), ("", "tflm")):
         with pytest.raises(onchip.Infeasible, match="operator op"):
-            onchip.compare(TIGHT, budget=15, strategies=strategies, schemes=schemes)
+            onchip.compare(TIGHT, budget=15, strategies=strategies, schemes=schemes, planners="none")
 
 
 def test_ctrl_c_keeps_the_rows_that_are_finished() -> None:
@@ -106,7 +135,7 @@ def test_ctrl_c_keeps_the_rows_that_are_finished() -> None:
         if line.startswith("minpeak-belady"):
             signal.raise_signal(signal.SIGINT)
 
-    made = onchip.compare(TIGHT, budget="MR", progress=press)
+    made = onchip.compare(TIGHT, budget="MR", planners="none", progress=press)
     assert [row.scheme for row in made.rows] == ["exact", "given-belady", "given-greedy"]
     assert not made.complete
     assert "interrupted" in str(made)
@@ -124,7 +153,7 @@ def test_a_search_that_is_interrupted_gives_its_row_and_ends_the_comparison() ->
         if "states" in line:
             signal.raise_signal(signal.SIGINT)
 
-    made = onchip.compare("zoo:pnasnet5large", budget="MR", progress=press)
+    made = onchip.compare("zoo:pnasnet5large", budget="MR", planners="none", progress=press)
     assert not made.complete
     assert [row.scheme for row in made.rows] == ["exact"]
     assert made.rows[0].plan is not None
@@ -141,7 +170,7 @@ def test_the_command_line_prints_the_table_and_the_data(
     assert run(monkeypatch, "compare", str(model), "--budget", "MR", "--weights", "resident", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["budget"] == 18
-    assert {row["scheme"] for row in data["rows"]} == {"exact", *SCHEMES}
+    assert {row["scheme"] for row in data["rows"]} == {"exact", *SCHEMES, *PLANNERS}
 
 
 @pytest.mark.parametrize(

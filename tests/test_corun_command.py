@@ -18,7 +18,7 @@ from onchip import cli
 from onchip.corun.profile_file import profile_json
 from onchip.corun.published import googlenet
 from onchip.corun.schedule_file import is_schedule
-from onchip.corunned_table import table
+from onchip.results.corunned_table import table
 
 
 def onchip(monkeypatch: pytest.MonkeyPatch, *args: str | Path) -> int:

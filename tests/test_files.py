@@ -169,7 +169,8 @@ def test_what_cannot_be_read_says_so(path: str, reason: str, tmp_path: Path) -> 
 
 
 def test_an_absurdly_large_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onchip.files, "MAX_FILE_BYTES", 3)
+    monkeypatch.setenv("ONCHIP_MAX_TEXT_BYTES", "3")
     (tmp_path / "f").write_bytes(b"1234")
-    with pytest.raises(InputError, match="larger than 3 bytes"):
+    with pytest.raises(InputError, match=r"f: larger than 3 bytes .ONCHIP_MAX_TEXT_BYTES sets"):
         read_bytes(tmp_path / "f")
+    assert read_bytes(tmp_path / "f", model=True) == b"1234"

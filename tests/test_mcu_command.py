@@ -13,7 +13,9 @@ import pytest
 
 import onchip as onchip_package
 from onchip import cli
-from onchip.errors import MissingTool
+from onchip.baselines.tflm_arena import tflm_arena
+from onchip.errors import MissingTool, UsageError
+from onchip.mcu.made import Builder
 from onchip.run.mcu import toolchain
 
 needs_toolchain = pytest.mark.skipif(
@@ -110,6 +112,27 @@ def test_the_public_networks_run_in_little_ram(
 
 @needs_toolchain
 @pytest.mark.slow
+@pytest.mark.parametrize("ram", ["4016", "3768"])
+def test_points_of_the_front_run_in_the_bytes_that_they_promise(
+    ram: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bands, work done anew, the input fetched again: as C, byte for byte."""
+    plan = tmp_path / "kws.json"
+    args = ("mcu", "made:kws", "--input", "again")
+    assert onchip(monkeypatch, *args, "--front", "--ram", ram, "-p", str(plan), "--json") == 0
+    front = json.loads(capsys.readouterr().out)
+    point = front["points"][front["taken"]]
+    assert onchip(monkeypatch, *args, "--use", str(plan), "--run", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["run"]["match"]
+    assert made["macs"] == point["macs"] > front["macs"]
+    assert made["arena_bytes"] == point["arena_bytes"]
+    statics = made["ram_bytes"] - made["arena_bytes"] - made["linked_bytes"]["stack"]
+    assert 0 <= statics <= 64
+
+
+@needs_toolchain
+@pytest.mark.slow
 def test_what_does_not_fit_the_flash_is_said_with_the_bytes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +174,33 @@ def test_a_project_and_a_plan_are_written_and_the_plan_serves_again(
     assert "another network" in line
 
 
+def test_the_front_is_a_curve_and_a_point_of_it_a_plan(
+    no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "kws.json"
+    args = ("mcu", "made:kws", "--front", "--input", "again", "--ram", "4300")
+    assert onchip(monkeypatch, *args, "-p", str(plan), "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    taken = made["points"][made["taken"]]
+    assert made["complete"]
+    assert taken["arena_bytes"] <= 4_300 < made["points"][made["taken"] - 1]["arena_bytes"]
+    assert onchip(monkeypatch, *args) == 0
+    printed = capsys.readouterr().out
+    for point in (made["points"][0], taken, made["points"][-1]):  # a long curve is thinned out in between
+        assert f"{point['arena_bytes']:,}" in printed
+    assert "<- --ram" in printed
+    assert onchip(monkeypatch, "mcu", "made:kws", "--use", str(plan), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["arena_bytes"] == taken["arena_bytes"]
+
+
+def test_a_front_refuses_what_it_cannot_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "--run" in refused(monkeypatch, capsys, 2, "mcu", "made:kws", "--front", "--run")
+    assert onchip(monkeypatch, "mcu", "made:kws", "--front", "--ram", "1000") == 1
+    assert "the budget has 1,000" in capsys.readouterr().err
+
+
 def test_the_table_names_the_step_that_limits(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,6 +216,9 @@ def test_the_table_names_the_step_that_limits(
         (("made:nothing",), 2, "no network of ours"),
         (("made:ad01", "--board", "nothing"), 2, "no such board"),
         (("made:ad01", "--ram", "10"), 1, "infeasible"),
+        (("made:ad01", "--ram", "0"), 2, "--ram"),
+        (("made:ad01", "--ram", "much"), 2, "--ram"),
+        (("made:ad01", "--ram", "131073"), 2, "more than the 131,072 of nucleo-f411re"),
         (("made:ad01", "--input", "sideways"), 2, "sideways"),
         (("missing.tflite",), 2, "no such file"),
     ],
@@ -180,12 +233,79 @@ def test_every_refusal_is_one_line(
     assert line in refused(monkeypatch, capsys, code, "mcu", *args)
 
 
+def ends(b: Builder, inputs: int, outputs: int) -> bytes:
+    """A file with so many inputs and outputs."""
+    maps = [b.conv(b.input((1, 4, 4, 2)), 2) for _ in range(inputs)]
+    made = maps[0] if inputs == 1 else b.add(*maps)
+    return b.file(*[b.conv(made, 3) for _ in range(outputs)])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "line"), [(2, 1, "must have one input"), (1, 2, "must have one output")]
+)
+def test_several_ends_are_refused_in_one_line(
+    inputs: int,
+    outputs: int,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "ends.tflite"
+    path.write_bytes(ends(Builder(1), inputs, outputs))
+    said = refused(monkeypatch, capsys, 2, "mcu", str(path))
+    assert said.endswith(f"ends.tflite: {line}")
+
+
 def test_a_folder_with_other_files_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     line = refused(monkeypatch, capsys, 2, "mcu", "made:ad01", "-o", str(tmp_path))
     assert "has not written" in line
+
+
+def test_other_methods_stand_beside_the_plan(
+    no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert onchip(monkeypatch, "mcu", "made:resnet8", "--compare", "--json") == 0
+    methods = {method["name"]: method for method in json.loads(capsys.readouterr().out)["compare"]}
+    assert list(methods)[-1] == "this plan"
+    needs = {name: method["ram_bytes"] for name, method in methods.items() if method["ram_bytes"]}
+    assert needs["onchip"] <= needs["this plan"] <= needs["overlap"] <= needs["in place"] <= needs["whole"]
+    assert methods["patches"]["work"] > 1 == methods["onchip"]["work"]
+    if "TFLM, tensors" in needs:  # where its interpreter is installed
+        assert needs["this plan"] < needs["TFLM, tensors"] < needs["TFLM"]
+
+
+def test_a_file_that_the_interpreter_refuses_has_no_arena_but_a_reason() -> None:
+    found = tflm_arena(b"junk" * 64)
+    assert isinstance(found, str)
+    assert "\n" not in found
+
+
+@needs_toolchain
+@pytest.mark.parametrize("kernels", ["specialised", "shared"])
+def test_a_plan_in_rings_runs_by_itself(
+    kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = str(tmp_path / "kws.json")
+    how = ("--kernels", kernels, "--objective", "once", "-p", plan)
+    assert onchip(monkeypatch, "mcu", "made:kws", *how) == 0
+    capsys.readouterr()
+    assert onchip(monkeypatch, "run", plan, "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["run"]["match"]
+    assert bool(made["shared_kernels"]) == (kernels == "shared")
+    line = refused(monkeypatch, capsys, 2, "run", plan, "--model", "made:ad01")
+    assert line.endswith("the model changed since it was planned")
+
+
+def test_a_plan_in_rings_says_in_python_what_runs_it(no_tools: None) -> None:
+    made = onchip_package.mcu("made:kws")
+    assert made.plan.groups
+    with pytest.raises(UsageError, match=r"is for a microcontroller: `onchip run`"):
+        made.plan.run()
 
 
 def test_the_verb_is_a_function(no_tools: None) -> None:

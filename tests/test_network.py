@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from onchip.errors import ModelError
+from onchip.limits import Limits
 from onchip.network import (
-    MAX_OPERATORS,
-    MAX_TENSORS,
     Geometry,
     Network,
     OperatorSpec,
@@ -191,15 +190,15 @@ def test_a_hostile_name_is_quoted_in_one_line(name: str) -> None:
 
 
 def test_huge_counts_are_refused_and_large_ones_accepted() -> None:
-    chain = [op(f"f{i}", [f"t{i - 1}" if i else "x"], [f"t{i}"]) for i in range(MAX_OPERATORS + 1)]
-    tensors = [X, *((f"t{i}", 1, "activation") for i in range(MAX_OPERATORS + 1))]
+    chain = [op(f"f{i}", [f"t{i - 1}" if i else "x"], [f"t{i}"]) for i in range(Limits().operators + 1)]
+    tensors = [X, *((f"t{i}", 1, "activation") for i in range(Limits().operators + 1))]
     with pytest.raises(ModelError, match="50,001 operators"):
         build(tensors=tensors, operators=chain, outputs=["t0"])
     short = 3000
     network = build(tensors=tensors[: short + 1], operators=chain[:short][::-1], outputs=[f"t{short - 1}"])
     assert network.order == tuple(range(short))[::-1]
     with pytest.raises(ModelError, match="more than 200,000 tensors"):
-        build(tensors=((f"t{i}", 1, "input") for i in range(MAX_TENSORS + 5)))
+        build(tensors=((f"t{i}", 1, "input") for i in range(Limits().tensors + 5)))
 
 
 def test_a_deep_chain_of_views_ends_at_the_root() -> None:

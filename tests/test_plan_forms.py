@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.chip import Memory
 from onchip.errors import PlanFormatError
 from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plan import (
@@ -20,6 +21,9 @@ from onchip.plan import (
     Instruction,
     Join,
     Load,
+    MemoryUse,
+    Move,
+    Moved,
     PinnedTensor,
     PinnedWeights,
     Plan,
@@ -56,18 +60,21 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.lists(st.tuples(hostile_names, numbers), max_size=3, unique_by=lambda row: row[0]).map(tuple)
 names = st.lists(hostile_names, max_size=3).map(tuple)
 
+homes = st.none() | hostile_names | st.sampled_from(("in", "of", "over"))
 instructions: st.SearchStrategy[Instruction] = st.one_of(
-    st.builds(Load, hostile_names, numbers),
-    st.builds(Alloc, hostile_names, numbers),
-    st.builds(Alloc, hostile_names, numbers, hostile_names, numbers),
+    st.builds(Load, hostile_names, numbers, homes),
+    st.builds(Alloc, hostile_names, numbers, memory=homes),
+    st.builds(Alloc, hostile_names, numbers, hostile_names, numbers, memory=homes),
     st.builds(
-        lambda t, address, parts: Alloc(t, address, parts=parts),
+        lambda t, address, parts, memory: Alloc(t, address, parts=parts, memory=memory),
         hostile_names,
         numbers,
         st.lists(hostile_names, min_size=1, max_size=3, unique=True).map(tuple),
+        homes,
     ),
     st.builds(Join, hostile_names),
-    st.builds(Scratch, hostile_names, numbers),
+    st.builds(Scratch, hostile_names, numbers, homes),
+    st.builds(Move, hostile_names, numbers, hostile_names | st.just("in")),
     st.builds(Run, hostile_names, counts),
     st.builds(Store, hostile_names),
     st.builds(Free, hostile_names),
@@ -137,15 +144,29 @@ def networks_with_geometry(draw: st.DrawFn) -> Network:
 
 
 rates = st.none() | st.floats(0, 1e18, exclude_min=True, exclude_max=True)
+home_names = hostile_names | st.sampled_from(("in", "storage", "bytes_per_second"))
+chip_memories = st.lists(st.builds(Memory, home_names, numbers, st.booleans(), rates, rates), max_size=3).map(
+    tuple
+)
+uses = st.lists(st.builds(MemoryUse, home_names, numbers, numbers, numbers), max_size=3).map(tuple)
+moves = st.lists(st.builds(Moved, home_names, home_names, numbers), max_size=3).map(tuple)
 scalars = st.one_of(hostile_names, numbers, finite, st.booleans(), st.none())
 plans = st.builds(
     Plan,
     networks_with_geometry(),
-    st.builds(PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6, st.none() | numbers),
+    st.builds(
+        PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6, st.none() | numbers, chip_memories
+    ),
     numbers,
     st.lists(instructions, max_size=6).map(tuple),
     st.builds(
-        Result, st.sampled_from(("optimal", "feasible")), *[numbers] * 9, finite, *[numbers | st.none()] * 5
+        Result,
+        st.sampled_from(("optimal", "feasible")),
+        *[numbers] * 9,
+        finite,
+        *[numbers | st.none()] * 10,
+        uses,
+        moves,
     ),
     st.lists(
         st.builds(

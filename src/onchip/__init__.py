@@ -8,29 +8,34 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read
-from onchip.branched import Branched
-from onchip.chip import Chip
-from onchip.comparison import Comparison
-from onchip.corunned import Corunned
-from onchip.errors import (
-    ChipError,
-    IllegalPlan,
-    IllegalSchedule,
-    Infeasible,
-    InputError,
-    Mismatch,
-    MissingExtra,
-    ModelError,
-    NegativeAnswer,
-    OnchipError,
-    PlanFormatError,
-    ProfileError,
-    UsageError,
-)
-from onchip.fused import Fused
-from onchip.microcontroller import Microcontroller
-from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read, sweep
+    from onchip.chip import Chip
+    from onchip.errors import (
+        ChipError,
+        IllegalPlan,
+        IllegalSchedule,
+        Infeasible,
+        InputError,
+        Mismatch,
+        MissingExtra,
+        ModelError,
+        NegativeAnswer,
+        OnchipError,
+        PlanFormatError,
+        ProfileError,
+        UsageError,
+    )
+    from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
+    from onchip.results.branched import Branched
+    from onchip.results.comparison import Comparison
+    from onchip.results.corunned import Corunned
+    from onchip.results.fused import Fused
+    from onchip.results.microcontroller import Microcontroller
+    from onchip.results.swept import Swept
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     # verbs
@@ -42,6 +47,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "corun",
     "mcu",
     "compare",
+    "sweep",
     "read",
     # what they give
     "Plan",
@@ -50,6 +56,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Corunned",
     "Microcontroller",
     "Comparison",
+    "Swept",
     "Chip",
     "Network",
     "Operator",
@@ -72,3 +79,47 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "IllegalSchedule",
     "Mismatch",
 ]
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "onchip.api": ("Plan", "compare", "fuse", "load", "read"),
+    "onchip.chip": ("Chip",),
+    "onchip.errors": (
+        "ChipError",
+        "IllegalPlan",
+        "IllegalSchedule",
+        "Infeasible",
+        "InputError",
+        "Mismatch",
+        "MissingExtra",
+        "ModelError",
+        "NegativeAnswer",
+        "OnchipError",
+        "PlanFormatError",
+        "ProfileError",
+        "UsageError",
+    ),
+    "onchip.network": ("Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "View"),
+    "onchip.results.branched": ("Branched",),
+    "onchip.results.comparison": ("Comparison",),
+    "onchip.results.corunned": ("Corunned",),
+    "onchip.results.fused": ("Fused",),
+    "onchip.results.microcontroller": ("Microcontroller",),
+    "onchip.results.swept": ("Swept",),
+}
+"""Where a name comes from when it is first asked for, so that `import onchip` costs next to nothing."""
+
+_VERBS = ("branches", "chip", "corun", "mcu", "plan", "sweep")
+"""Packages (and a module) that can be called, see `_verbs`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _VERBS:
+        return import_module(f"onchip.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            return globals().setdefault(name, getattr(import_module(home), name))
+    raise AttributeError(f"module 'onchip' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

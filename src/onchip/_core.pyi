@@ -192,6 +192,57 @@ class Pricer:
         self, *, first: int, worth: Sequence[int], tolerance: int, nodes: int, seconds: float | None
     ) -> tuple[int, bool, list[tuple[list[int], int]], int]: ...
 
+# -- onchip.joint.search -------------------------------------------------------------------------------------
+
+JointStep = tuple[list[int], list[int], list[int], int, bool, int, GroupRow]
+
+class JointFound(TypedDict):
+    steps: list[JointStep]
+    cost: int
+    found: bool
+    bound: int
+    complete: bool
+    end: Literal["complete", "time", "memory", "stopped"]
+    states: int
+    downsets: int
+    evaluated: int
+    memory: int
+
+class Joint:
+    def __init__(
+        self, *, fuser: Fuser, budget: int, over: Sequence[Sequence[int]], rules: Sequence[bool]
+    ) -> None: ...
+    def prepare(
+        self,
+        *,
+        most: int,
+        seconds: float | None,
+        memory: int,
+        stop: Callable[[int, int], bool] | None,
+    ) -> bool: ...
+    def least(self, op: int) -> int: ...
+    def floor(self) -> int: ...
+    def worth(self, of: Sequence[int]) -> None: ...
+    def price(
+        self,
+        *,
+        worth: Sequence[int],
+        most: int,
+        seconds: float | None,
+        memory: int,
+        stop: Callable[[int, int], bool] | None,
+    ) -> tuple[list[int], list[tuple[list[int], int]], bool]: ...
+    def search(
+        self,
+        *,
+        width: int,
+        below: int | None,
+        seed: int,
+        seconds: float | None,
+        memory: int,
+        stop: Callable[[int, int], bool] | None,
+    ) -> JointFound: ...
+
 # -- onchip.corun.dp -----------------------------------------------------------------------------------------
 
 class PairSchedule(TypedDict):

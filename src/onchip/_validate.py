@@ -7,9 +7,8 @@ from dataclasses import replace
 from operator import index
 
 from onchip.errors import ModelError
+from onchip.limits import VARIABLE, Limits, limits
 from onchip.network import (
-    MAX_OPERATORS,
-    MAX_TENSORS,
     Geometry,
     Network,
     Operator,
@@ -67,8 +66,10 @@ def build_network(
         return tuple(ids[n] for n in found)
 
     specs = list(operators)
-    if len(specs) > MAX_OPERATORS:
-        raise refuse(f"{len(specs):,} operators", f"at most {MAX_OPERATORS:,} are accepted")
+    limit = limits()
+    if len(specs) > limit.operators:
+        reason = f"at most {limit.operators:,} are accepted ({VARIABLE}OPERATORS sets how many)"
+        raise refuse(f"{len(specs):,} operators", reason)
     if not specs:
         raise refuse(f"network {name}", "has no operators")
     rows: list[Operator] = []
@@ -82,8 +83,8 @@ def build_network(
         seen.add(spec.name)
         weights, workspace = index(spec.weight_bytes), index(spec.workspace)
         for key, value in (("weight_bytes", weights), ("workspace", workspace)):
-            if not 0 <= value <= MAX_BYTES:
-                raise refuse(item, f"{key} {value:,} is not between 0 and 1 TiB")
+            if not 0 <= value <= limit.tensor_bytes:
+                raise refuse(item, f"{key} {value:,} is not between 0 and {_size(limit)}")
         macs = index(spec.macs)
         if not 0 <= macs <= MAX_MACS:
             raise refuse(item, f"macs {macs:,} is not between 0 and {MAX_MACS:,}")
@@ -135,6 +136,7 @@ def _tensors(
 ) -> list[Tensor]:
     table: list[Tensor] = []
     seen: set[str] = set()
+    limit = limits()
     for name, given, kind in tensors:
         size = index(given)  # a whole number of any make, numpy's too, becomes a plain one
         item = f"tensor {name}"
@@ -142,12 +144,13 @@ def _tensors(
         if name in seen:
             raise refuse(item, "is declared twice")
         seen.add(name)
-        if len(seen) > MAX_TENSORS:
-            raise refuse(item, f"is one of more than {MAX_TENSORS:,} tensors")
+        if len(seen) > limit.tensors:
+            reason = f"is one of more than {limit.tensors:,} tensors ({VARIABLE}TENSORS sets how many)"
+            raise refuse(item, reason)
         if size == 0:
             raise refuse(item, "has zero bytes")
-        if not 0 < size <= MAX_BYTES:
-            raise refuse(item, f"has {size:,} bytes, not between 1 and 1 TiB")
+        if not 0 < size <= limit.tensor_bytes:
+            raise refuse(item, f"has {size:,} bytes, not between 1 and {_size(limit)}")
         stored = patches.get(name)
         if stored is not None:
             _patches(stored, size, item, refuse)
@@ -156,6 +159,11 @@ def _tensors(
         if name not in seen:
             raise refuse(f"patches of {name}", "names an unknown tensor")
     return table
+
+
+def _size(limit: Limits) -> str:
+    """The most bytes of a tensor, in words."""
+    return "1 TiB" if limit.tensor_bytes == MAX_BYTES else f"{limit.tensor_bytes:,} ({VARIABLE}TENSOR_BYTES)"
 
 
 def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:

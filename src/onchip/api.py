@@ -1,49 +1,44 @@
-"""The commands in Python: load, chip, plan, fuse, branches, corun, mcu, compare. Plans run themselves."""
+"""The commands in Python: load, chip, plan, fuse, branches, corun, mcu, compare, sweep."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-import onchip.mcu  # noqa: F401  here: `onchip.mcu` is a verb beside its package
 from onchip.board import load_board
-from onchip.branches.options import BranchOptions  # here: `onchip.branches` is a verb beside its package
+from onchip.branches.options import BranchOptions
+from onchip.budgets import context_of, memories_within, own_budget, resolve_budget, sized
 from onchip.chip import Chip, load_chip
 from onchip.corun.request import (
     CorunOptions,
     workload_of,
-)  # here: `onchip.corun` is a verb beside its package
+)
 from onchip.errors import Infeasible, UsageError
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
-from onchip.plan import Run, read_plan
-from onchip.planned import Plan
-from onchip.units import MAX_BYTES, parse_bytes
+from onchip.plan import read_plan
+from onchip.progress import Progress, of_fusion, of_joint, of_placement
+from onchip.results.planned import Plan
+from onchip.sweep.run import SweepOptions
+from onchip.sweep.spec import Spec, parse_spec, read_spec
 
 if TYPE_CHECKING:
-    from onchip import placement
     from onchip.board import Board
-    from onchip.branched import Branched
-    from onchip.comparison import Comparison
     from onchip.corun.profile import Profile
     from onchip.corun.soc import SoC
-    from onchip.corunned import Corunned
-    from onchip.fused import Fused
     from onchip.mcu.model import Int8Model
-    from onchip.microcontroller import Microcontroller
     from onchip.readers import Source
+    from onchip.results.branched import Branched
+    from onchip.results.comparison import Comparison
+    from onchip.results.corunned import Corunned
+    from onchip.results.fused import Fused
+    from onchip.results.microcontroller import Kernels, Microcontroller
+    from onchip.results.swept import Swept
 
-__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read"]
-
-CONTEXT_SECONDS = 10.0
-"""At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
-
-Progress = Callable[[str], None]
-"""Called now and then with one line that says how far a long search is."""
+__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
 
 
 def load(model: str | Path, **options: Any) -> Source:
@@ -80,21 +75,41 @@ def plan(
 
     `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
     the least peak of any order); without it, the chip's own scratchpad, or for the objective `peak` what it
-    takes. `options` are the fields of
-    `ReadOptions` (when `model` is to be read) and `PlacementOptions`.
+    takes. Of a chip with several memories it is "sram=256KiB,psram=8MiB", and those not named are as large as
+    the chip says. `options` are the fields of
+    `ReadOptions` (when `model` is to be read), `PlacementOptions` and `JointOptions`: with `fuse=True`
+    operators may run fused, in tiles, and a budget below MR is no dead end.
+
+    >>> import onchip
+    >>> made = onchip.plan("zoo:squeezenet1_0", budget="64KiB", fuse=True)
+    >>> made.result.status, made.check() == made.result
+    ('optimal', True)
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip import placement
+    from onchip import joint, placement
 
     model, options = _read_if_needed(model, options)
+    joining = {f.name: options.pop(f.name) for f in fields(joint.JointOptions) if f.name in options}
+    fusing = joint.JointOptions(**joining)
     placing = _options(placement.PlacementOptions, options)
     network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
+    if on.memories:
+        from onchip.placement.memories import plan_in_memories
+
+        if fusing.fuse:
+            raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
+        within = memories_within(on, budget)
+        return _recorded(plan_in_memories(network, on, within, placing, progress=progress), model)
     as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
     bytes_ = None if as_it_takes else resolve_budget(network, on, budget, placing, progress)
-    planned = placement.plan(network, on, bytes_, placing, progress=_lines(progress))
-    context = _context(planned, network, on, placing, progress)
+    if fusing.fuse:
+        if bytes_ is None:
+            raise UsageError("is needed with --fuse", item="--budget")
+        return _recorded(joint.plan(network, on, bytes_, fusing, placing, progress=of_joint(progress)), model)
+    planned = placement.plan(network, on, bytes_, placing, progress=of_placement(progress))
+    context = context_of(planned, network, on, placing, progress)
     return _recorded(planned, model, **context)
 
 
@@ -119,15 +134,15 @@ def fuse(
 
     Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.fused import fused_of
     from onchip.fusion.fuse import fuse as fuse_network
     from onchip.fusion.options import FusionOptions
+    from onchip.results.fused import fused_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     fusing = _options(FusionOptions, options)
-    bytes_ = _own_budget(on, budget, "fusion")
-    made = fuse_network(_network(model), on, bytes_, fusing, progress=_counts(progress))
+    bytes_ = own_budget(on, budget, "fusion")
+    made = fuse_network(_network(model), on, bytes_, fusing, progress=of_fusion(progress))
     plan = None if made.plan is None else _recorded(made.plan, model)
     return fused_of(made, on.name, plan, _cannot_run(model, plan))
 
@@ -154,14 +169,14 @@ def branches(
 
     Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.branched import branched_of
     from onchip.branches.plan import plan_branches
+    from onchip.results.branched import branched_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     branching = _options(BranchOptions, options)
     network = _network(model)
-    bytes_ = _own_budget(on, budget, "branches")
+    bytes_ = own_budget(on, budget, "branches")
     made = plan_branches(network, on, bytes_, branching, progress=progress)
 
     def again(within: int) -> PlanProgram | None:
@@ -203,8 +218,8 @@ def corun(
     from onchip.corun.solution import parse_objective
     from onchip.corun.solve import SolveOptions, solve
     from onchip.corun_profiles import Profiles
-    from onchip.corunned import corunned_of
     from onchip.readers import ReadOptions
+    from onchip.results.corunned import corunned_of
 
     if isinstance(models, str | Path) or not models:
         raise UsageError("expected a list of networks", item="models")
@@ -240,8 +255,11 @@ def mcu(
     ram: str | int | None = None,
     *,
     plan: str | Path | PlanProgram | None = None,
+    kernels: Kernels = "auto",
+    compare: bool = False,
     run: bool = False,
     runs: int = 3,
+    seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
 ) -> Microcontroller:
@@ -249,52 +267,52 @@ def mcu(
 
     `model` is a `.tflite` file, `made:NAME` (a network made from a seed), or one read already. `ram` is bytes
     or a size like "24KiB", stack and all; without it, the board's. `plan` is a plan for this network, or its
-    file, instead of one made here. `run` builds the program, runs it on `runs` random inputs behind a guard
-    and compares every byte. `options` are the fields of `SegmentOptions`. Without a cross compiler the
-    figures are those of the plan alone.
+    file, instead of one made here. `kernels` are `specialised` on the layers' shapes, `shared` by layers of
+    all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
+    the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte. `compare`
+    says what other methods need for the same network (`beside` of the result). `options` are the fields of
+    `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
     `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
     """
     from onchip.board import Board
-    from onchip.mcu.load import int8_model
-    from onchip.mcu.network import network_of
-    from onchip.mcu.project import sources_of
-    from onchip.microcontroller_build import built
+    from onchip.mcu.load import file_bytes, int8_model
+    from onchip.results.microcontroller import Kernels
+    from onchip.results.microcontroller_build import Maker
+    from onchip.results.microcontroller_kernels import shareable, shared_in
     from onchip.segments import SegmentOptions
-    from onchip.segments import plan as plan_segments
 
     planning = _options(SegmentOptions, options)
     on = board if isinstance(board, Board) else load_board(board)
     if ram is not None:
-        on = replace(on, ram_bytes=_sized(ram))
+        on = replace(on, ram_bytes=_less_ram(on, ram))
     if runs < 1:
         raise UsageError("at least 1", item="runs")
     read_model = int8_model(model) if isinstance(model, str | Path) else model
-    if progress is not None:
-        progress("planning")
-
-    def build(program: PlanProgram) -> Microcontroller:
-        certified = Plan.of(program)
-        sources = sources_of(certified, read_model)
-        if progress is not None:
-            progress("building and running" if run else "building")
-        return built(read_model, on, certified, sources, runs=runs if run else 0)
-
+    if kernels not in get_args(Kernels):
+        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
+    maker = Maker(read_model, on, planning, runs if run else 0, progress or (lambda _: None), seed)
     if plan is not None:
         given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
         given.check()
-        return build(given)
-    network = network_of(read_model)
-    made = build(plan_segments(network, on.ram_bytes, planning))
-    beside = made.ram_bytes - made.arena_bytes
-    if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < on.ram_bytes:
-        # The stack and other statics are known now: a plan that leaves them their place, if there is one.
-        try:
-            return build(plan_segments(network, on.ram_bytes - beside, planning))
-        except Infeasible:
-            return made
+        shared = shareable(read_model) if kernels == "shared" else shared_in(given.network, read_model)
+        made = maker.build(given, shared)
+    else:
+        made = maker.make(kernels)
+    if compare:
+        if not isinstance(model, str | Path):
+            raise UsageError("needs the model's file", item="compare")
+        return maker.beside(made, file_bytes(model))
     return made
+
+
+def _less_ram(on: Board, ram: str | int) -> int:
+    """The bytes of RAM asked for, of those that the board has."""
+    bytes_ = sized(ram, "--ram")
+    if bytes_ > on.ram_bytes:
+        raise UsageError(f"{bytes_:,} bytes are more than the {on.ram_bytes:,} of {on.name}", item="--ram")
+    return bytes_
 
 
 def _network(model: Source | Network) -> Network:
@@ -306,13 +324,6 @@ def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
     """The plan with its verbs, and with how its model was read among its options, and `more`."""
     how = {} if isinstance(model, Network) else how_read(model.options)
     return Plan.of(replace(plan, options={**how, **plan.options, **more}))
-
-
-def _own_budget(on: Chip, budget: str | int | None, purpose: str) -> int:
-    """A budget that is a size, or without one the chip's scratchpad."""
-    if budget is None:
-        return int(on.require("scratchpad_bytes", f"{purpose} without --budget"))
-    return _sized(budget)
 
 
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
@@ -367,7 +378,8 @@ def compare(
 
     Raises `Infeasible` when an operator does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip import comparison, placement
+    from onchip import placement
+    from onchip.results import comparison
 
     model, options = _read_if_needed(model, options)
     asked = _options(comparison.CompareOptions, options)
@@ -379,6 +391,47 @@ def compare(
     return comparison.compare(
         network, on, resolve_budget(network, on, budget, sizing, progress), asked, progress
     )
+
+
+def sweep(
+    spec: str | Path | Mapping[str, Any] | Spec,
+    folder: str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Swept:
+    """Plan many points, networks x chips x planners x buffer sizes, and find what a buffer buys.
+
+    `spec` is a TOML file, or the table that one holds (docs/sweep.md); `folder` keeps the journal, the table
+    (CSV, and Parquet with pyarrow) and the page; without it, the file's name with `.sweep`. What `folder` has
+    an answer for is not computed again. `options` are the fields of `SweepOptions`. After Ctrl-C or the time
+    limit the result has the points so far, and the same call goes on.
+
+    >>> import onchip, tempfile
+    >>> asked = {"networks": "zoo:squeezenet1_0", "planners": "fuse", "chips": "optimus",
+    ...          "budgets": [{"from": "32KiB", "to": "512KiB", "factor": 2}]}
+    >>> made = onchip.sweep(asked, tempfile.mkdtemp(), jobs=1)
+    >>> len(made.rows), made.complete, made.curves[0].knee.budget
+    (5, True, 131072)
+
+    Raises `UsageError` naming the spec and its key, `InputError` for a folder that cannot be used or is in
+    use, `WorkerLost` when the Dask cluster is gone.
+    """
+    from onchip.results.swept import Swept
+    from onchip.sweep.run import sweep as work_off
+
+    how = _options(SweepOptions, options)
+    if isinstance(spec, str | Path):
+        asked = read_spec(spec)
+        into = Path(spec).with_suffix(".sweep") if folder is None else Path(folder)
+    else:
+        asked = spec if isinstance(spec, Spec) else parse_spec(spec, "sweep")
+        if folder is None:
+            raise UsageError("is needed where the spec is no file", item="folder")
+        into = Path(folder)
+    files: list[tuple[Path, ...]] = []
+    made = work_off(asked, into, how, progress, lambda now: files.append(Swept(now, into).save()))
+    return Swept(made, into, files[-1])
 
 
 def _read_if_needed(
@@ -398,90 +451,9 @@ def _read_if_needed(
     return model, {k: v for k, v in options.items() if k not in read_keys}
 
 
-def _context(
-    planned: PlanProgram, network: Network, on: Chip, placing: Any, progress: Progress | None
-) -> dict[str, int]:
-    """Budgets to read the plan against: the least of any plan, and the least without traffic."""
-    from onchip import placement
-
-    problem = placement.Problem.of(planned.network, on.alignment_bytes, in_place=placing.in_place)
-    if placing.in_place and placing.order != "free":  # then what an operator needs depends on the order
-        ran = (step.operator for step in planned.program if isinstance(step, Run))
-        problem = problem.in_order(planned.network.operator_id[name] for name in ran)
-    found = {"mr_bytes": problem.minimum_budget}
-    left = CONTEXT_SECONDS
-    if placing.time_limit is not None:
-        left = min(left, placing.time_limit - planned.result.seconds)
-    if left > 0 and not (placing.pin or placing.state):
-        limits = placement.Limits(left, placing.memory_limit, _lines(progress))
-        zero = placement.zero_traffic(network, on, placing, limits)
-        found["mp_bytes"] = zero.at_least
-        if zero.budget is not None:
-            found["zero_traffic_bytes"] = zero.budget
-    return found
-
-
 def how_read(options: Any) -> dict[str, Any]:
     """What a plan records of the reader's options, so that `run` can read the same network again."""
     return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
-
-
-def resolve_budget(
-    network: Network,
-    on: Chip,
-    budget: str | int | None,
-    placing: Any,
-    progress: Progress | None = None,
-) -> int:
-    """The budget in bytes; see `plan`."""
-    if budget is None:
-        return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
-    name = budget.strip().upper() if isinstance(budget, str) else ""
-    return _sized(_named(network, on, name, placing, progress) if name in ("MR", "MH", "MP") else budget)
-
-
-def _sized(budget: str | int) -> int:
-    """A budget that is a size."""
-    if isinstance(budget, str):
-        bytes_ = parse_bytes(budget, option="--budget")
-    elif type(budget) is bool or not hasattr(budget, "__index__"):
-        raise UsageError(f"{budget!r} is no number of bytes", item="--budget")
-    else:
-        bytes_ = operator.index(budget)
-    if not 0 < bytes_ <= MAX_BYTES:
-        raise UsageError(f"{bytes_:,} is not from 1 byte to 1 TiB", item="--budget")
-    return bytes_
-
-
-def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progress | None) -> int:
-    """The bytes that MR, MH or MP stand for."""
-    from onchip import placement
-
-    network = placement.as_planned(network, on, placing)
-    if name == "MR" and (placing.order == "free" or not placing.in_place):
-        return placement.Problem.of(network, on.alignment_bytes, in_place=placing.in_place).minimum_budget
-    limits = placement.Limits(placing.time_limit, placing.memory_limit, _lines(progress))
-    named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
-    return int(getattr(named, name.lower()))
-
-
-def _counts(progress: Progress | None) -> Callable[[str, int], None] | None:
-    """A fuser's progress as lines."""
-    return None if progress is None else lambda what, count: progress(f"fusing: {count:,} {what}")
-
-
-def _lines(progress: Progress | None) -> Callable[[placement.Progress], None] | None:
-    """A search's progress as lines."""
-    if progress is None:
-        return None
-
-    def say(now: placement.Progress) -> None:
-        best = "none yet" if now.best is None else f"{now.best:,} B"
-        progress(
-            f"searching: {now.states:,} states, best {best}, at least {now.bound:,} B, {now.seconds:.0f} s"
-        )
-
-    return say
 
 
 def _options(kind: type[Any], given: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -79,5 +79,7 @@ def parse_board(content: bytes, where: str) -> Board:
         wire = msgspec.convert(table, _Board)
     except (msgspec.ValidationError, OverflowError) as problem:
         reason, _, at = str(problem).partition(" - at `$")
+        if reason.startswith("Invalid enum value"):
+            reason = f"{reason.removeprefix('Invalid enum value ')} is not one of {', '.join(get_args(Core))}"
         raise ChipError(reason, where=where, item=at.rstrip("`").lstrip(".") or None) from None
     return Board(**msgspec.structs.asdict(wire))

@@ -9,16 +9,19 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from onchip._verbs import callable_as
+from onchip.chip_memory import Memory, parse_memories
 from onchip.errors import ChipError
 from onchip.files import read_bytes
 from onchip.units import MAX_BYTES
 
-__all__ = ["DATAFLOWS", "ELEMENTS", "RATES", "Chip", "builtin_chips", "load_chip"]
+__all__ = ["DATAFLOWS", "ELEMENTS", "RATES", "Chip", "Memory", "builtin_chips", "chip_of", "load_chip"]
 
 ELEMENTS = {"int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4}
 """Native element types a chip may state, with their bytes."""
@@ -75,6 +78,9 @@ class Chip:
     A chip with `patch_rows` x `patch_columns` stores feature maps in such patches, computes
     `parallel_channels` output channels at a time and holds their weights `weight_buffers` times (2: the next
     ones come in meanwhile). With `stages_strided`, what a strided layer reads of its input is copied first.
+
+    With several `memories` on chip (the first is the one to prefer where rates do not decide) there is no
+    `scratchpad_bytes`; a chip with one has it, and no `memories`.
     """
 
     name: str
@@ -107,6 +113,7 @@ class Chip:
     parallel_channels: int | None = None
     weight_buffers: int | None = None
     stages_strided: bool = False
+    memories: tuple[Memory, ...] = ()
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -172,7 +179,13 @@ def parse_chip(content: bytes, where: str) -> Chip:
         raise ChipError("is not TOML of a chip (nested too deeply)", where=where) from None
     except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
         raise ChipError(f"is not TOML ({str(problem)[:200]})", where=where) from None
-    allowed = {f.name for f in fields(Chip)}
+    return chip_of(table, where)
+
+
+def chip_of(table: Mapping[str, Any], where: str) -> Chip:
+    """The chip that a table of its keys describes; `where` names its place in errors."""
+    table = dict(table)
+    allowed = {f.name for f in fields(Chip)} - {"memories"} | {"memory"}
     for key in table:
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
@@ -212,8 +225,32 @@ def parse_chip(content: bytes, where: str) -> Chip:
         raise ChipError("must be true or false", where=where, item="stages_strided")
     if "dataflow" in table and table["dataflow"] not in DATAFLOWS:
         raise ChipError(f"must be one of {', '.join(DATAFLOWS)}", where=where, item="dataflow")
+    memories = parse_memories(table.pop("memory"), where) if "memory" in table else ()
+    if memories:
+        _as_scratchpad(table, memories, where)
     _check_together(table, where)
-    return Chip(**table)
+    return Chip(**table, memories=memories if len(memories) > 1 else ())
+
+
+def _as_scratchpad(table: dict[str, Any], memories: tuple[Memory, ...], where: str) -> None:
+    """Refuse what a `[[memory]]` says instead; a single memory is the scratchpad."""
+    for key in ("scratchpad_bytes", *SPLIT):
+        if key in table:
+            raise ChipError("is for a chip without [[memory]]", where=where, item=key)
+    if len(memories) > 1:
+        if any(m.bytes_per_second is None for m in memories) and "scratchpad_bytes_per_second" not in table:
+            raise ChipError(
+                "is missing: several memories are told apart by it",
+                where=where,
+                item="memory bytes_per_second",
+            )
+        return
+    (only,) = memories
+    table["scratchpad_bytes"] = only.bytes
+    for key in ("bytes_per_second", "picojoules_per_byte"):
+        value = getattr(only, key)
+        if value is not None and table.setdefault(f"scratchpad_{key}", value) != value:
+            raise ChipError("is not the memory's", where=where, item=f"scratchpad_{key}")
 
 
 def _check_together(table: dict[str, Any], where: str) -> None:
@@ -238,3 +275,6 @@ def _check_together(table: dict[str, Any], where: str) -> None:
             )
     if table.get("feature_map_compression", 1) < 1:
         raise ChipError("must be at least 1", where=where, item="feature_map_compression")
+
+
+callable_as(__name__)

@@ -49,6 +49,9 @@ __all__ = [
     "WorkerLost",
 ]
 
+LINE = 1500
+"""Characters of a message; of a longer one the beginning and the end are kept."""
+
 
 class OnchipError(Exception):
     """Everything onchip raises on purpose. `exit_code` is what the command line exits with."""
@@ -56,8 +59,10 @@ class OnchipError(Exception):
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        # Names come from files: a newline or control character in one must not break "one line".
-        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in message))
+        # Names come from files: a newline or control character in one must not break "one line", nor a name
+        # of thousands of characters bury the reason, which comes last.
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+        super().__init__(line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 + 5 :]}")
 
 
 class InputError(OnchipError):

@@ -9,21 +9,25 @@ import stat
 from pathlib import Path
 
 from onchip.errors import InputError
+from onchip.limits import VARIABLE, limits
 
 __all__ = ["read_bytes", "write_atomically"]
 
-MAX_FILE_BYTES = 4 << 30
-"""Larger model, chip and plan files are refused (weights of that size belong in external data)."""
 
+def read_bytes(path: Path, *, error: type[InputError] = InputError, model: bool = False) -> bytes:
+    """The file's content; raises `error` with one clear line when it cannot be read or is absurdly large.
 
-def read_bytes(path: Path, *, error: type[InputError] = InputError) -> bytes:
-    """The file's content; raises `error` with one clear line when it cannot be read or is absurdly large."""
+    `model` for a file that holds weights, which may be larger than files of words (see `onchip.limits`).
+    """
+    kind = "model_bytes" if model else "text_bytes"
+    most = getattr(limits(), kind)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise error("not a regular file", where=str(path))
-        if status.st_size > MAX_FILE_BYTES:
-            raise error(f"larger than {MAX_FILE_BYTES:,} bytes", where=str(path))
+        if status.st_size > most:
+            reason = f"larger than {most:,} bytes ({VARIABLE}{kind.upper()} sets how much is read)"
+            raise error(reason, where=str(path))
         return path.read_bytes()
     except FileNotFoundError:
         raise error("no such file", where=str(path)) from None

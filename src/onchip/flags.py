@@ -50,7 +50,7 @@ def expand_options(function: F) -> F:
             given[name] = kind(**values)
         return function(**given)
 
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return typing.cast(F, call)

@@ -31,12 +31,6 @@ __all__ = [
 
 TensorKind = Literal["input", "activation"]
 
-MAX_OPERATORS = 50_000
-"""Networks with more operators are refused: far beyond any real one, and a sign of a hostile file."""
-
-MAX_TENSORS = 4 * MAX_OPERATORS
-"""The same for tensors."""
-
 
 def bits(bitset: int) -> Iterator[int]:
     """The ids in a bitset, ascending."""

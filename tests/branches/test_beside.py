@@ -11,15 +11,15 @@ import pytest
 from two_modules import CHIP, ON_CHIP, plan, runs
 
 from module_networks import random_module_network
-from onchip.beside import beside, exact_zero, simple_zero
 from onchip.branches.options import BranchOptions
 from onchip.branches.plan import plan_branches
 from onchip.branches.sizes import Sizes
 from onchip.chip import load_chip
 from onchip.errors import Infeasible
-from onchip.module_region import regions
+from onchip.modules.region import regions
 from onchip.placement import Limits, Problem, minimum_traffic
 from onchip.plan import Plan, Run
+from onchip.results.beside import beside, exact_zero, simple_zero
 
 
 def test_the_smallest_buffer_of_exact_placement_is_proved() -> None:

@@ -9,7 +9,7 @@ import pytest
 from two_modules import CHIP, ON_CHIP, network, plan, runs
 
 from onchip import placement
-from onchip.module_region import Region, regions
+from onchip.modules.region import Region, regions
 from onchip.placement import PlacementOptions
 from onchip.plan import Join, Load, Plan, Run, Store
 

@@ -26,7 +26,7 @@ from onchip.branches.stored import stored
 from onchip.check import check
 from onchip.chip import Chip, load_chip
 from onchip.errors import Infeasible
-from onchip.module_table import module_table
+from onchip.modules.table import module_table
 from onchip.network import Geometry, Network, OperatorSpec, bits
 from onchip.plan import Alloc, Join, Load, Run, Store
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from broken_plans import Broken, Site, breaks
-from tiled_plans import blocked_plan, tiled_plan
+from tiled_plans import blocked_plan, operands_of, tiled_plan
 
 from onchip.plan import Blocks, Group, Plan, Run, Tiling
 
@@ -60,11 +60,15 @@ def _(s: Site) -> Iterator[Broken]:
 def _(s: Site) -> Iterator[Broken]:
     # Both sides of an operator that sums over channels.
     plan, group, tiling = tiled(s.rng)
+    (run,) = (x for x in plan.program if isinstance(x, Run) and x.operator == group.name)
+    whole = operands_of(plan.network, group) - {t for t, _ in run.streaming}
     for name in group.operators:
         op = plan.network.operators[plan.network.operator_id[name]]
         if op.geometry is not None and op.geometry.kind in ("conv", "fully_connected"):
             both = [plan.network.tensors[t].name for t in (*op.inputs, *op.outputs)]
             streamed = tuple(dict.fromkeys((*tiling.streamed, *both)))
+            if whole.intersection(both):
+                continue
             yield regrouped(plan, replace(group, tiling=replace(tiling, streamed=streamed)))
 
 
@@ -99,10 +103,18 @@ def _(s: Site) -> Iterator[Broken]:
 
 @breaks("tiling-operands")
 def _(s: Site) -> Iterator[Broken]:
-    for plan, group, _ in (tiled(s.rng), blocked(s.rng)):
-        for i, step in enumerate(plan.program):
-            if isinstance(step, Run) and step.operator == group.name:
-                for k in range(len(step.streaming)):
+    # What is not streamed any more is whole: then it is not there, unless it is streamed by channel.
+    plan, group, tiling = tiled(s.rng)
+    for i, step in enumerate(plan.program):
+        if isinstance(step, Run) and step.operator == group.name:
+            for k, (t, _) in enumerate(step.streaming):
+                if t in tiling.streamed:
                     less = Run(group.name, step.streaming[:k] + step.streaming[k + 1 :])
                     program = (*plan.program[:i], less, *plan.program[i + 1 :])
-                    yield Broken(replace(plan, program=program), i)
+                    yield Broken(replace(plan, program=program), None)
+    whole = operands_of(plan.network, group)
+    for step in plan.program:
+        if isinstance(step, Run) and step.operator == group.name:
+            for t in whole - {t for t, _ in step.streaming}:
+                sliced = replace(tiling, streamed=(*tiling.streamed, t))
+                yield regrouped(plan, replace(group, tiling=sliced))

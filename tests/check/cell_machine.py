@@ -3,14 +3,16 @@
 It shares nothing with the checker. A cell is a row of one channel of one image. For every sub-group it asks
 backwards, row by row, what has to be made; then it tries every way to put streamed tensors into passes, in
 any order, runs them slice by slice, and fails when a cell that is read is not there. What it needs at the
-least, and what crosses, it counts on the way.
+least, and what crosses, it counts on the way. Whole tensors have a cell for every row of every image and
+cross nothing. With an `Overlay` they share bytes, and it is noted when one is read that was written over.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from random import Random
 
 from map_networks import MapNetwork
 from onchip.network import Geometry, Network
@@ -57,8 +59,10 @@ def says(net: Network, operator: int, tensor: int) -> bool:
 class CellMachine:
     """One group of a network with a tiling; `escaping` are the tensors that leave it."""
 
-    def __init__(self, drawn: MapNetwork, members: tuple[str, ...], tiling: Tiling) -> None:
-        net = drawn.network
+    def __init__(
+        self, drawn: MapNetwork, members: tuple[str, ...], tiling: Tiling, whole: Collection[str] = ()
+    ) -> None:
+        net, self.whole = drawn.network, set(whole)
         names = [t.name for t in net.tensors]
         self.shapes, self.images, self.tiling = drawn.shapes, drawn.images, tiling
         self.parts: list[Part] = []
@@ -87,6 +91,7 @@ class CellMachine:
         self.escaping = [t for t in made if t in outputs or t in outside or t not in inside]
         self.maker = {t: p for p in self.parts for t in p.writes}
         self.streamed = [t for t in self.tensors if t in tiling.streamed]
+        assert self.whole <= {*self.external, *self.escaping} - set(self.streamed)
         self.scale = self.scales()
 
     # -- rows --------------------------------------------------------------------------------------------
@@ -188,6 +193,19 @@ class CellMachine:
                 continue
         raise Lack("no order of passes works")
 
+    def overlaid(self, overlay: Overlay, rng: Random, most: int = 20) -> Iterator[bool]:
+        """For each of some programs that work, whether a byte that is read was written over."""
+        for program in self.programs():
+            run = _Run(self, program, None, overlay.fresh(), rng)
+            try:
+                run.group()
+            except Lack:
+                continue
+            yield run.overlay is not None and run.overlay.lost
+            most -= 1
+            if not most:
+                return
+
     def programs(self) -> Iterator[Program]:
         """Every ordered partition of the streamed tensors, with every place of their first channels."""
         joins = [p for p in self.parts if p.geometry.kind == "concat" and p.writes[0] in self.streamed]
@@ -210,9 +228,49 @@ def ordered_partitions(items: list[str]) -> Iterator[list[list[str]]]:
                 yield [list(part), *rest]
 
 
+@dataclass
+class Overlay:
+    """Whole tensor `over` lies `by` bytes above whole tensor `made`, in one memory."""
+
+    drawn: MapNetwork
+    made: str
+    over: str
+    by: int
+    nhwc: bool
+    coarse: bool = False
+    lost: bool = False
+    gone: set[int] = field(default_factory=set)
+
+    def fresh(self) -> Overlay:
+        return Overlay(self.drawn, self.made, self.over, self.by, self.nhwc, self.coarse)
+
+    def bytes_of(self, t: str, image: int, channel: int, row: int, column: int) -> range:
+        (c, h, w), size = self.drawn.shapes[t], self.drawn.element[t]
+        if self.nhwc:
+            index = ((image * h + row) * w + column) * c + channel
+        else:
+            index = ((image * c + channel) * h + row) * w + column
+        start = index * size + (self.by if t == self.over else 0)
+        return range(start, start + size)
+
+    def write(self, image: int, channel: int, row: int, column: int) -> None:
+        self.gone |= set(self.bytes_of(self.made, image, channel, row, column))
+
+    def read(self, image: int, channel: int, row: int, column: int) -> None:
+        self.lost |= not self.gone.isdisjoint(self.bytes_of(self.over, image, channel, row, column))
+
+
 class _Run:
-    def __init__(self, machine: CellMachine, program: Program, rings: Mapping[str, int] | None) -> None:
+    def __init__(
+        self,
+        machine: CellMachine,
+        program: Program,
+        rings: Mapping[str, int] | None,
+        overlay: Overlay | None = None,
+        rng: Random | None = None,
+    ) -> None:
         self.m, self.program, self.rings = machine, program, rings
+        self.overlay, self.rng = overlay, rng
         self.counts = Counts(dict.fromkeys(machine.tensors, 0), 0, dict.fromkeys(machine.tensors, 0))
 
     def group(self) -> Counts:
@@ -229,7 +287,7 @@ class _Run:
                 band += 1
                 if all(m.targets(band - 1)[y] == m.shapes[y][1] for y in m.escaping):
                     break
-            for x in m.external:  # rows that no window reads cross at the end
+            for x in set(m.external) - m.whole:  # rows that no window reads cross at the end
                 self.counts.crossed[x] += (m.shapes[x][1] - done[x]) * m.shapes[x][0] * len(together)
             for y in m.escaping:
                 assert done[y] == m.shapes[y][1]
@@ -241,7 +299,9 @@ class _Run:
         self.complete: set[str] = set()  # held tensors whose rows of this sub-group are all there
         self.finished: set[str] = set()  # streamed tensors whose pass is over
         for x in m.external:
-            if x not in m.streamed:
+            if x in m.whole:
+                self.complete.add(x)
+            elif x not in m.streamed:
                 self.put(x)
                 self.counts.crossed[x] += len(made[x]) * m.shapes[x][0] * len(images)
                 self.complete.add(x)
@@ -250,29 +310,33 @@ class _Run:
             self.one_pass(one)
             self.finished |= set(one)
             self.settle()
+        self.settle(last=True)
         if self.complete | self.finished != set(m.tensors):
             raise Lack("something was not made")
         for t in m.tensors:
             done[t] = max(done[t], made[t].stop)
 
-    def settle(self) -> None:
+    def settle(self, *, last: bool = False) -> None:
         """Held tensors become complete when everything that they are made from is."""
         m, grown = self.m, True
         while grown:
             grown = False
-            for p in m.parts:
+            for p in m.parts if self.rng is None else self.rng.sample(m.parts, len(m.parts)):
                 if not set(p.reads) <= self.complete | self.finished:
                     continue
+                if self.rng is not None and not last and self.rng.random() < 0.3:
+                    continue  # it may wait
                 for y in p.writes:
                     if y in m.streamed or y in self.complete:
                         continue
                     for x in p.reads:
                         if x not in m.streamed:
                             self.read(p, x, self.now[y])
+                    self.walk(p, y)
                     self.put(y)
                     self.complete.add(y)
                     grown = True
-                    if y in m.escaping:
+                    if y in m.escaping and y not in m.whole:
                         self.counts.crossed[y] += len(self.now[y]) * m.shapes[y][0] * len(self.images)
 
     # -- held tensors ------------------------------------------------------------------------------------
@@ -281,7 +345,7 @@ class _Run:
         """The new rows of a held tensor take their places in the ring."""
         rows = self.now[x]
         self.counts.rows[x] = max(self.counts.rows[x], len(rows))
-        size = None if self.rings is None else self.rings[x]
+        size = None if self.rings is None or x in self.m.whole else self.rings[x]
         for image, row in itertools.product(self.images, rows):
             if size == 0:
                 raise Lack(f"no room for {x}")
@@ -291,7 +355,10 @@ class _Run:
         """Rows of a held tensor are read for some rows of an output."""
         if x not in self.complete:
             raise Lack(f"{x} is not complete when {part.name} reads it")
-        size = None if self.rings is None else self.rings[x]
+        if x in self.m.whole and x in self.m.external:
+            self.touch(part, x, rows)
+            return
+        size = None if self.rings is None or x in self.m.whole else self.rings[x]
         newest = self.now[x].stop
         for row in rows:
             a, b = self.m.rows_read(part, x, row)
@@ -300,10 +367,70 @@ class _Run:
                 if self.ring[x].get((image, r if size is None else r % size)) != r:
                     raise Lack(f"row {r} of {x} is gone when {part.name} reads it")
 
+    # -- whole tensors that share bytes ------------------------------------------------------------------
+
+    def touch(self, part: Part, x: str, rows: range) -> None:
+        """An operator reads rows of a whole input."""
+        o = self.overlay
+        if o is None or x != o.over or (o.made in part.writes and not self.slices_of(part)):
+            return  # who makes it without slices walks
+        (c, _, w), cells = self.m.shapes[x], set()
+        for row in rows:
+            cells |= set(range(*self.m.rows_read(part, x, row)))
+        if o.coarse:
+            cells |= set(self.span(part, x, rows))
+        for place in itertools.product(self.images, range(c), cells, range(w)):
+            o.read(*place)
+
+    def span(self, part: Part, x: str, rows: range) -> range:
+        """From the first row that is read to the last."""
+        ends = [self.m.rows_read(part, x, row) for row in rows] or [(0, 0)]
+        return range(min(a for a, _ in ends), max(b for _, b in ends))
+
+    def write_over(self, y: str) -> None:
+        """All new rows of the tensor that lies over another one are written."""
+        (c, _, w) = self.m.shapes[y]
+        for image, channel, row, column in itertools.product(self.images, range(c), self.now[y], range(w)):
+            assert self.overlay is not None
+            self.overlay.write(image, channel, row, column)
+
+    def slices_of(self, part: Part) -> list[str]:
+        return [x for x in part.reads if x in self.m.streamed]
+
+    def walk(self, part: Part, y: str) -> None:
+        """A held tensor is made without slices, step by step."""
+        o, m = self.overlay, self.m
+        if o is None or y != o.made:
+            return
+        if self.slices_of(part):
+            self.write_over(y)
+            return
+        c, _, w = m.shapes[y]
+        for image in self.images:
+            pixels = o.nhwc or part.geometry.kind == "fully_connected"
+            if pixels and part.geometry.kind != "elementwise":
+                steps = [[(i, row, column) for i in range(c)] for row in self.now[y] for column in range(w)]
+            elif o.nhwc:
+                steps = [[(i, row, column)] for row in self.now[y] for column in range(w) for i in range(c)]
+            else:
+                steps = [[(i, row, column)] for i in range(c) for row in self.now[y] for column in range(w)]
+            coarse = set[tuple[int, int, int]]()
+            if o.coarse and o.over in part.reads:
+                (channels, _, columns), rows = m.shapes[o.over], self.span(part, o.over, self.now[y])
+                coarse = set(itertools.product(range(channels), rows, range(columns)))
+            for step in steps:
+                for place in coarse or {p for cell in step for p in cells_read(m, part, o, *cell)}:
+                    o.read(image, *place)
+                for cell in step:
+                    o.write(image, *cell)
+
     # -- streamed tensors --------------------------------------------------------------------------------
 
     def one_pass(self, places: dict[str, int]) -> None:
         m, step, self.places = self.m, self.m.tiling.channels, places
+        for part in m.parts:
+            if self.overlay and self.overlay.made in part.writes and set(part.reads) & set(places):
+                self.write_over(self.overlay.made)
         made: dict[str, set[int]] = {t: set() for t in places}
         for at in range(0, max(place + m.shapes[t][0] for t, place in places.items()), step):
             self.slice: dict[str, set[int]] = {}
@@ -339,7 +466,7 @@ class _Run:
                 raise Lack(f"channel {mine} of {x} is not there when {part.name} makes {t}")
             else:
                 self.there(part, x, rows)
-        if t in m.escaping:
+        if t in m.escaping:  # never whole
             fresh = range(max(rows.start, self.done[t]), rows.stop)
             self.counts.crossed[t] += len(fresh) * len(self.images)
 
@@ -376,6 +503,43 @@ class _Run:
                     raise Lack(f"{part.name} needs its operands together")
                 if not set(part.reads) - set(slices) <= self.complete:
                     raise Lack(f"{part.name} needs a held operand with its slices")
+
+
+def cells_read(
+    m: CellMachine, part: Part, o: Overlay, channel: int, row: int, column: int
+) -> Iterator[tuple[int, int, int]]:
+    """(channel, row, column) of the overlaid tensor that one element is made from."""
+    g, (c, h, w), out = part.geometry, m.shapes[o.over], m.shapes[o.made]
+    before = 0
+    for x in part.reads:
+        first, before = before, before + m.shapes[x][0]
+        if x != o.over:
+            continue
+        axes: list[list[int]] = []
+        for axis, (at, size) in enumerate(((row, h), (column, w))):
+            if g.kind in ("conv", "depthwise", "pool"):
+                taps = range(g.kernel[axis])
+                spots = [
+                    at * g.stride[axis] - g.padding[axis] + k * (g.dilation or (1, 1))[axis] for k in taps
+                ]
+            elif g.kind == "pad":
+                spots = [at - g.padding[axis]]
+            elif g.kind == "fully_connected":
+                spots = list(range(size))
+            else:
+                spots = [at if size == out[axis + 1] else 0]
+            axes.append([s for s in spots if 0 <= s < size])
+        if g.kind == "conv":
+            group = channel // (out[0] // g.groups)
+            channels = range(group * (c // g.groups), (group + 1) * (c // g.groups))
+        elif g.kind in ("fully_connected", "rowwise"):
+            channels = range(c)
+        elif g.kind == "concat":
+            channels = range(channel - first, channel - first + 1)
+        else:
+            mine = channel // (out[0] // c) if g.kind == "depthwise" else channel if c == out[0] else 0
+            channels = range(mine, mine + 1)
+        yield from itertools.product([i for i in channels if 0 <= i < c], *axes)
 
 
 def needs_all_channels(m: CellMachine, part: Part, x: str) -> bool:

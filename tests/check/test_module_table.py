@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from legal_plans import legal_plan
 
 from onchip.check.joins import plain_concat
-from onchip.module_regions import regions_of
-from onchip.module_table import ModuleTable, kernel_bytes, module_table, sections_in_words, skip_rows
+from onchip.modules.regions import regions_of
+from onchip.modules.table import ModuleTable, kernel_bytes, module_table, sections_in_words, skip_rows
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
 from onchip.plan import (
     Alloc,

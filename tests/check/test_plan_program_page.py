@@ -24,7 +24,7 @@ def test_the_example_is_legal_and_the_same_in_both_forms() -> None:
 
 
 def test_the_example_of_joined_concats_is_legal_and_has_not_a_byte_to_spare() -> None:
-    plan = from_text(examples()[2])
+    plan = from_text(examples()[3])
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
     assert [plain_concat(plan.network, op.id) for op in plan.network.operators].count(True) == 2
@@ -35,7 +35,7 @@ def test_the_example_of_joined_concats_is_legal_and_has_not_a_byte_to_spare() ->
 
 
 def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
-    plan = from_text(examples()[3])
+    plan = from_text(examples()[4])
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
     (group,) = plan.groups
@@ -43,8 +43,22 @@ def test_the_example_in_tiles_is_legal_and_has_not_a_byte_to_spare() -> None:
         check(replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),)))
 
 
+def test_the_example_in_tiles_may_have_its_input_whole() -> None:
+    (program,) = (text for text in blocks() if text.startswith("program\n"))
+    text = examples()[4]
+    changed = text[: text.index("program\n")] + program
+    for was, now in (("scratch 37", 21), ("peak_bytes 37", 45), ("budget 40", 45), ("extent_bytes 37", 45)):
+        assert was in changed
+        changed = changed.replace(was, f"{was.split()[0]} {now}")
+    plan = from_text(changed)
+    assert check(plan) == plan.result
+    (group,) = plan.groups
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        check(replace(plan, groups=(replace(group, scratch_bytes=20),)))
+
+
 def test_the_example_in_rings_is_legal_and_has_not_a_byte_to_spare() -> None:
-    plan = from_text(examples()[4])
+    plan = from_text(examples()[5])
     assert check(plan) == plan.result
     assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
     (group,) = plan.groups
@@ -54,5 +68,19 @@ def test_the_example_in_rings_is_legal_and_has_not_a_byte_to_spare() -> None:
         check(replace(plan, result=replace(plan.result, macs=0)))
 
 
+def test_the_example_in_two_memories_is_legal_and_has_not_a_byte_to_spare_in_the_fast_one() -> None:
+    plan = from_text(examples()[2])
+    assert check(plan) == plan.result
+    assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+    fast, slow = plan.chip.memories
+    less = replace(plan.chip, memories=(replace(fast, bytes=fast.bytes - 1), slow))
+    with pytest.raises(IllegalPlan, match="outside-budget"):
+        check(replace(plan, chip=less, budget=plan.budget - 1))
+
+
 def examples() -> list[str]:
+    return [text for text in blocks() if text.startswith(("onchip.plan/1", "{"))]
+
+
+def blocks() -> list[str]:
     return re.findall(r"^```(?:text|json)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -11,24 +11,29 @@ from byte_machine import ByteMachine
 from cell_machine import Lack
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiled_plans import drawn_group
+from tiled_plans import drawn_group, operands_of, up
 
 from map_networks import random_map_network
 from onchip.check import certify, check
 from onchip.chip import RATES, Chip
 from onchip.errors import IllegalPlan
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Group, Instruction, Plan, Run, Scratch, Tiling
+from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 
 
 def random_partition(rng: Random) -> Plan:
-    """A network cut into stretches of its order, each a tiled group that streams everything."""
+    """A network cut into stretches of its order, each a tiled group; some of their operands are whole.
+
+    What is loaded or made whole stays, or is stored and freed. No address is used twice.
+    """
     drawn = random_map_network(rng, 6, opaque=0)
     network = drawn.network
     names = [network.operators[i].name for i in network.order]
     alignment = rng.choice((1, 4))
+    spec = {op.name: op for op in network.operators}
     groups: list[Group] = []
     program: list[Instruction] = []
+    on_chip, top, budget = set[str](), 0, 0
     while names:
         members = tuple(names[: rng.randint(1, 3)])
         ids = [network.operator_id[name] for name in members]
@@ -36,20 +41,35 @@ def random_partition(rng: Random) -> Plan:
         some = [network.tensors[t].name for t in sorted(touched) if rng.random() < 0.3]
         images = rng.randint(1, drawn.images)
         resident = tuple(name for name in members if rng.random() < 0.3)
+        part = rng.choice((0.0, 0.4, 1.0))
         for streamed, kept in ((some[:3], members), ([], members), ([], members[:1])):
             tiling = Tiling(rng.randint(1, 2), tuple(streamed), rng.randint(1, 2), images)
+            operands = sorted(operands_of(network, Group("", kept, 0)) - set(streamed))
+            whole = {t for t in operands if rng.random() < part}
+            weights = tuple(set(resident) & set(kept))
             try:
-                found = drawn_group(drawn, kept, tiling, alignment, tuple(set(resident) & set(kept)))
+                found = drawn_group(drawn, kept, tiling, alignment, weights, whole)
             except Lack:
                 continue
             break
         group = replace(found.group, name=f"g{len(groups)}")
         groups.append(group)
-        program += [Scratch(group.name, 0), Run(group.name, found.streaming)]
+        made = {network.tensors[t].name for name in kept for t in spec[name].outputs}
+        for t in sorted(whole - on_chip):
+            program.append((Alloc if t in made else Load)(t, top))
+            top += up(network.tensors[network.tensor_id[t]].bytes, alignment)
+            on_chip.add(t)
+        scratch = up(group.scratch_bytes, alignment)
+        program += [Scratch(group.name, top), Run(group.name, found.streaming)]
+        budget = max(budget, top + scratch)
+        program += [Store(t) for t in sorted(whole & made)]
+        for t in sorted(on_chip):
+            if rng.random() < 0.5:
+                program.append(Free(t))
+                on_chip.remove(t)
         names = names[len(group.operators) :]
     keep = rng.choice(((), ("dram_bytes_per_second", "macs_per_second"), RATES))
     chip = Chip("test", alignment, **{key: rng.choice((0.5, 1e3, 7.7e9)) for key in keep})  # type: ignore[arg-type]
-    budget = max(-(-g.scratch_bytes // alignment) * alignment for g in groups)
     return certify(
         network, chip, budget, program, status="feasible", lower_bound_bytes=0, seconds=0, groups=groups,
         options={"weights": "streamed"},

@@ -9,11 +9,21 @@ import pytest
 from cell_machine import Counts, Lack
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiled_plans import Blocked, Tiled, drawn_group, plan_of, random_blocks, random_choice
+from tiled_plans import (
+    Blocked,
+    Tiled,
+    drawn_group,
+    operands_of,
+    plan_of,
+    random_blocks,
+    random_choice,
+    random_whole,
+    tiled_plan,
+)
 
 from onchip.check import check
 from onchip.errors import IllegalPlan
-from onchip.plan import Group, Plan, Run
+from onchip.plan import Group, Load, Plan, Run, Store
 
 
 def refused(tiled: Tiled | Blocked, alignment: int) -> str | None:
@@ -30,12 +40,13 @@ def judged_like_the_cell_machine(rng: Random) -> bool:
     if all(op.geometry is None or len(op.geometry.output) != 4 for op in drawn.network.operators):
         return False  # a network without a map has no images
     resident = tuple(name for name in members if rng.random() < 0.3)
+    whole = random_whole(rng, drawn, members, tiling)
     try:
-        tiled = drawn_group(drawn, members, tiling, alignment, resident)
+        tiled = drawn_group(drawn, members, tiling, alignment, resident, whole)
     except Lack:
         try:
             everything = replace(tiling, streamed=())
-            tiled = drawn_group(drawn, members, everything, alignment, resident)
+            tiled = drawn_group(drawn, members, everything, alignment, resident, whole)
         except Lack:
             whole = replace(tiling, rows=1, streamed=(), images=1)
             group = Group("tiled", members, 1 << 30, 1, (), (), whole)
@@ -53,8 +64,8 @@ def judged_like_the_cell_machine(rng: Random) -> bool:
     if scratch:
         less = replace(tiled.group, scratch_bytes=scratch - 1)
         assert refused(replace(tiled, group=less), alignment) == "group-scratch"
-    at = rng.randrange(len(tiled.streaming))
-    for by in (-1, 1, tiled.streaming[at][1]):
+    at = rng.randrange(len(tiled.streaming) or 1)
+    for by in (-1, 1, tiled.streaming[at][1]) if tiled.streaming else ():
         wrong = [(t, n + by if i == at else n) for i, (t, n) in enumerate(tiled.streaming)]
         assert refused(replace(tiled, streaming=tuple(wrong)), alignment) == "streaming-bytes"
     return True
@@ -69,9 +80,8 @@ def accepted(plan: Plan, tiled: Tiled) -> None:
     assert plan.result.weight_bytes == fetched
     crossed = sum(n for _, n in tiled.streaming)
     for step in plan.program:
-        if isinstance(step, Run) and step.operator != tiled.group.name:
-            op = network.operators[network.operator_id[step.operator]]
-            crossed += sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
+        if isinstance(step, Load | Store):
+            crossed += network.tensors[network.tensor_id[step.tensor]].bytes
     assert plan.result.dram_bytes == crossed + fetched
 
 
@@ -87,10 +97,25 @@ def test_blocks_need_and_move_what_counting_their_windows_says(rng: Random) -> N
     found, alignment = random_blocks(rng)
     plan = plan_of(found, alignment)
     assert check(plan) == plan.result
-    less = replace(found.group, scratch_bytes=found.group.scratch_bytes - 1)
-    assert refused(replace(found, group=less), alignment) == "group-scratch"
-    (x, n), y = found.streaming
-    assert refused(replace(found, streaming=((x, n + 1), y)), alignment) == "streaming-bytes"
+    if found.group.scratch_bytes:
+        less = replace(found.group, scratch_bytes=found.group.scratch_bytes - 1)
+        assert refused(replace(found, group=less), alignment) == "group-scratch"
+    for i, (t, n) in enumerate(found.streaming):
+        wrong = (*found.streaming[:i], (t, n + 1), *found.streaming[i + 1 :])
+        assert refused(replace(found, streaming=wrong), alignment) == "streaming-bytes"
+
+
+@given(st.randoms(use_true_random=True))
+@settings(max_examples=20)
+def test_a_second_run_that_streams_something_else_is_one_too_many(rng: Random) -> None:
+    plan = tiled_plan(rng)
+    (group,) = plan.groups
+    (at,) = (i for i, x in enumerate(plan.program) if isinstance(x, Run) and x.operator == group.name)
+    for streaming in ((), tuple((t, 1) for t in sorted(operands_of(plan.network, group)))):
+        program = (*plan.program[: at + 1], Run(group.name, streaming), *plan.program[at + 1 :])
+        with pytest.raises(IllegalPlan) as refusal:
+            check(replace(plan, program=program))
+        assert (refusal.value.rule, refusal.value.index) == ("already-run", at + 1)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -20,11 +21,13 @@ __all__ = [
     "blocked_plan",
     "drawn_blocks",
     "drawn_group",
+    "operands_of",
     "plan_of",
     "program_of",
     "random_blocks",
     "random_choice",
     "random_tiled",
+    "random_whole",
     "tiled_plan",
 ]
 
@@ -73,12 +76,18 @@ def drawn_group(
     tiling: Tiling,
     alignment: int,
     resident: tuple[str, ...] = (),
+    whole: Collection[str] = (),
 ) -> Tiled:
-    """The group with the least scratch that the cell machine can run in. Raises `Lack` when it cannot."""
-    machine = CellMachine(drawn, members, tiling)
+    """The group with the least scratch that the cell machine can run in. Raises `Lack` when it cannot.
+
+    Of `whole` those are taken that are operands, and not streamed by channel.
+    """
+    machine = CellMachine(drawn, members, tiling, whole)
     counts = machine.execute()
     scratch, cell = 0, {t: drawn.shapes[t][2] * drawn.element[t] for t in machine.tensors}
     for t in machine.tensors:
+        if t in machine.whole:
+            continue
         channels = drawn.shapes[t][0]
         if t in tiling.streamed:
             channels = min(channels, tiling.channels)
@@ -90,12 +99,15 @@ def drawn_group(
     scratch += up(max(tiles, default=0), alignment)
     refills = tuple((name, counts.subgroups) for name in refilled)
     group = Group("tiled", members, scratch, counts.subgroups, refills, resident, tiling)
-    crossing = [*machine.external, *machine.escaping]
+    crossing = [t for t in (*machine.external, *machine.escaping) if t not in machine.whole]
     return Tiled(drawn, group, tuple((t, counts.crossed[t] * cell[t]) for t in crossing), counts, machine)
 
 
-def program_of(network: Network, group: Group, streaming: tuple[tuple[str, int], ...]) -> list[Instruction]:
-    """Every operator outside the group loads its inputs and stores its outputs."""
+def program_of(
+    network: Network, group: Group, streaming: tuple[tuple[str, int], ...], over: tuple[str, str, int] | None
+) -> list[Instruction]:
+    """Every operator outside the group loads its inputs and stores its outputs; so does the group the whole
+    ones. `over`: the second lies that many bytes above the first, which is written over it."""
     names = [t.name for t in network.tensors]
     inside = {network.operator_id[name] for name in group.operators}
     program: list[Instruction] = []
@@ -108,27 +120,58 @@ def program_of(network: Network, group: Group, streaming: tuple[tuple[str, int],
             if not set(reads) - writes <= made:
                 continue
             if i in inside:
-                program += [Scratch(group.name, 0), Run(group.name, streaming)]
+                mine, stay = group.name, operands_of(network, group) - {t for t, _ in streaming}
             else:
-                at = 0
-                for kind, some in ((Load, reads), (Alloc, dict.fromkeys(writes))):
-                    for t in some:
-                        program.append(kind(t, at))
-                        at += up(network.tensors[network.tensor_id[t]].bytes, 64)
-                program.append(Run(network.operators[i].name))
-                program += [Store(t) for t in writes]
-                program += [Free(t) for t in (*reads, *writes)]
+                mine, stay = network.operators[i].name, {*reads, *writes}
+            at, run = 1 << 20, Run(mine, streaming if i in inside else ())
+            left_behind = set[str]()
+            for t in [t for t in reads if t in stay - writes]:
+                program.append(Load(t, at))
+                if i in inside and over is not None and t == over[1]:
+                    program.append(Alloc(over[0], at - over[2], t, over[2]))
+                    left_behind = set(over[:2])
+                    at += 1 << 16
+                at += up(network.tensors[network.tensor_id[t]].bytes, 1 << 16)
+            for t in (writes & stay) - left_behind:
+                program.append(Alloc(t, at))
+                at += up(network.tensors[network.tensor_id[t]].bytes, 1 << 16)
+            program += [Scratch(mine, 0), run] if i in inside else [run]
+            program += [Store(t) for t in writes & stay]
+            gone = set() if over is None or i not in inside else {over[1]}
+            program += [Free(t) for t in ({*reads, *writes} & stay) - gone]
             made |= writes
             left = [v for v in left if v not in together]
             break
     return program
 
 
-def plan_of(tiled: Tiled | Blocked, alignment: int, chip: Chip | None = None) -> Plan:
+def operands_of(network: Network, group: Group) -> set[str]:
+    """Names of what a group reads and does not make, and of what leaves it."""
+    ids = {network.operator_id[name] for name in group.operators}
+    ops = [network.operators[i] for i in ids]
+    read, made = {t for op in ops for t in op.inputs}, {t for op in ops for t in op.outputs}
+    outside = {t for op in network.operators if op.id not in ids for t in op.inputs}
+    leaving = {t for t in made if t in network.outputs or t in outside or t not in read}
+    return {network.tensors[t].name for t in (read - made) | leaving}
+
+
+def random_whole(rng: Random, drawn: MapNetwork, members: tuple[str, ...], tiling: Tiling) -> set[str]:
+    """Some of a group's operands, not those that its tiling streams."""
+    part = rng.choice((0.0, 0.3, 0.7, 1.0))
+    found = operands_of(drawn.network, Group("", members, 0)) - set(tiling.streamed)
+    return {t for t in sorted(found) if rng.random() < part}
+
+
+def plan_of(
+    tiled: Tiled | Blocked,
+    alignment: int,
+    chip: Chip | None = None,
+    over: tuple[str, str, int] | None = None,
+) -> Plan:
     """The certified plan. Raises `IllegalPlan` when the checker thinks otherwise."""
     network, group = tiled.drawn.network, tiled.group
     return certify(
-        network, chip or Chip("c", alignment), 1 << 30, program_of(network, group, tiled.streaming),
+        network, chip or Chip("c", alignment), 1 << 30, program_of(network, group, tiled.streaming, over),
         status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
     )  # fmt: skip
 
@@ -158,8 +201,9 @@ def random_tiled(rng: Random, *, alignment: int | None = None) -> tuple[Tiled, i
     while True:
         drawn, members, tiling, drawn_alignment = random_choice(rng, opaque=0)
         resident = tuple(name for name in members if rng.random() < 0.3)
+        whole = random_whole(rng, drawn, members, tiling)
         try:
-            tiled = drawn_group(drawn, members, tiling, alignment or drawn_alignment, resident)
+            tiled = drawn_group(drawn, members, tiling, alignment or drawn_alignment, resident, whole)
         except Lack:
             continue
         return tiled, alignment or drawn_alignment
@@ -185,8 +229,13 @@ class Blocked:
     streaming: tuple[tuple[str, int], ...]
 
 
-def drawn_blocks(drawn: MapNetwork, name: str, blocks: Blocks, alignment: int) -> Blocked | None:
-    """The group of operator `name` with the least scratch; None when nothing is known of its windows."""
+def drawn_blocks(
+    drawn: MapNetwork, name: str, blocks: Blocks, alignment: int, whole: Collection[int] = ()
+) -> Blocked | None:
+    """The group of operator `name` with the least scratch; None when nothing is known of its windows.
+
+    Operand 0 (what it reads) and 1 (what it makes) may be whole.
+    """
     network = drawn.network
     try:
         machine = CellMachine(drawn, (name,), Tiling(1))
@@ -224,12 +273,13 @@ def drawn_blocks(drawn: MapNetwork, name: str, blocks: Blocks, alignment: int) -
         tiles += drawn.images if first == 0 else 0
     size = drawn.element[y]
     block = min(blocks.output_channels, channels) * min(blocks.rows, rows) * min(blocks.columns, columns)
-    scratch = up(window * drawn.element[x], alignment) + up(block * size, alignment)
+    scratch = 0 if 0 in whole else up(window * drawn.element[x], alignment)
+    scratch += 0 if 1 in whole else up(block * size, alignment)
     scratch += up(weight_slice(drawn, machine, name, blocks), alignment)
     refills = ((name, tiles),) if part.weights and not blocks.keep_weights else ()
     group = Group("tiled", (name,), scratch, tiles, refills, (), blocks)
-    whole = network.tensors[network.tensor_id[y]].bytes
-    return Blocked(drawn, group, ((x, crossed * drawn.element[x]), (y, whole)))
+    streaming = ((x, crossed * drawn.element[x]), (y, network.tensors[network.tensor_id[y]].bytes))
+    return Blocked(drawn, group, tuple(pair for i, pair in enumerate(streaming) if i not in whole))
 
 
 def weight_slice(drawn: MapNetwork, machine: CellMachine, name: str, blocks: Blocks) -> int:
@@ -245,7 +295,8 @@ def random_blocks(rng: Random) -> tuple[Blocked, int]:
         op = rng.choice(drawn.network.operators)
         sizes = [rng.choice((1, 1, 2, 3, 8)) for _ in range(4)]
         alignment = rng.choice((1, 4))
-        found = drawn_blocks(drawn, op.name, Blocks(*sizes, rng.random() < 0.3), alignment)
+        whole = {i for i in (0, 1) if rng.random() < 0.3}
+        found = drawn_blocks(drawn, op.name, Blocks(*sizes, rng.random() < 0.3), alignment, whole)
         if found is not None:
             return found, alignment
 

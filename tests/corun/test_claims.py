@@ -27,8 +27,8 @@ from onchip.corun.solution import Claim as Solved
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.timeline import RATES
 from onchip.corun.workload import Job
-from onchip.corunned import corunned_of
 from onchip.errors import IllegalSchedule, OnchipError
+from onchip.results.corunned import corunned_of
 
 COLUMNS = "group,gpu_ms,dla_ms,gpu_gb_per_second,dla_gb_per_second,gpu_out_ms,dla_out_ms\n"
 ROWS = "a,0.45,0.75,50,30,0.06,0.15\nb,0.31,0.41,90,60,0.05,0.08\nc,0.25,0.62,70,40,0.05,0.05\n"

@@ -23,8 +23,8 @@ from onchip.corun.simulate import simulate
 from onchip.corun.soc_file import load_soc
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.workload import Job, Workload
-from onchip.corunned import corunned_of
 from onchip.errors import IllegalSchedule, OnchipError
+from onchip.results.corunned import corunned_of
 
 SCALES = (1e-7, 1.0, 1e8)
 ANY = "optimal among schedules of any mapping and order, without inserted idle time"

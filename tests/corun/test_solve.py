@@ -22,8 +22,8 @@ from onchip.corun.soc_file import load_soc
 from onchip.corun.solution import OBJECTIVES, Objective, cost_ms, parse_objective
 from onchip.corun.solve import SolveOptions, solve
 from onchip.corun.workload import Job, Workload
-from onchip.corunned import corunned_of
 from onchip.errors import UsageError
+from onchip.results.corunned import corunned_of
 
 near = pytest.approx
 objectives = pytest.mark.parametrize("objective", OBJECTIVES)

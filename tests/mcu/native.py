@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onchip.board import load_board
-from onchip.mcu.model import Int8Model
+from onchip.mcu.model import Int8, Int8Model
 from onchip.mcu.project import sources_of
 from onchip.mcu.project.write import project_files, write_project
 from onchip.mcu.reference import run as reference_run
@@ -26,26 +27,34 @@ SANITIZED = "-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 def outputs_of(plan: Plan, model: Int8Model, folder: Path, *, inputs: int = 2) -> tuple[bytes, bytes]:
     """What the project makes of random inputs, and what the reference makes of them."""
+    given = inputs_of(model, inputs)
+    made = made_of(plan, model, folder, given)
+    return made, b"".join(reference_run(model, [x])[0].tobytes() for x in given)
+
+
+def made_of(
+    plan: Plan, model: Int8Model, folder: Path, inputs: Sequence[Int8], *, flags: str = SANITIZED
+) -> bytes:
+    """The outputs of the plan's project for these inputs, one behind the other."""
     sources = sources_of(plan, model)
     write_project(project_files(sources, model, load_board("nucleo-f411re")), folder)
     made = subprocess.run(
-        ["make", "-s", "CC=gcc", "OPTIMISE=-O0", f"CFLAGS={SANITIZED}", "example"],
+        ["make", "-s", "CC=gcc", "OPTIMISE=-O0", f"CFLAGS={flags}", "example"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stderr[:2000]
-    given = inputs_of(model, inputs)
     ran = subprocess.run(
         ["./example"],
         cwd=folder,
-        input=b"".join(x.tobytes() for x in given),
+        input=b"".join(x.tobytes() for x in inputs),
         capture_output=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[:2000]
-    return ran.stdout, b"".join(reference_run(model, [x])[0].tobytes() for x in given)
+    return ran.stdout
 
 
 def differences(made: bytes, wanted: bytes) -> int:

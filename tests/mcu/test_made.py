@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,13 @@ DIGESTS = {
     "made:resnet8": "8abc40ea0df6",
     "made:kws": "7d5040a40a74",
     "made:ad01": "526e53b66a5f",
+    "made:mobilenet_v2": "51e56dc0a088",
+    "made:mobilenet_v2_msfcnn": "f7dd45c3df93",
 }
+
+
+BETWEEN = (11, 5, 8, 22, 33, 56, 112)
+"""Channels between msf-CNN's blocks of MobileNet v2."""
 
 
 @cache
@@ -95,6 +102,19 @@ def test_some_weights_have_negative_scales() -> None:
     assert any(int(layer.multiplier.min()) < 0 for layer in model.layers if kind(layer) == "Conv")
 
 
+def test_msf_cnn_s_mobilenet_has_the_channels_that_it_states() -> None:
+    """Unrounded, without sums or matrix; its largest layer holds what msf-CNN publishes for it."""
+    _, model = made("made:mobilenet_v2_msfcnn")
+    assert {kind(layer) for layer in model.layers} == {"Conv", "Depthwise", "Mean"}
+    shapes = [layer.output_shape for layer in model.layers]
+    assert (shapes[0][3], shapes[-1][3]) == (11, 448)
+    handed_on = [layer.output_shape[3] for layer in model.layers if layer.output_shape[3] in BETWEEN]
+    assert list(dict.fromkeys(handed_on)) == [11, 5, 8, 22, 33, 56, 112]
+    first = model.layers[4]
+    assert prod(first.input_shapes[0]) + prod(first.output_shape) == 181_440
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_the_layers_are_those_of_the_published_network(name: str, shared: Path) -> None:
     path = shared / "models" / f"{PUBLISHED[name]}.tflite"
     if not path.is_file():

@@ -158,6 +158,32 @@ def test_names_of_a_model_end_no_comment_and_are_names_in_c(tmp_path: Path) -> N
     assert "*/ \\" not in sources.files["model.h"]
 
 
+HOSTILE = [
+    "*/ int evil; /*",
+    "a\nb",
+    'x"; #define int',
+    "",
+    "\\",
+    "??/",
+    "%s%n",
+    "\x1b[31m",
+    "é漢",
+    "x" * 3000,
+]
+
+
+@needs_compiler
+def test_whatever_tensors_are_called_the_project_compiles_and_runs(tmp_path: Path) -> None:
+    b = Builder(3)
+    x = b.conv(b.input((1, 5, 5, 3)), 4, 3)
+    y = b.softmax(b.fully_connected(b.mean(b.concat(b.max_pool(x, 3, 1, padding="SAME"), x)), 4))
+    for i, name in enumerate(HOSTILE):
+        b.tensors[i] = replace(b.tensors[i], name=name)
+    model = model_of(b.file(y), name=HOSTILE[0], where="test")
+    plan = plan_segments(network_of(model), ROOM)
+    assert differences(*outputs_of(plan, model, tmp_path / "net", inputs=1)) == 0
+
+
 def test_a_project_replaces_its_like_and_nothing_else(tmp_path: Path) -> None:
     model = int8_model("made:ad01")
     files = project_files(
@@ -165,14 +191,35 @@ def test_a_project_replaces_its_like_and_nothing_else(tmp_path: Path) -> None:
     )
     folder = tmp_path / "out"
     write_project(files, folder)
-    write_project({**files, "more.txt": "x"}, folder)
-    assert {path.name for path in folder.iterdir()} == {*files, "more.txt"}
+    (folder / "libad01.a").write_text("built")
+    (folder / "model.o").write_text("built")
+    write_project({**files, "main.c": "x"}, folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {**files, "main.c": "x"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="has not written"):
         write_project(files, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_project_to_which_the_user_added_files_is_left_alone(tmp_path: Path) -> None:
+    model = int8_model("made:ad01")
+    files = project_files(
+        sources_of(plan_segments(network_of(model), ROOM), model), model, load_board("nucleo-f411re")
+    )
+    folder = tmp_path / "out"
+    write_project(files, folder)
+    assert set(files) == {path.name for path in folder.iterdir()}
+    for mine in ("application.c", "drivers/uart.c", ".git/config"):
+        added = folder / mine
+        added.parent.mkdir(exist_ok=True)
+        added.write_text("mine")
+        with pytest.raises(UsageError, match=mine.partition("/")[0]):
+            write_project(files, folder)
+        assert added.read_text() == "mine"
+        shutil.rmtree(added.parent) if added.parent != folder else added.unlink()
+    write_project(files, folder)
 
 
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mcu.interpreters import litert, random_inputs, tflm
-from onchip.mcu.model import FullyConnected, Int8Model, Mean, kind, made_shape
+from onchip.board import Board
+from onchip.mcu.model import FullyConnected, Int8, Int8Model, Mean, kind, made_shape
 from onchip.mcu.network import network_of
+from onchip.mcu.project import sources_of
 from onchip.mcu.read import model_of, read_model
 from onchip.mcu.reference import activations, layer_output, run
 from onchip.readers.tflite_graph import parse
 from onchip.readers.tflite_rewrite import rewritten
+from onchip.run.mcu.verify import verify
+from onchip.segments import plan
 
 MODELS = (
     "ad01_int8",
@@ -110,3 +115,27 @@ def test_every_product_with_a_matrix_is_that_of_tensorflow_lite_micro(file: Path
         inputs = random_inputs(model, node.index)
         [mine], [other] = run(model, inputs), tflm(part, model, inputs)
         assert np.array_equal(mine.reshape(-1), other.reshape(-1)), node.label
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),
+    reason="needs gcc-arm-none-eabi and qemu-system-arm",
+)
+def test_the_emulated_core_makes_what_the_interpreters_make(file: Path, tmp_path: Path) -> None:
+    """From the file to C to the core, and no code of ours to judge it."""
+    content, model = file.read_bytes(), read_model(file)
+    products = any(isinstance(layer, FullyConnected) for layer in model.layers)
+
+    def by_tflm(model: Int8Model, x: Int8) -> bytes:
+        return np.asarray(tflm(content, model, [x])[0]).tobytes()
+
+    def by_litert(model: Int8Model, x: Int8) -> bytes:
+        return np.asarray(litert(content, model, [x])[0][0]).tobytes()
+
+    sources = sources_of(plan(network_of(model), 1 << 22), model)
+    board = Board("any", "cortex-m4", 4 << 20, 4 << 20)
+    # LiteRT scales products with a matrix as floats: its bytes may be one apart.
+    for judge in (by_tflm,) if products else (by_tflm, by_litert):
+        made = verify(sources, model, board, tmp_path / judge.__name__, runs=2, seed=7, reference=judge)
+        assert made.match, f"{made.different} bytes differ"

@@ -57,7 +57,7 @@ class _Search:
             *(walk.there[self.name[t]] for t, _, _ in resident),
             *(walk.used[self.name[t]] for t, _, _ in resident),
             *(walk.copied.get(self.name[t], 0) for t in sorted(copies)),
-            *(walk.given_back.latest(byte, byte + 1) for byte in range(self.budget)),
+            *(walk.freed(None).latest(byte, byte + 1) for byte in range(self.budget)),
         )
         before = self.seen.setdefault(state, [])
         if any(all(a <= b for a, b in zip(other, times, strict=True)) for other in before):

@@ -188,12 +188,14 @@ def test_a_peak_search_out_of_time_still_answers_honestly(nasnet: Problem) -> No
     assert replay(nasnet, found.steps, found.value) == 0
 
 
-def test_an_error_in_the_callers_progress_is_the_callers(nasnet: Problem) -> None:
+def test_an_error_in_the_callers_progress_is_the_callers(shared: Path) -> None:
+    hard = Problem.of(read_network(shared / "bench/networks/pnasnet5large.op.json"))
+
     def progress(_: object) -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(progress=progress))
+        minimum_traffic(hard, hard.minimum_budget, limits=Limits(progress=progress))
 
 
 @pytest.mark.parametrize(

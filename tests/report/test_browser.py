@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fused_plans import diamond, diamond_plan, fused, row
+from fused_plans import diamond, diamond_plan, fused, kept_plan, row
 from greedy import greedy
 from test_page import chain
 
@@ -36,7 +36,6 @@ def browser() -> Iterator[Chromium]:
 def shown(browser: Chromium, what: Network | Plan, folder: Path) -> None:
     path = folder / "report.html"
     path.write_text(html(what if isinstance(what, Plan) else greedy(what)), "utf-8")
-    browser.events.clear()
     browser.open(path)
 
 
@@ -57,23 +56,15 @@ def inside(browser: Chromium, across: float, down: float) -> tuple[float, float]
     return box[0] + box[2] * across, box[1] + 62 + (box[3] - 70) * down
 
 
-def complaints(browser: Chromium) -> list[object]:
-    kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-    return [e["params"] for e in browser.events if e.get("method") in kinds]
-
-
 def requests(browser: Chromium) -> list[str]:
-    return [
-        e["params"]["request"]["url"]
-        for e in browser.events
-        if e.get("method") == "Network.requestWillBeSent"
-    ]
+    """What the page asked for beside itself."""
+    return [url for url in browser.requests if not url.endswith("/report.html")]
 
 
 def test_it_draws_asks_for_nothing_and_logs_nothing(browser: Chromium, tmp_path: Path) -> None:
     shown(browser, chain(1000), tmp_path)
-    assert [url for url in requests(browser) if not url.endswith("/report.html")] == []
-    assert complaints(browser) == []
+    assert requests(browser) == []
+    assert browser.complaints == []
     painted = browser.evaluate(
         "(() => { const c = document.getElementById('canvas'), seen = new Set();"
         " const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
@@ -125,7 +116,7 @@ def test_search_and_tables_lead_to_the_map(browser: Chromium, tmp_path: Path) ->
     browser.evaluate("document.querySelector('button.link[data-tensor]').click()")
     browser.settle()
     assert "layer/t" in tip(browser)
-    assert complaints(browser) == []
+    assert browser.complaints == []
 
 
 def rows_at(browser: Chromium, down: float) -> str:
@@ -144,7 +135,7 @@ def test_a_link_and_a_button_lead_to_the_steps_that_matter(browser: Chromium, tm
     assert rows_at(browser, 0.001) == "layer/op0"
     browser.evaluate("document.getElementById('spills').click()")
     browser.settle()
-    assert complaints(browser) == []
+    assert browser.complaints == []
 
 
 def test_the_systems_theme_is_followed_and_can_be_overruled(tmp_path: Path) -> None:
@@ -155,7 +146,7 @@ def test_the_systems_theme_is_followed_and_can_be_overruled(tmp_path: Path) -> N
         browser.evaluate("document.getElementById('theme').click()")
         browser.settle()
         light = browser.evaluate(background)
-        assert complaints(browser) == []
+        assert browser.complaints == []
     assert light == "rgb(255, 255, 255)"
     assert dark != light
 
@@ -171,7 +162,7 @@ def test_a_hostile_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None
     assert "<img src=x" in tip(browser)
     assert browser.evaluate("document.title") != "owned"
     assert browser.evaluate("document.querySelectorAll('img, script').length") == 2
-    assert complaints(browser) == []
+    assert browser.complaints == []
 
 
 def on_graph(browser: Chromium, x: float, y: float) -> tuple[float, float]:
@@ -201,10 +192,27 @@ def test_the_graph_answers_the_mouse_and_a_click_opens_a_group(browser: Chromium
     browser.point(*on_graph(browser, unit[2] + 8, unit[3] + 4), click=True)
     panel = browser.evaluate("document.getElementById('group').innerText")
     assert panel.startswith(unit[0])
-    assert "In the buffer while it runs" in panel
+    assert "In the scratchpad while it runs" in panel
     assert all(name in panel for name in ("net/a", "net/b", "net/s"))
-    assert complaints(browser) == []
-    assert [url for url in requests(browser) if not url.endswith("/report.html")] == []
+    assert browser.complaints == []
+    assert requests(browser) == []
+
+
+def test_a_group_shows_its_whole_operands_beside_its_scratch(browser: Chromium, tmp_path: Path) -> None:
+    plan = kept_plan()
+    shown(browser, plan, tmp_path)
+    assert "on chip, whole" in browser.evaluate("document.getElementById('graph-legend').innerText")
+    browser.evaluate("document.querySelectorAll('button.link[data-unit]')[1].click()")
+    browser.settle()
+    panel = browser.evaluate("document.getElementById('group').innerText")
+    for part in ("weight tile 16 B", "enters 2.00 KiB", "leaves 4.00 KiB", "kept for later 4.00 KiB"):
+        assert part in panel
+    assert all(name in panel for name in ("net/x", "net/b"))
+    browser.evaluate("document.querySelectorAll('button.link[data-unit]')[2].click()")
+    browser.settle()
+    panel = browser.evaluate("document.getElementById('group').innerText")
+    assert "whole, 4.00 KiB under the output" in panel
+    assert browser.complaints == []
 
 
 def test_the_keyboard_walks_the_groups_in_running_order(browser: Chromium, tmp_path: Path) -> None:
@@ -224,7 +232,7 @@ def test_the_keyboard_walks_the_groups_in_running_order(browser: Chromium, tmp_p
         browser.key(key)
     browser.key("Escape")
     assert tip(browser) == ""
-    assert complaints(browser) == []
+    assert browser.complaints == []
 
 
 def test_groups_can_be_closed_and_shaded_and_reached_from_the_table(
@@ -248,7 +256,7 @@ def test_groups_can_be_closed_and_shaded_and_reached_from_the_table(
     seen.add(browser.evaluate(picture))
     assert len(seen) == 4
     assert browser.evaluate("document.querySelector('#group h3').innerText").startswith(plan.groups[2].name)
-    assert complaints(browser) == []
+    assert browser.complaints == []
 
 
 def test_a_hostile_fused_model_runs_nothing(browser: Chromium, tmp_path: Path) -> None:
@@ -258,4 +266,4 @@ def test_a_hostile_fused_model_runs_nothing(browser: Chromium, tmp_path: Path) -
     assert "<img src=x" in browser.evaluate("document.getElementById('group').innerText")
     assert browser.evaluate("document.title") != "owned"
     assert browser.evaluate("document.querySelectorAll('img, script').length") == 2
-    assert complaints(browser) == []
+    assert browser.complaints == []

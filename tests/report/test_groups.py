@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fused_plans import diamond, diamond_plan, fused, row
+from fused_plans import diamond, diamond_plan, fused, kept_plan, row
 from greedy import greedy
 from hypothesis import given, settings
 from rich.console import Console
 from test_page import Page, chain
 
+from onchip.check import certify
 from onchip.network import mask
-from onchip.plan import Group, Plan
+from onchip.plan import Group, Plan, Run
 from onchip.report import html, summary, timeline
 from onchip.report.graph import picture
 from onchip.report.grouped import MOST_ROWS, group_rows, group_table
@@ -67,9 +68,57 @@ def test_the_buffers_of_a_group_fit_its_scratch_and_fill_it() -> None:
         buffers = unit[-1]
         assert buffers
         assert 0 < sum(b[7] for b in buffers) <= unit[8] <= plan.budget
-        for _, tensor, _, rows, columns, channels, images, size, _ in buffers:
+        for _, tensor, _, rows, columns, channels, images, size, *_ in buffers:
             if tensor >= 0:
                 assert size == rows * columns * channels * images <= plan.network.tensors[tensor].bytes
+
+
+def test_whole_operands_lie_beside_the_scratch_and_fill_the_scratchpad_with_it() -> None:
+    plan = kept_plan()
+    line, graph = timeline(plan), drawn(plan)
+    names = [t.name for t in plan.network.tensors]
+    whole = {u[0]: {names[b[1]] for b in u[-1] if b[9] and b[1] >= 0} for u in graph["units"]}
+    assert whole == {
+        "g0": {"net/x", "net/a"},
+        "g1": {"net/x", "net/b"},
+        "net/add": {"net/a", "net/b", "net/s"},
+        "g2": {"net/s"},
+    }
+    for unit, step in zip(graph["units"], line.steps, strict=True):
+        buffers = unit[-1]
+        assert sum(b[7] for b in buffers if not b[9]) <= unit[8]  # what the scratch holds
+        # What shares its bytes with the output over it counts once.
+        filled = unit[8] + sum(b[7] - b[10] for b in buffers if b[9])
+        assert filled == step.occupancy_bytes
+        kept = [(b[2], b[7]) for b in buffers if graph["what"][b[0]] == "kept for later"]
+        assert kept == ([("1 tensor", 4096)] if unit[0] == "g1" else [])
+    rows = group_rows(plan, line)
+    assert [r.whole_bytes for r in rows] == [2048 + 4096, 2048 + 4096, 3 * 4096, 4096]
+
+
+def test_a_link_says_what_its_reader_fetches_and_a_page_says_what_is_whole() -> None:
+    plan = kept_plan()
+    graph = drawn(plan)
+    names = [t.name for t in plan.network.tensors]
+    read = {(names[t], reader): n for t, _, reader, n, *_ in graph["outer"] if reader >= 0}
+    # Loaded once, for the first that reads it.
+    assert {key for key, n in read.items() if n} == {("net/x", 0)}
+    heads = [text.strip() for text in re.findall(r"<th[^>]*>([^<]*)</th>", html(plan))]
+    assert "whole operands" in heads
+    assert "whole operands" not in html(diamond_plan()).split("<script")[0]
+
+
+def test_a_tensor_loaded_ahead_of_time_is_counted_where_it_is_read() -> None:
+    plan = kept_plan()
+    x, a, scratch, _, *rest = plan.program
+    # `left` streams what was loaded for `right`, which has it whole.
+    program = [x, a, scratch, Run("g0", (("net/x", 2048),)), *rest]
+    groups = [replace(g, scratch_bytes=4096) if g.name == "g0" else g for g in plan.groups]
+    streamed = certify(
+        plan.network, plan.chip, plan.budget, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=groups,
+    )  # fmt: skip
+    assert {link[2]: link[3] for link in drawn(streamed)["outer"] if link[0] == 0} == {0: 2048, 1: 2048}
 
 
 def test_a_wrong_plan_is_still_drawn_without_buffers() -> None:

@@ -13,8 +13,8 @@ from greedy import greedy
 from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
-from onchip.module_regions import regions_of
-from onchip.module_table import module_table
+from onchip.modules.regions import regions_of
+from onchip.modules.table import module_table
 from onchip.network import bits
 from onchip.plan import Alloc, Plan
 from onchip.report import timeline

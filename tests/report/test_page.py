@@ -80,7 +80,8 @@ def test_nothing_points_outside_the_file() -> None:
         for key in ("src", "href", "action", "srcset", "data", "poster", "background"):
             assert attrs.get(key) in (None, "data:,"), (tag, attrs)
         assert not any(key.startswith("on") or key == "style" for key in attrs)
-    assert "//" not in re.sub(r"^\s*//.*$|; // .*$", "", source, flags=re.M).replace("file://", "")
+    code = re.sub(r"^\s*//.*$|; // .*$|'sha256-[^']*'", "", source, flags=re.M)
+    assert "//" not in code.replace("file://", "")
     for tag, _, text in page.raw:
         assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(", text), tag
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from onchip.chip import Chip
 from onchip.placement import PlacementOptions, plan
 from onchip.plan import Plan
-from onchip.report import html, summary
-from onchip.report.times import short_time, times
+from onchip.report import html, summary, timeline
+from onchip.report.times import bars, short_time, times
 from run.planner import random_plan, roomy
 from strategies import network_of, random_network
 
@@ -51,9 +51,30 @@ def test_terminal_and_page_say_what_an_inference_takes() -> None:
     assert "Proven fastest within 10 bytes" in text(made)
     page = html(made)
     assert "One inference takes 17 us, proven least, bound by its operators" in page
-    assert page.count("over time") == 2
+    assert 'id="clock"' in page
     untimed = html(plan(network, Chip("c", 1), 10))
-    assert "One inference" not in untimed
+    assert "One inference takes" not in untimed
+    assert 'id="clock"' not in untimed
+    assert "The chip states no rates" in untimed
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_what_is_drawn_over_time_is_what_runs_and_what_crosses(rng: Random) -> None:
+    network = random_network(rng)
+    made = random_plan(network, roomy(network), rng, RATED)
+    drawn = bars(made, timeline(made))
+    assert drawn is not None
+    runs = [bar for bar in drawn["bars"] if bar[0] == 0]
+    assert len(runs) == len(network.operators)
+    assert sum(end - start for _, start, end, *_ in runs) == found_computing(made)
+    assert sum(bar[6] for bar in drawn["bars"]) == made.result.dram_bytes
+
+
+def found_computing(made: Plan) -> int:
+    found = times(made)
+    assert found is not None
+    return found.computing
 
 
 def test_a_least_scratchpad_is_said_to_be_one() -> None:

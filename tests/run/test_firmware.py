@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from onchip.board import Board, load_board
 from onchip.errors import BuildFailed, DoesNotFitBoard, EmulationFailed, MissingTool, UsageError
-from onchip.run.mcu import build, emulate, find_toolchain
+from onchip.run.mcu import build, emulate, find_toolchain, toolchain
 
 needs_toolchain = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),
@@ -122,6 +123,25 @@ def test_what_does_not_fit_is_said_with_the_bytes(tmp_path: Path) -> None:
     source = "static volatile char much[140000]; int main(void) { return much[0]; }"
     with pytest.raises(DoesNotFitBoard, match=r"144,096 bytes of RAM, it has 131,072 \(13,024 missing\)"):
         build({"main.c": source}, M4, tmp_path)
+
+
+@needs_toolchain
+@pytest.mark.parametrize("less", [1, 2, 3])
+def test_a_byte_that_is_missing_is_said_like_many(less: int, tmp_path: Path) -> None:
+    source = "static volatile char much[8]; int main(void) { return much[0]; }"
+    has = build({"main.c": source}, M4, tmp_path)
+    for board, there in (
+        (replace(M4, ram_bytes=has.ram_bytes - less), has.ram_bytes),
+        (replace(M4, flash_bytes=has.flash_bytes - less), has.flash_bytes),
+    ):
+        with pytest.raises(DoesNotFitBoard, match=rf"needs {there:,} .*\({less} missing\)"):
+            build({"main.c": source}, board, tmp_path)
+
+
+def test_a_tool_that_does_not_end_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "SECONDS", 0.2)
+    with pytest.raises(BuildFailed, match=r"sleep did not end within 0\.2 s"):
+        toolchain.call(["sleep", "60"], tmp_path)
 
 
 @needs_toolchain

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, parser
 
 from onchip.check import certify
 from onchip.errors import IllegalPlan, InputError, Mismatch
-from onchip.plan import Group, Plan, Result, Run, Tiling
+from onchip.plan import Alloc, Free, Group, Load, Plan, Result, Run, Tiling
 from onchip.readers import ReadOptions
 from onchip.readers.source import Executable, Source
 from onchip.run import RunReport, run
@@ -268,11 +268,84 @@ def test_weights_that_are_not_fetched_are_found() -> None:
         executed("chain", replace(good, result=result))
 
 
-def test_an_operand_that_is_not_streamed_is_refused_by_name() -> None:
+def test_an_operand_that_neither_streams_nor_is_there_is_refused_by_name() -> None:
     good = plan("chain", 2)
-    program = tuple(Run(i.operator, i.streaming[1:]) if isinstance(i, Run) else i for i in good.program)
-    with pytest.raises(InputError, match="group g0: x does not stream"):
-        executed("chain", replace(good, program=program))
+    for drop, rule in ((1, "input-not-resident: x"), (-1, "output-not-reserved: y")):
+        program = tuple(
+            Run(i.operator, i.streaming[1:] if drop > 0 else i.streaming[:-1]) if isinstance(i, Run) else i
+            for i in good.program
+        )
+        with pytest.raises(IllegalPlan, match=rule):
+            executed("chain", replace(good, program=program))
+
+
+@pytest.mark.parametrize("name", ["chain", "fork", "parked", "ahead"])
+@pytest.mark.parametrize("whole", ["x", "y", "xy"])
+def test_whole_operands_lie_in_ranges_of_their_own(name: str, whole: str) -> None:
+    made = sketch(name, 2)
+    everything = [made.network.tensor_id[t] for t in whole]
+    # "a" leaves `ahead`, and "z" `parked`, besides y.
+    more = [t for t in made.escaping if made.network.tensors[t].name in "az" and "y" in whole]
+    made.whole = [*everything, *more]
+    good = plan_of(made.network, [made])
+    proved = figures(good)
+    assert proved is not None
+    report = run(replace(good, result=proved), found(name))
+    assert report.tiled[0].counted_bytes == sum(map(made.crossing, made.crosses)) + made.weights()
+    held = sum(made.network.tensors[t].bytes for t in made.whole)
+    assert proved.peak_bytes == made.scratch + held
+    assert not made.crosses or made.scratch < sketch(name, 2).scratch
+    small = changed(good, scratch_bytes=good.groups[0].scratch_bytes - 1)
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        executed(name, small)
+
+
+def test_one_band_of_whole_operands_is_bit_for_bit() -> None:
+    made = sketch("chain", 4, images=2)
+    made.whole = [*made.external, *made.escaping]
+    report = executed("chain", plan_of(made.network, [made]))
+    assert report.bit_exact
+    assert report.tiled[0].counted_bytes == made.weights()
+
+
+def test_a_whole_operand_is_not_streamed_by_channel() -> None:
+    made = sketch("chain", 2)
+    made.whole = [made.network.tensor_id["x"]]
+    good = plan_of(made.network, [made])
+    with pytest.raises(IllegalPlan, match="tiling-operands: group g0: its tiling streams x"):
+        executed("chain", changed(good, tiling=Tiling(2, ("x",), 2, 1)))
+
+
+@pytest.mark.parametrize("name", ["parked", "fork"])
+def test_an_output_over_an_input_that_is_still_read_is_found(name: str) -> None:
+    """What lies four rows further on has not been read when a row is made: windows reach two at most."""
+    made = sketch(name, 1)
+    (y,) = made.escaping[-1:]
+    made.whole = [made.network.tensor_id["x"], y]
+    good = plan_of(made.network, [made])
+    names = {t.name: t for t in made.network.tensors}
+    output = made.network.tensors[y].name
+    _, channels, rows, _ = made.shapes[names["x"].id]
+    row = names["x"].bytes // (channels * rows)
+    address = good.budget + names[output].bytes
+
+    def over(by: int) -> Plan:
+        program = []
+        for i in good.program:
+            if isinstance(i, Alloc) and i.tensor == output:
+                i = Alloc(output, address - by, "x", by)
+            elif isinstance(i, Load):
+                i = Load("x", address)
+            if i != Free("x"):
+                program.append(i)
+        return replace(good, program=tuple(program), budget=2 * address)
+
+    for by, proved in ((names[output].bytes, True), (0, name == "fork"), (-4 * row, False)):
+        assert (figures(over(by)) is not None) == proved
+        if proved:
+            assert executed(name, over(by)).tiled
+    with pytest.raises(Mismatch, match=r"x, read by .*: the output over it was written there before"):
+        executed(name, over(-4 * row))
 
 
 def test_an_operator_that_cannot_be_cut_is_named(tmp_path: Path) -> None:

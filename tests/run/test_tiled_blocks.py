@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -15,7 +16,7 @@ from onnx import ModelProto, TensorProto, helper
 from onchip.check import certify
 from onchip.errors import IllegalPlan
 from onchip.network import Geometry
-from onchip.plan import Blocks, Group, Plan, PlanChip, Run, Scratch
+from onchip.plan import Alloc, Blocks, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Executable, Source
 from onchip.run import run
@@ -107,8 +108,11 @@ def windows(source: Source, blocks: Blocks) -> tuple[int, int]:
     return crossing, max(rows) * max(columns) * min(max(depths), blocks.channels)
 
 
-def in_blocks(source: Source, blocks: Blocks) -> Plan:
-    """The plan, as the checker certifies it; the scratch is found by asking for less until it is refused."""
+def in_blocks(source: Source, blocks: Blocks, whole: Collection[int]) -> Plan:
+    """The plan, as the checker certifies it; the scratch is found by asking for less until it is refused.
+
+    Operands 0 (the input) and 1 may be whole.
+    """
     network = source.network
     [op] = network.operators
     x, y = network.tensors
@@ -116,15 +120,23 @@ def in_blocks(source: Source, blocks: Blocks) -> Plan:
     tiles = images * -(-rows // blocks.rows) * -(-columns // blocks.columns)
     crossing, window = windows(source, blocks)
     refills = ((op.name, tiles),) if op.weight_bytes and not blocks.keep_weights else ()
-    streaming = ((x.name, crossing), (y.name, y.bytes))
+    streaming = [(x.name, crossing), (y.name, y.bytes)]
+    streaming = [pair for i, pair in enumerate(streaming) if i not in whole]
 
     def made(scratch: int) -> Plan:
         group = Group("g", (op.name,), scratch, tiles, refills, (), blocks)
-        program = [Scratch("g", 0), Run("g", streaming)]
+        program: list[Instruction] = [Scratch("g", 0), Run("g", tuple(streaming))]
+        room = scratch
+        if 0 in whole:
+            program.insert(0, Load(x.name, room))
+            room += x.bytes
+        if 1 in whole:
+            program = [Alloc(y.name, room), *program, Store(y.name)]
+            room += y.bytes
         return certify(
             network,
             PlanChip("test"),
-            scratch,
+            room,
             program,
             status="feasible",
             lower_bound_bytes=0,
@@ -132,7 +144,7 @@ def in_blocks(source: Source, blocks: Blocks) -> Plan:
             groups=[group],
         )
 
-    low, high = window, x.bytes + y.bytes + op.weight_bytes
+    low, high = 0 if 0 in whole else window, x.bytes + y.bytes + op.weight_bytes
     while low < high:
         middle = (low + high) // 2
         try:
@@ -141,6 +153,31 @@ def in_blocks(source: Source, blocks: Blocks) -> Plan:
         except IllegalPlan:
             low = middle + 1
     return made(low)
+
+
+def test_a_layer_runs_in_less_than_its_input_or_its_weights_and_moves_each_once(tmp_path: Path) -> None:
+    """The output stays whole and adds up slices of the input, each with its part of the matrix."""
+    shape, outs = (1, 64, 4, 4), 32
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["f"]),
+        helper.make_node("Gemm", ["f", "w"], ["y"], transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "dense",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, outs))],
+        [TensorProto(name="w", dims=(outs, prod(shape)), data_type=TensorProto.FLOAT)],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (tmp_path / "dense.onnx").write_bytes(model.SerializeToString())
+    source = load(tmp_path / "dense.onnx", ReadOptions("fused", "int8"))
+    plan = in_blocks(source, Blocks(1, 1, outs, 16), {1})
+    assert run(plan, source).relative_difference < 1e-4
+    x, y = source.network.tensors
+    [op] = source.network.operators
+    assert plan.result.peak_bytes < min(x.bytes, op.weight_bytes)
+    assert plan.result.dram_bytes == x.bytes + y.bytes + op.weight_bytes
 
 
 @pytest.mark.slow
@@ -153,10 +190,13 @@ def test_blocks_move_what_their_windows_say(model: ModelProto, data: st.DataObje
         source = load(path, ReadOptions("fused", "int8"))
     sizes = [data.draw(st.integers(1, most)) for most in (5, 5, 8, 8)]
     keeps = data.draw(st.booleans()) and bool(source.network.operators[0].weight_bytes)
-    plan = in_blocks(source, Blocks(*sizes, keeps))
+    whole = data.draw(st.sampled_from(((), (), (0,), (1,), (0, 1))))
+    plan = in_blocks(source, Blocks(*sizes, keeps), whole)
     report = run(plan, source)
     assert report.tiled[0].counted_bytes == report.tiled[0].stated_bytes
     group = plan.groups[0]
+    if not group.scratch_bytes:
+        return
     small = replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),))
     with pytest.raises(IllegalPlan, match="group-scratch"):
         run(small, source, checked=False)

@@ -11,7 +11,20 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from onchip.network import Network, Operator
-from onchip.plan import Group, Plan, PlanChip, Result, Run, Scratch, Tiling
+from onchip.plan import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Load,
+    Plan,
+    PlanChip,
+    Result,
+    Run,
+    Scratch,
+    Store,
+    Tiling,
+)
 
 Shape = tuple[int, int, int, int]
 
@@ -29,6 +42,7 @@ class Sketch:
     images: int = 1
     resident: Collection[int] = ()
     alignment: int = 1
+    whole: Collection[int] = ()
     new: list[dict[int, tuple[int, int]]] = field(default_factory=list)
     low: list[dict[int, int]] = field(default_factory=list)
 
@@ -168,6 +182,8 @@ class Sketch:
     def scratch(self) -> int:
         total = 0
         for t in self.tensors:
+            if t in self.whole:
+                continue
             _, c, _, w = self.shapes[t]
             rows = max(new[t][1] - low[t] for new, low in zip(self.new, self.low, strict=True))
             channels = min(c, self.channels) if t in self.streamed else c
@@ -176,6 +192,11 @@ class Sketch:
         return total + self.up(
             max((self.tile(op) for op in self.operators if op.id not in self.resident), default=0)
         )
+
+    @property
+    def crosses(self) -> list[int]:
+        """Operands that stream."""
+        return [t for t in (*self.external, *self.escaping) if t not in self.whole]
 
     def crossing(self, t: int) -> int:
         n, c, _, w = self.shapes[t]
@@ -277,13 +298,30 @@ class Sketch:
 
 
 def plan_of(network: Network, sketches: Sequence[Sketch], budget: int | None = None) -> Plan:
-    """The plan that runs these groups one after the other, its figures from their arithmetic."""
+    """The plan that runs these groups one after the other, its figures from their arithmetic.
+
+    What is whole is loaded or made above all scratches, at an address of its own; what a later group has
+    whole again stays. It is stored where it is an output, or where a later group streams it.
+    """
     groups = [sketch.group(f"g{i}") for i, sketch in enumerate(sketches)]
-    program: list[Scratch | Run] = []
+    program: list[Instruction] = []
     compulsory = reload = spill = 0
     fetched: set[int] = set()
-    for group, sketch in zip(groups, sketches, strict=True):
-        streaming = [(t, sketch.crossing(t)) for t in (*sketch.external, *sketch.escaping)]
+    names = [t.name for t in network.tensors]
+    resident: set[int] = set()
+    top = max(sketch.up(group.scratch_bytes) for group, sketch in zip(groups, sketches, strict=True))
+    for i, (group, sketch) in enumerate(zip(groups, sketches, strict=True)):
+        later = sketches[i + 1 :]
+        streaming = [(t, sketch.crossing(t)) for t in sketch.crosses]
+        for t in sorted(set(sketch.whole) - resident):
+            program.append((Load if t in sketch.external else Alloc)(names[t], top))
+            top += sketch.up(network.tensors[t].bytes)
+            if t in sketch.external:
+                first = network.tensors[t].kind == "input" and t not in fetched
+                fetched.add(t)
+                compulsory += network.tensors[t].bytes * first
+                reload += network.tensors[t].bytes * (not first)
+        resident |= set(sketch.whole)
         if group.scratch_bytes:
             program.append(Scratch(group.name, 0))
         program.append(Run(group.name, tuple((network.tensors[t].name, n) for t, n in streaming)))
@@ -297,12 +335,23 @@ def plan_of(network: Network, sketches: Sequence[Sketch], budget: int | None = N
                 compulsory += n
             else:
                 spill += n
+        for t in set(sketch.whole) & set(sketch.escaping):
+            if t in network.outputs:
+                compulsory += network.tensors[t].bytes
+            elif any(t in other.external and t not in other.whole for other in later):
+                spill += network.tensors[t].bytes
+            else:
+                continue
+            program.append(Store(names[t]))
+        for t in sorted(t for t in resident if not any(t in other.whole for other in later)):
+            program.append(Free(names[t]))
+            resident.remove(t)
     weights = sum(sketch.weights() for sketch in sketches)
     traffic = reload + spill
     return Plan(
         network,
         PlanChip("test", sketches[0].alignment),
-        budget or max(group.scratch_bytes for group in groups),
+        budget or top,
         tuple(program),
         Result(
             "feasible",

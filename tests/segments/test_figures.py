@@ -16,6 +16,7 @@ from onchip.network import Network
 from onchip.plan import Alloc, Group, Load, Rings, Run, Scratch, Store
 from onchip.segments.group import StageChoice, figures
 from onchip.segments.layers import Layers, layers_of
+from onchip.segments.sweep import columns_of, most_at_once
 from ring_networks import chains, groups
 
 
@@ -53,6 +54,29 @@ def test_the_planner_reckons_what_the_checker_derives(data: st.DataObject) -> No
     assert found.scratch == run.need
     assert found.macs == run.macs
     assert found.crossing == sum(run.crossing.values())
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_columns_at_once_are_those_that_going_through_the_stage_finds(data: st.DataObject) -> None:
+    """The quick way and the slow one, for stages of any layers in a row, with their input fetched or not."""
+    network = data.draw(chains())
+    net = layers_of(network)
+    assert not isinstance(net, str)
+    if data.draw(st.booleans()):
+        net = net.mirrored()
+    first, last = sorted(data.draw(st.tuples(*(2 * [st.integers(0, len(net.layers) - 1)]))))
+    stage = [layer for layer in net.layers[first : last + 1] if not layer.adds_up] or [net.layers[first]]
+    width = net.maps[stage[-1].makes].columns
+    left, right = sorted(data.draw(st.tuples(st.integers(0, width), st.integers(0, width))))
+    inside = {layer.makes for layer in stage}
+    read = [t for layer in stage for t in layer.reads if t not in inside]
+    fetched = read[:1] if data.draw(st.booleans()) else []
+    quick, slow = (
+        most_at_once(stage, (left, right), fetched),
+        columns_of(stage, (left, right), fetched).at_once,
+    )
+    assert {t: n for t, n in quick.items() if n} == {t: n for t, n in slow.items() if n}
 
 
 def accepted(network: Network, group: Group, by: int) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,17 +88,64 @@ def every_plan(chain: Chain, mode: InputMode) -> list[tuple[int, int]]:
     return sorted(fronts[cuts[0]])
 
 
-@settings(max_examples=40)
-@given(chains(operators=4, side=6, channels=3, steps=True), st.sampled_from(MODES))
-def test_no_plan_beats_the_front(network: Network, mode: InputMode) -> None:
-    chain = chain_of(network)
-    groups = Search(chain, mode).groups(SPACE, 1 << 30)
-    found = {(row.bytes, row.work) for row in rows_of_groups(chain, groups)}
+def stairs(points: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those that none beats, from the fewest bytes on."""
     best: list[tuple[int, int]] = []
-    for size, work in sorted(found):
+    for size, work in sorted(points):
         if not best or work < best[-1][1]:
             best.append((size, work))
-    assert best == every_plan(chain, mode)
+    return best
+
+
+def searched(chain: Chain, mode: InputMode, cap: int = 1 << 30) -> list[tuple[int, int]]:
+    groups = Search(chain, mode).groups(SPACE, cap)
+    return stairs((row.bytes, row.work) for row in rows_of_groups(chain, groups))
+
+
+NETWORKS = chains(operators=4, side=6, channels=3, steps=True)
+
+
+@settings(max_examples=40)
+@given(NETWORKS, st.sampled_from(MODES))
+def test_no_plan_beats_the_front(network: Network, mode: InputMode) -> None:
+    chain = chain_of(network)
+    assert searched(chain, mode) == every_plan(chain, mode)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(chains(operators=5, side=7, channels=3, steps=True), st.sampled_from(MODES))
+def test_no_plan_beats_the_front_nor_the_bounded_search(network: Network, mode: InputMode) -> None:
+    chain = chain_of(network)
+    best = every_plan(chain, mode)
+    assert searched(chain, mode) == best
+    bounded_is_the_same(chain, mode, best)
+
+
+def bounded_is_the_same(chain: Chain, mode: InputMode, best: list[tuple[int, int]]) -> None:
+    """Every switch: by bytes, without dominance, by what a quick look found, by any part of the front."""
+    least, middle = best[0][0], best[len(best) // 2][0]
+    for cap in (least, middle):
+        assert searched(chain, mode, cap) == [point for point in best if point[0] <= cap]
+    groups = Search(chain, mode).groups(SPACE, 1 << 30, every=True)
+    assert stairs((row.bytes, row.work) for row in rows_of_groups(chain, groups)) == best
+    search = Search(chain, mode)
+    found = search.groups(SPACE, 1 << 30, beam=2)
+    looked = [(row.bytes, row.work) for row in rows_of_groups(chain, found)]
+    assert all(any(b <= x and w <= y for b, w in best) for x, y in looked)
+    search.groups(SPACE, 1 << 30, known=looked, into=found)
+    assert stairs((row.bytes, row.work) for row in rows_of_groups(chain, found)) == best
+    for known in (best[:1], best[-1:], [(least, 0)], [(0, best[-1][1])]):
+        groups = Search(chain, mode).groups(SPACE, 1 << 30, known=known)
+        rows = {(row.bytes, row.work) for row in rows_of_groups(chain, groups)}
+        assert rows >= {p for p in best if not any(b <= p[0] and w <= p[1] for b, w in known)}
+
+
+@settings(max_examples=20)
+@given(NETWORKS, st.sampled_from(MODES))
+def test_bounds_lose_no_plan_that_they_do_not_beat(network: Network, mode: InputMode) -> None:
+    chain = chain_of(network)
+    bounded_is_the_same(chain, mode, searched(chain, mode))
 
 
 @settings(max_examples=25)
@@ -117,22 +166,39 @@ def _falls(found: Front) -> bool:
     return all(a.ram_bytes > b.ram_bytes and a.macs < b.macs for a, b in pairwise(found.points))
 
 
-@settings(max_examples=25)
-@given(chains(operators=4, side=6, channels=3), st.sampled_from(MODES))
-def test_the_cap_loses_nothing_below_it(network: Network, mode: InputMode) -> None:
-    """Pruning by bytes is a switch: with it off the same rows are found."""
-    chain = chain_of(network)
-    everything = rows_of_groups(chain, Search(chain, mode).groups(SPACE, 1 << 30))
-    cap = everything[len(everything) // 2].bytes
-    capped = rows_of_groups(chain, Search(chain, mode).groups(SPACE, cap))
-    assert {(r.bytes, r.work) for r in capped} >= {(r.bytes, r.work) for r in everything if r.bytes <= cap}
-
-
 def test_a_search_that_runs_out_of_time_still_has_plans() -> None:
     network = chains_of_one()
     found = front(network, SegmentOptions("again", time_limit=0.0))
     assert not found.complete
     assert found.points[0].macs == found.macs
+
+
+def test_ctrl_c_keeps_what_was_found() -> None:
+    """Pressed in the middle of the search: the points are plans, and the front does not say it is whole."""
+    said = 0
+
+    def press(text: str) -> None:
+        nonlocal said
+        said += 1
+        if said == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    found = front(chains_of_one(), SegmentOptions("again"), progress=press)
+    assert said == 20
+    assert not found.complete
+    for point in found.points:
+        made = plan_of(found.chain, point.choice, point.ram_bytes, SegmentOptions("again"))
+        assert made.result.macs == point.macs
+
+
+def test_too_many_labels_are_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory is bounded: then the search is not said to be whole, and what it gives are plans."""
+    monkeypatch.setattr("onchip.segments.fold.MOST_LABELS", 40)
+    found = front(chains_of_one(), SegmentOptions("again"), SPACE)
+    assert not found.complete
+    assert _falls(found)
 
 
 def chains_of_one() -> Network:

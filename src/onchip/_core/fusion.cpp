@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "fusion_fuser.h"
+#include "fusion_guard.h"
 
 namespace nb = nanobind;
 
@@ -16,16 +17,6 @@ namespace onchip {
 namespace {
 
 using namespace fusion;
-
-const char* name_of(End end) {
-    switch (end) {
-        case End::complete: return "complete";
-        case End::time: return "time";
-        case End::memory: return "memory";
-        case End::stopped: return "stopped";
-    }
-    return "";
-}
 
 // channels, rows, columns, element, bytes, whether it is an output of the network
 using TensorRow = std::tuple<std::int64_t, std::int64_t, std::int64_t, Bytes, Bytes, bool>;
@@ -62,7 +53,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
     }
     if (options.size() != 6) throw std::invalid_argument("fusion: options");
     for (std::size_t i = 0; i < 4; ++i)
-        if (options[i] < 0 || options[i] > 2) throw std::invalid_argument("fusion: options");
+        if (options[i] < 0 || options[i] > (i == 1 ? 3 : 2)) throw std::invalid_argument("fusion: options");
     p.options = {static_cast<BatchWeights>(options[0]), static_cast<Isoa>(options[1]),
                  static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0,
                  options[5] != 0};
@@ -78,41 +69,6 @@ Rules rules_of(const std::vector<bool>& given) {
     if (given.size() != std::size(fields)) throw std::invalid_argument("fusion: rules");
     for (std::size_t i = 0; i < given.size(); ++i) *fields[i] = given[i];
     return r;
-}
-
-// Limits, and what went wrong in the caller's `stop` meanwhile.
-struct Guard {
-    Limits limits;
-    std::optional<nb::python_error> failed;
-
-    Guard(std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states, nb::object stop) {
-        limits.seconds = seconds.value_or(-1);
-        limits.memory = memory, limits.groups = groups, limits.states = states;
-        // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
-        limits.stop = [this, asked = std::move(stop)](const Progress& now) {
-            nb::gil_scoped_acquire gil;
-            try {
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                return asked.is_none() ? false : nb::cast<bool>(asked(now.groups, now.states));
-            } catch (nb::python_error& error) {
-                if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
-                return true;
-            }
-        };
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-};
-
-using CostRow = std::tuple<Bytes, Bytes, Bytes, Bytes, Bytes, std::int64_t, std::int64_t, std::int64_t,
-                           std::vector<Id>, std::vector<Id>, bool, std::vector<std::int64_t>>;
-
-CostRow row_of(const Cost& c) {
-    std::vector<std::int64_t> blocks;
-    if (c.blocks)
-        blocks = {c.blocks->rows, c.blocks->columns, c.blocks->outputs, c.blocks->channels, c.blocks->keep};
-    return {c.dram < unlimited ? c.dram : -1, c.crossing, c.halo, c.weight, c.scratch, c.rows, c.subgroups,
-            c.images, c.streamed, c.resident, c.whole, std::move(blocks)};
 }
 
 void check_members(const Fuser& fuser, const std::vector<Id>& members) {

@@ -13,12 +13,26 @@ void Evaluator::load_outline(std::span<const Id> members) {
         weights_.add(o.weight, problem_.round_up(o.weight),
                      options.weight_tile && banded_ ? problem_.round_up(o.tile) : 0);
     }
-    if (!banded_) return;
+    if (banded_) choose_candidates();
+}
+
+void Evaluator::choose_candidates() {
     may_stream(group_, candidate_);
     excluded_pairs(group_, candidate_, parent_);
     order_.clear();
     for (std::uint32_t x = 0; x < group_.size(); ++x)
         if (candidate_[x]) order_.push_back(x);
+}
+
+void Evaluator::keep_whole(std::uint64_t which) {
+    std::uint32_t operand = 0;
+    group_.crossing = 0;
+    for (Group::Map& m : group_.maps) {
+        if (!m.external && !m.escaping) continue;
+        m.whole = (which >> operand++ & 1) != 0;
+        if (!m.whole) group_.crossing += problem_.tensors[m.id].bytes;
+    }
+    if (banded_) choose_candidates();
 }
 
 void Evaluator::load(std::span<const Id> members) {
@@ -45,6 +59,7 @@ inline std::int64_t Evaluator::more(std::uint32_t x, const std::vector<std::int6
 
 inline Bytes Evaluator::size(std::uint32_t x, std::int64_t rows_more, const Point& at, bool few) const {
     const Group::Map& m = group_.maps[x];
+    if (m.whole) return 0;
     const std::int64_t rows = at_least_ ? fewest_[x] : rows_of(m, rows_more, at.t);
     return problem_.round_up(at.images * m.row_bytes * rows * (few ? m.few : m.channels));
 }
@@ -127,6 +142,19 @@ void Evaluator::bound(const Point& at) {
     }
 }
 
+void Evaluator::least_buffers(std::vector<Bytes>& result) {
+    result.assign(group_.size(), unlimited);
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    // Between them rows only grow; one band alone can need fewer.
+    for (const std::int64_t t : {thin, longest}) {
+        const Point at{t, group_.bands(t), 1, 1};
+        for (std::uint32_t x = 0; x < group_.size(); ++x) {
+            const std::int64_t rows = more(x, held_more_, at);
+            result[x] = std::min(result[x], size(x, rows, at, candidate_[x] != 0));
+        }
+    }
+}
+
 // Bytes of an external map that cross again, by the rows last walked.
 Bytes Evaluator::charged(std::uint32_t x) const {
     const Group::Map& m = group_.maps[x];
@@ -174,6 +202,10 @@ bool Evaluator::search(const Point& at) {
 
 void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
     if (any_ && best_ < unlimited) return;
+    if (most_branches_ && ++branches_ > most_branches_) {
+        cut_ = true;
+        return;
+    }
     const Bytes resident = weights_.at_most(room(budget_, least));
     if (resident < 0) return;
     if (!any_ && group_.crossing + halo + weight_cost(at_, resident) >= best_) return;
@@ -194,7 +226,7 @@ void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
         }
         in_s_[x] = 1;
         // What is part of a legal S is legal, so a branch ends at the first that is not.
-        if (problem_.options.isoa == Isoa::paper || passes_.legal_with(group_, in_s_, x))
+        if (!ordered_ || passes_.legal_with(group_, in_s_, x))
             branch(from + 1, rest + joined, more_halo);
         in_s_[x] = 0;
     };
@@ -205,7 +237,7 @@ void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
 }
 
 void Evaluator::leaf() {
-    if (problem_.options.isoa != Isoa::paper && !passes_.none_waits(group_, in_s_)) return;
+    if (ordered_ && !passes_.none_waits(group_, in_s_)) return;
     const bool lines = problem_.options.halo == Halo::lines && at_.bands > 1;
     const std::vector<std::int64_t>* rows = &held_more_;
     if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
@@ -331,7 +363,8 @@ Bytes Evaluator::lower(Bytes budget, Bytes limit) {
 }
 
 Bytes Evaluator::best(Bytes budget, Bytes limit) {
-    any_ = false;
+    any_ = cut_ = false;
+    branches_ = 0;
     budget_ = budget, best_ = limit, best_s_.clear();
     if (!banded_) {
         best_at_ = {};
@@ -390,7 +423,7 @@ Cost Evaluator::describe() {
     const auto [in, taken] = weights_.chosen(room(budget_, best_buffers_));
     for (std::size_t i = 0; i < group_.ops.size(); ++i)
         if (in[i]) result.resident.push_back(group_.ops[i].id);
-    result.scratch = best_buffers_ + taken;
+    result.scratch = best_buffers_ + taken, result.maps = best_buffers_;
     return result;
 }
 

@@ -8,7 +8,7 @@ namespace onchip::fusion {
 
 // How a group runs at its cost. `rows` is t; `subgroups` counts bands of the whole batch.
 struct Cost {
-    Bytes dram = unlimited, crossing = 0, halo = 0, weight = 0, scratch = 0;
+    Bytes dram = unlimited, crossing = 0, halo = 0, weight = 0, scratch = 0, maps = 0;  // maps: their part of scratch
     std::int64_t rows = 0, subgroups = 0, images = 1;
     std::vector<Id> streamed, resident;
     bool whole = false;      // an operator that runs alone and whole
@@ -22,6 +22,18 @@ class Evaluator {
     void load(std::span<const Id> members);
     // The same, when no more than floor() and may_grow() will be asked.
     void load_outline(std::span<const Id> members);
+    // After load(): the operands (external and escaping maps, as they stand) whose bit is set lie whole outside the
+    // scratch, and cross nothing. At most 64 operands; every load() begins with none.
+    void keep_whole(std::uint64_t which);
+    const Group& group() const { return group_; }
+    // Bytes that the buffer of every map takes at least in whatever way the group runs; those of a whole one, too.
+    void least_buffers(std::vector<Bytes>& result);
+    Bytes least_weights() const { return weights_.least_room(); }
+    // After so many branches best() settles for what it has (0: never), and was_cut() says so.
+    void at_most(std::size_t branches) { most_branches_ = branches; }
+    bool was_cut() const { return cut_; }
+    // Bytes that something else takes while the group runs, of the budget and of the part for maps.
+    void reserve(Bytes bytes) { reserved_ = bytes; }
     // Charge the halo of a map up to this part of the map only: costs that bound the true ones. Negative: all of it.
     void charge_halo(std::int64_t percent) { halo_percent_ = percent; }
 
@@ -48,12 +60,14 @@ class Evaluator {
     struct Point {
         std::int64_t t = 1, bands = 1, images = 1, fetches = 1;
     };
+    void choose_candidates();
     void bound(const Point& at);
     Bytes size(std::uint32_t x, std::int64_t more, const Point& at, bool few) const;
     std::int64_t more(std::uint32_t x, const std::vector<std::int64_t>& by_map, const Point& at) const;
     // Bytes for weights beside maps that take `taken`, negative when those do not fit themselves.
     Bytes room(Bytes budget, Bytes taken) const {
-        return taken > problem_.maps_budget ? -1 : std::min(budget - taken, problem_.weights_budget);
+        if (taken + reserved_ > problem_.maps_budget) return -1;
+        return std::min(budget - reserved_ - taken, problem_.weights_budget);
     }
     Bytes weight_cost(const Point& at, Bytes resident) const {
         return weights_.all() + (at.fetches - 1) * (weights_.all() - resident);
@@ -69,11 +83,15 @@ class Evaluator {
     Bytes charged(std::uint32_t x) const;
 
     const Problem& problem_;
+    const bool ordered_ = problem_.options.isoa != Isoa::paper && problem_.options.isoa != Isoa::sums;  // passes are
     Group group_;
     Weights weights_;
     Passes passes_;
     Walk walk_;
     bool banded_ = false;
+    std::size_t branches_ = 0, most_branches_ = 0;
+    bool cut_ = false;
+    Bytes reserved_ = 0;
     Bytes whole_ = 0;  // scratch of an operator that runs whole
 
     Choice candidate_, in_s_;

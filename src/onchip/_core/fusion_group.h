@@ -32,6 +32,7 @@ class Group {
         // v: what is made by the end of a band is scale * t * (j + 1) + `surely` at least, until a reader has all it
         // needs; w: the same of every reader. Both are f unless a band can begin before anything is needed.
         std::int64_t surely = 0, begins = 0;
+        bool whole = false;  // an operand that lies outside the scratch, all of it
     };
     struct Read {
         std::uint32_t op, edge;

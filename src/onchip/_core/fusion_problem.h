@@ -21,7 +21,8 @@ inline constexpr Bytes unlimited = std::numeric_limits<Bytes>::max() / 4;
 enum class Form : std::uint8_t { opaque, reduce, channelwise, elementwise, concat, rowwise };
 
 enum class BatchWeights : std::uint8_t { per_image, held, shared };
-enum class Isoa : std::uint8_t { channelwise, paper, off };
+// sums: whatever no sum forbids, whether or not passes could follow each other.
+enum class Isoa : std::uint8_t { channelwise, paper, off, sums };
 enum class Halo : std::uint8_t { lines, paper, recompute };
 enum class Residency : std::uint8_t { partial, all, none };
 

@@ -166,7 +166,8 @@ void may_stream(const Group& group, Choice& candidate) {
     candidate.assign(group.size(), 0);
     const Isoa isoa = group.problem().options.isoa;
     if (isoa == Isoa::off) return;
-    for (std::size_t x = 0; x < group.size(); ++x) candidate[x] = group.maps[x].channels > group.maps[x].few;
+    for (std::size_t x = 0; x < group.size(); ++x)
+        candidate[x] = group.maps[x].channels > group.maps[x].few && !group.maps[x].whole;
     if (isoa == Isoa::paper) return;
     for (const Group::Op& op : group.ops)
         for (std::uint32_t e = op.in; e < op.in + op.inputs; ++e)
@@ -189,7 +190,7 @@ void excluded_pairs(const Group& group, const Choice& candidate, std::vector<std
             asked = true;
         }
     }
-    if (!asked) return;
+    if (!asked || group.problem().options.isoa == Isoa::sums) return;
     const std::size_t words = words_for(n);
     static thread_local std::vector<Word> mixed, plain;  // asked for every candidate: no allocation each time
     mixed.assign(n * words, 0), plain.assign(n * words, 0);

@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
     onchip::bind_pack(m);
     onchip::bind_fusion(m);
     onchip::bind_pricing(m);
+    onchip::bind_joint(m);
     onchip::bind_corun(m);
     onchip::bind_corun_any(m);
 }

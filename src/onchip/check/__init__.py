@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from onchip.check.energy import energy
@@ -55,13 +55,14 @@ def check(plan: Plan) -> Result:
             derived = replace(derived, energy_picojoules=None)
         if claimed.macs is None:
             derived = replace(derived, macs=None)
+        if claimed.memory_picoseconds is None:
+            derived = replace(derived, memory_picoseconds=None)
         _same_times(plan, times)
         _claims(derived, plan.options.get("objective", "traffic"))
         for field in _FIGURES:
             stated, actual = getattr(claimed, field), getattr(derived, field)
             if stated != actual:
-                shown = "not known of this plan" if actual is None else f"{actual:,}"
-                broken("result", f"{field} is {shown}, not {stated:,}")
+                broken("result", f"{field} is {_shown(actual)}, not {_shown(stated)}")
     except Broken as refusal:
         raise refusal.illegal() from None
     return derived
@@ -85,6 +86,7 @@ def certify(
     latency_lower_bound_picoseconds: int | None = None,
     energy_lower_bound_picojoules: int | None = None,
     dram_lower_bound_bytes: int | None = None,
+    memory_lower_bound_picoseconds: int | None = None,
 ) -> Plan:
     """The plan that holds a program, its figures and times computed from the program: how every planner ends.
 
@@ -107,6 +109,7 @@ def certify(
             latency_lower_bound_picoseconds=latency_lower_bound_picoseconds,
             energy_lower_bound_picojoules=energy_lower_bound_picojoules,
             dram_lower_bound_bytes=dram_lower_bound_bytes,
+            memory_lower_bound_picoseconds=memory_lower_bound_picoseconds,
         ),
         groups=tuple(groups),
         pins=tuple(pins),
@@ -120,6 +123,8 @@ def certify(
         result = replace(result, latency_lower_bound_picoseconds=None)
     if result.energy_picojoules is None:
         result = replace(result, energy_lower_bound_picojoules=None)
+    if result.memory_picoseconds is None:
+        result = replace(result, memory_lower_bound_picoseconds=None)
     try:
         _claims(result, plan.options.get("objective", "traffic"))
     except Broken as refusal:
@@ -139,6 +144,10 @@ _FIGURES = (
     "latency_picoseconds",
     "energy_picojoules",
     "macs",
+    "move_bytes",
+    "memories",
+    "moves",
+    "memory_picoseconds",
 )
 
 _BOUNDED = {
@@ -147,18 +156,19 @@ _BOUNDED = {
     "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
     "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
     "dram": ("dram_bytes", "dram_lower_bound_bytes"),
+    "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }
-"""Objective -> what it makes small, and the planner's bound of that."""
+"""Objective -> what it makes small, and the planner's bound of that. `memory` makes traffic small first."""
 
 
 def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
-    """What a plan assumes of a chip, but for where it keeps weights."""
+    """What a plan assumes of a chip, but for where it keeps weights and its several memories."""
     rates: dict[str, Any] = {
         key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES
     }
     made = PlanChip(chip.name, chip.alignment_bytes, **rates)
     if isinstance(chip, PlanChip):
-        made = replace(made, weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
+        made = replace(made, weight_scratchpad_bytes=chip.weight_scratchpad_bytes, memories=chip.memories)
     return made
 
 
@@ -176,7 +186,10 @@ LONGEST = 10**18
 def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Result:
     traffic = figures.spill + figures.reload
     dram = figures.compulsory + traffic + figures.weights
-    spent = energy(plan.network, plan.chip, dram, plan.program)
+    several = bool(plan.chip.memories)
+    moved = {use.memory: use.accessed_bytes for use in figures.memories}
+    spent = energy(plan.network, plan.chip, dram, plan.program, moved, figures.weights)
+    waited = figures.picoseconds if several else None
     return replace(
         plan.result,
         traffic_bytes=traffic,
@@ -190,6 +203,10 @@ def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Resu
         latency_picoseconds=None if times is None else max((t.end for t in times), default=0),
         energy_picojoules=None if spent is None or spent >= LONGEST else spent,
         macs=None if figures.macs is None or figures.macs >= LONGEST else figures.macs,
+        move_bytes=sum(m.bytes for m in figures.moves) if several else None,
+        memory_picoseconds=None if waited is None or waited >= LONGEST else waited,
+        memories=figures.memories,
+        moves=figures.moves,
     )
 
 
@@ -223,13 +240,23 @@ def _claims(result: Result, objective: object) -> None:
                 "where nothing is to bound" if value is None else f"not from 0 to the {figure} of {value:,}"
             )
             broken("result", f"{bound} is {least:,}, {most}")
-        if goal == objective and result.status == "optimal" and (value is None or least != value):
+        meant = goal == objective or (goal == "traffic" and objective == "memory")
+        if meant and result.status == "optimal" and (value is None or least != value):
             broken(
                 "result",
                 f"status is optimal, but {figure} is {_or_none(value)} and {bound} {_or_none(least)}",
             )
     if not (math.isfinite(result.seconds) and result.seconds >= 0):
         broken("result", f"seconds is {result.seconds}, not a time")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "not known of this plan"
+    if isinstance(value, int):
+        return f"{value:,}"
+    assert isinstance(value, tuple)  # of each memory, or between two
+    return "; ".join(" ".join(map(str, astuple(row))) for row in value) or "nothing"
 
 
 def _or_none(value: int | None) -> str:

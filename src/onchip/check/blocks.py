@@ -6,7 +6,7 @@ in slices of channels, with the weights that go with a slice; then the block of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from onchip.check.bands import MOST_STEPS
@@ -25,12 +25,13 @@ def block_tiles(
     blocks: Blocks,
     pieces: Sequence[Piece],
     maps: Mapping[int, Map],
+    whole: Collection[int],
     alignment: int,
 ) -> tuple[tuple[Part, ...], int, int, dict[int, int]]:
     """(parts of the scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
 
-    Raises `Broken` for a group of several operators, sizes below 1, another number of subgroups, and kinds
-    without windows.
+    What is `whole` has no part of the scratch, and does not cross. Raises `Broken` for a group of several
+    operators, sizes below 1, another number of subgroups, and kinds without windows.
     """
     sizes = (blocks.rows, blocks.columns, blocks.output_channels, blocks.channels)
     if min(sizes) < 1:
@@ -59,7 +60,7 @@ def block_tiles(
         min(blocks.columns, made.columns),
     )
     weights = piece.kernel.part(piece.weights, blocks.output_channels, inputs)
-    parts = (
+    parts = [
         Part(
             network.tensors[x].name,
             up(prod(window) * read.element, alignment),
@@ -75,12 +76,14 @@ def block_tiles(
             pixels[1] < made.channels,
         ),
         Part(piece.name, up(weights, alignment), kept=blocks.keep_weights),
-    )
+    ]
     crossing = {
         x: read.images * all_channels * all_rows * all_columns * read.element,
         y: network.tensors[y].bytes,
     }
-    return parts, tiles, 1 if blocks.keep_weights else tiles, crossing
+    parts = [part for part in parts if part.tensor not in whole]
+    crossing = {t: n for t, n in crossing.items() if t not in whole}
+    return tuple(parts), tiles, 1 if blocks.keep_weights else tiles, crossing
 
 
 def _tiles(window: Window, size: int, outputs: int, block: int, group: Group) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onchip.check.parts import Part
 from onchip.check.rules import Broken
-from onchip.check.units import units_of
+from onchip.check.units import streams_of, units_of
 from onchip.plan import PinnedWeights, Plan
 
 __all__ = ["contents"]
@@ -25,6 +25,7 @@ def contents(plan: Plan) -> Mapping[str, tuple[Part, ...]]:
             alignment=plan.chip.alignment_bytes,
             weights_resident=plan.options.get("weights") == "resident",
             pinned={ids[pin.operator] for pin in plan.pins if isinstance(pin, PinnedWeights)},
+            streamed=streams_of(plan.program),
         )
     except Broken as refusal:
         raise refusal.illegal() from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from onchip.network import Network
@@ -12,17 +12,30 @@ __all__ = ["energy"]
 
 
 def energy(
-    network: Network, chip: PlanChip, dram_bytes: int, program: Sequence[Instruction] = ()
+    network: Network,
+    chip: PlanChip,
+    dram_bytes: int,
+    program: Sequence[Instruction] = (),
+    accessed: Mapping[str, int] | None = None,
+    weights: int = 0,
 ) -> int | None:
     """Picojoules of one inference that moves `dram_bytes`, rounded up; None where DRAM has no price.
 
     Every DRAM byte also enters or leaves the scratchpad once; every operator reads its operands and weights
     there and writes its outputs, but for what the `program` joins where it lies. What the chip states no
-    energy for counts nothing.
+    energy for counts nothing. On a chip with several memories what is `accessed` in each costs what it does
+    there, and `weights` that are fetched what the scratchpad's bytes do.
     """
     if chip.dram_picojoules_per_byte is None:
         return None
     macs = sum(op.work for op in network.operators)
+    if accessed:
+        return _up(
+            dram_bytes * Fraction(chip.dram_picojoules_per_byte)
+            + macs * Fraction(chip.mac_picojoules or 0)
+            + sum(accessed[m.name] * _per_byte(chip, m.picojoules_per_byte) for m in chip.memories)
+            + (weights + sum(op.weight_bytes for op in network.operators)) * _per_byte(chip)
+        )
     local = sum(
         op.weight_bytes + sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
         for op in network.operators
@@ -37,4 +50,13 @@ def energy(
     total = dram_bytes * Fraction(chip.dram_picojoules_per_byte)
     total += macs * Fraction(chip.mac_picojoules or 0)
     total += (local + dram_bytes) * Fraction(chip.scratchpad_picojoules_per_byte or 0)
-    return -(-total.numerator // total.denominator)
+    return _up(total)
+
+
+def _per_byte(chip: PlanChip, own: float | None = None) -> Fraction:
+    """Picojoules of a byte read or written in a memory with a figure of its `own`, or in the scratchpad."""
+    return Fraction(own or chip.scratchpad_picojoules_per_byte or 0)
+
+
+def _up(exact: Fraction) -> int:
+    return -(-exact.numerator // exact.denominator)

@@ -8,20 +8,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.held import held_of, inputs_from_dram, prove_weights_fit
 from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
+from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
 from onchip.check.overlap import prove_overlap
 from onchip.check.patches import prove_patches
-from onchip.check.ranges import Range, Ranges, without
+from onchip.check.ranges import Range, without
 from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rules import Broken, broken
 from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
-from onchip.check.units import Unit, macs_of, units_of
+from onchip.check.units import Unit, macs_of, streams_of, units_of
 from onchip.chip import RATES
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Scratch, Store
+from onchip.plan import (
+    Alloc,
+    Free,
+    Instruction,
+    Join,
+    Load,
+    MemoryUse,
+    Move,
+    Moved,
+    Plan,
+    Run,
+    Scratch,
+    Store,
+)
 from onchip.plan.text import instruction_text
 from onchip.units import MAX_BYTES
 
@@ -34,7 +49,10 @@ MAX_RATE = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a program moves and occupies, in bytes, and its multiply-accumulates where that is known."""
+    """What a program moves and occupies, in bytes, and its multiply-accumulates where that is known.
+
+    With several memories: each one's use, what moves between them, and how long all accesses take.
+    """
 
     compulsory: int
     reload: int
@@ -43,6 +61,9 @@ class Figures:
     peak: int
     extent: int
     macs: int | None
+    memories: tuple[MemoryUse, ...] = ()
+    moves: tuple[Moved, ...] = ()
+    picoseconds: int | None = None
 
 
 def interpret(plan: Plan) -> Figures:
@@ -78,6 +99,8 @@ class _Machine:
             rate = getattr(plan.chip, key)
             if rate is not None and not 0 < rate < MAX_RATE:
                 broken("bad-rate", f"{key} is {rate}, no positive number below 10^18")
+        self.spaces = spaces_of(plan)
+        self.accesses = Accesses.of(plan.chip)
         prove_patches(self.network)
         self.held = held_of(plan)
         separate = self.weights_apart = plan.chip.weight_scratchpad_bytes is not None
@@ -87,7 +110,7 @@ class _Machine:
             alignment=self.alignment,
             weights_resident=plan.options.get("weights") == "resident" and not separate,
             pinned=self.held.weights,
-            streamed={i.operator: dict(i.streaming) for i in plan.program if isinstance(i, Run)},
+            streamed=streams_of(plan.program),
         )
         prove_weights_fit(plan, self.held, self.units)
         self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}
@@ -105,20 +128,23 @@ class _Machine:
         self.ledger = Ledger(inputs, self.outputs, copies=set(inputs))
         self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
+        self.home: dict[int, Space] = {}  # of every such tensor
         self.parts: dict[int, list[Range]] = {}  # what such a tensor holds for itself alone
-        self.scratch: dict[str, Range] = {}
+        self.scratch: dict[str, tuple[Space, Range]] = {}
         self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
+        self.in_place: dict[int, set[int]] = {}  # a concat's output -> operands that lie in their places
         self.joined: dict[int, str] = {}  # tensor -> the concat in DRAM that it is a part of
         self.run_already: set[str] = set()
-        self.ranges = Ranges()
-        self.peak = self.extent = 0
+        self.peak = 0  # of all memories together
         for op, address in () if separate else self.held.weights.items():
             operator = self.network.operators[op]
-            self.take(self.range(address, operator.weight_bytes), f"weights of {operator.name}")
+            at = self.spaces[None]
+            self.take(at, at.range(address, operator.weight_bytes), f"weights of {operator.name}")
         for first, last, address in self.held.state:
             self.outside_groups(first)
             self.outside_groups(last)
-            self.reserve(first, self.range(address, self.size(first)))
+            at = self.spaces[None]
+            self.reserve(first, at, at.range(address, self.size(first)))
         for t in self.held.tensors:
             self.outside_groups(t)
 
@@ -126,49 +152,68 @@ class _Machine:
 
     def step(self, instruction: Instruction) -> None:
         match instruction:
-            case Load(name, address):
-                self.load(self.tensor(name), address)
-            case Alloc(name, address, None, _, ()):
-                self.alloc(self.tensor(name), address)
-            case Alloc(name, address, None, _, parts):
-                self.alloc_of(self.tensor(name), address, [self.tensor(part) for part in parts])
-            case Alloc(name, address, str(over), by):
-                self.alloc_over(self.tensor(name), address, self.tensor(over), by)
-            case Scratch(name, address):
-                self.reserve_scratch(self.unit(name), address)
+            case Load(name, address, memory):
+                self.load(self.tensor(name), self.space(memory), address)
+            case Alloc(name, address, None, _, (), memory):
+                self.alloc(self.tensor(name), self.space(memory), address)
+            case Alloc(name, address, None, _, parts, memory):
+                operands = [self.tensor(part) for part in parts]
+                self.alloc_of(self.tensor(name), self.space(memory), address, operands)
+            case Alloc(name, address, str(over), by, _, memory):
+                self.alloc_over(self.tensor(name), self.space(memory), address, self.tensor(over), by)
+            case Scratch(name, address, memory):
+                self.reserve_scratch(self.unit(name), self.space(memory), address)
+            case Move(name, address, memory):
+                self.move(self.tensor(name), self.space(memory), address)
             case Run(name, streaming):
                 self.run(self.unit(name), {self.tensor(t): n for t, n in streaming})
             case Store(name):
                 t = self.tensor(name)
                 self.holds_value(t)
                 self.ledger.send_out(t, self.size(t), self.size(t))
+                self.accesses.touch(self.home[t].name, self.size(t))
             case Free(name):
                 self.free(self.tensor(name))
             case Join(name):
                 self.join(self.unit(name))
 
-    def load(self, t: int, address: int) -> None:
+    def load(self, t: int, at: Space, address: int) -> None:
         if t not in self.ledger.copies:
             broken("load-no-dram-copy", f"{self.name(t)} has no DRAM copy")
         self.not_resident(t)
-        self.reserve(t, self.range(address, self.size(t)))
+        self.reserve(t, at, at.range(address, self.size(t)))
         self.ledger.bring_in(t, self.size(t), self.size(t))
+        self.accesses.touch(at.name, self.size(t))
 
-    def alloc(self, t: int, address: int) -> None:
+    def alloc(self, t: int, at: Space, address: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
-        self.reserve(t, self.range(address, self.size(t)))
+        self.reserve(t, at, at.range(address, self.size(t)))
 
-    def alloc_over(self, t: int, address: int, x: int, by: int) -> None:
+    def move(self, t: int, at: Space, address: int) -> None:
+        self.holds_value(t)
+        if t in self.over:
+            broken("overlap-freed", f"{self.name(self.over[t])} is reserved over {self.name(t)}, which moves")
+        wanted = at.range(address, self.size(t))
+        source, old = self.home[t], self.parts[t]
+        assert source.name is not None
+        assert at.name is not None  # a move names its memory
+        self.reserve(t, at, wanted)
+        for part in old:
+            source.ranges.release(*part)
+        self.accesses.move(source.name, at.name, self.size(t))
+
+    def alloc_over(self, t: int, at: Space, address: int, x: int, by: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
         unit = self.producer[t]
         self.ends_with(x, unit, t)
+        self.together(t, x, at)
         if by != self.address[x] - address:
             distance = f"{self.address[x]} - {address} = {self.address[x] - address}"
             broken("overlap-distance", f"{self.name(x)} is {distance} bytes above, not {by}")
         self.not_ended(x)
-        wanted = self.beside(address, t, [x])
+        wanted = self.beside(at, address, t, [x])
         if unit.rings is not None:
             last = self.network.operators[unit.operators[-1]]
             if loses_a_byte(unit.rings, last.geometry, t, x, by):
@@ -176,12 +221,12 @@ class _Machine:
                     "overlap-unsafe", f"{unit.name} overwrites a byte of {self.name(x)} before it has read it"
                 )
         elif unit.group:
-            broken("overlap-unproved", f"{unit.name} is a group, and not in rings")
+            prove_group_overlap(self.network, unit, t, x, by)
         else:
             prove_overlap(self.network, unit.operators[0], t, x, by)
-        self.reserve_over(t, wanted, [x])
+        self.reserve_over(t, at, wanted, [x])
 
-    def alloc_of(self, t: int, address: int, operands: list[int]) -> None:
+    def alloc_of(self, t: int, at: Space, address: int, operands: list[int]) -> None:
         self.not_produced(t)
         self.not_resident(t)
         unit = self.producer[t]
@@ -189,11 +234,13 @@ class _Machine:
             self.ends_with(x, unit, t)
         offsets = self.plain(unit)
         for x in operands:
+            self.together(t, x, at)
             if self.address[x] != address + offsets[x]:
                 place = f"{address} + {offsets[x]} = {address + offsets[x]}"
                 broken("join-place", f"{self.name(x)} lies at {self.address[x]}, its part at {place}")
             self.not_ended(x)
-        self.reserve_over(t, self.beside(address, t, operands), operands)
+        self.reserve_over(t, at, self.beside(at, address, t, operands), operands)
+        self.in_place[t] = set(operands)
 
     def join(self, unit: Unit) -> None:
         if unit.name in self.run_already:
@@ -229,14 +276,14 @@ class _Machine:
             broken("join-not-concat", f"{unit.name} cannot be joined: {offsets}")
         return offsets
 
-    def reserve_scratch(self, unit: Unit, address: int) -> None:
+    def reserve_scratch(self, unit: Unit, at: Space, address: int) -> None:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
         if unit.name in self.scratch:
             broken("scratch-twice", f"the scratch of {unit.name} is reserved already")
-        wanted = self.range(address, unit.workspace)
-        self.scratch[unit.name] = wanted
-        self.take(wanted, f"scratch of {unit.name}")
+        wanted = at.range(address, unit.workspace)
+        self.scratch[unit.name] = at, wanted
+        self.take(at, wanted, f"scratch of {unit.name}")
 
     def run(self, unit: Unit, streaming: dict[int, int]) -> None:
         if unit.name in self.run_already:
@@ -246,11 +293,6 @@ class _Machine:
                 broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
             if t not in unit.reads and t not in unit.writes:
                 broken("streaming-operand", f"{self.name(t)} is no operand of {unit.name}")
-        for t in unit.crossing or ():
-            if t not in streaming:
-                broken(
-                    "tiling-operands", f"{self.name(t)} passes through group {unit.name}, and is not streamed"
-                )
         for t in unit.reads:
             self.ready(t, unit, streamed=t in streaming)
         for t in unit.writes:
@@ -268,6 +310,7 @@ class _Machine:
             if n != crossing[t]:
                 broken("streaming-bytes", f"{crossing[t]:,} bytes of {self.name(t)} cross, not {n:,}")
 
+        self.touch_operands(unit, streaming)
         self.run_already.add(unit.name)
         self.ledger.weights += unit.weights
         for t in unit.reads:
@@ -281,7 +324,20 @@ class _Machine:
             if t in streaming:
                 self.ledger.send_out(t, self.size(t), crossing[t])
         if unit.name in self.scratch:
-            self.ranges.release(*self.scratch.pop(unit.name))
+            at, taken = self.scratch.pop(unit.name)
+            at.ranges.release(*taken)
+
+    def touch_operands(self, unit: Unit, streaming: dict[int, int]) -> None:
+        """Count what a run reads and writes, which lies where operators reach it."""
+        scratch = self.scratch[unit.name][0] if unit.name in self.scratch else None
+        parts = {x for t in unit.writes for x in self.in_place.pop(t, ())}
+        for t, size in accesses_of(self.network, unit, parts, streaming):
+            at = scratch if t is None else self.home[t]
+            if at is not None:
+                if not at.operands:
+                    what = f"the scratch of {unit.name}" if t is None else self.name(t)
+                    broken("memory-operands", f"{what} is in {at.name}, which no operator reads or writes")
+                self.accesses.touch(at.name, size)
 
     def free(self, t: int) -> None:
         self.holds_value(t)
@@ -313,8 +369,11 @@ class _Machine:
             ledger.spill,
             ledger.weights,
             self.peak,
-            self.extent,
+            sum(at.extent for at in self.spaces.values()),
             macs_of(self.network, self.units.values()),
+            self.accesses.uses(self.spaces),
+            self.accesses.moves(),
+            None if self.accesses.per_byte is None else self.accesses.picoseconds,
         )
 
     # -- names -----------------------------------------------------------------------------------------
@@ -404,52 +463,49 @@ class _Machine:
 
     # -- bytes -----------------------------------------------------------------------------------------
 
-    def range(self, address: int, size: int) -> Range:
-        """The range at an address, rounded up to the alignment, if it may be taken."""
-        end = address + -(-size // self.alignment) * self.alignment
-        if address < 0 or end > self.budget:
-            broken("outside-budget", f"bytes [{address}, {end}) leave the budget of {self.budget}")
-        if address % self.alignment:
-            broken("misaligned", f"{address} is no multiple of {self.alignment}")
-        taken = self.ranges.neighbour(address, end)
-        if taken is not None:
-            owner, (first, last) = taken
-            broken("range-not-free", f"bytes [{address}, {end}) meet {owner} at [{first}, {last})")
-        return address, end
+    def space(self, memory: str | None) -> Space:
+        """The memory that an instruction names."""
+        if memory not in self.spaces:
+            known = "none by its name" if None in self.spaces else ", ".join(map(str, self.spaces))
+            broken("memory", f"{'no memory' if memory is None else memory} is named; there are {known}")
+        return self.spaces[memory]
 
-    def beside(self, address: int, t: int, under: list[int]) -> Range:
+    def together(self, t: int, x: int, at: Space) -> None:
+        if self.home[x] is not at:
+            broken("memory", f"{self.name(x)} is in {self.home[x].name}, {self.name(t)} in {at.name}")
+
+    def beside(self, at: Space, address: int, t: int, under: list[int]) -> Range:
         """The range of `t` if it may be taken: it may meet the tensors `under`, which step aside."""
         for x in under:
             for part in self.parts[x]:
-                self.ranges.release(*part)
-        return self.range(address, self.size(t))
+                at.ranges.release(*part)
+        return at.range(address, self.size(t))
 
-    def reserve_over(self, t: int, wanted: Range, under: list[int]) -> None:
+    def reserve_over(self, t: int, at: Space, wanted: Range, under: list[int]) -> None:
         """`t` takes its range; those `under` it keep what it leaves of theirs."""
         for x in under:
             self.parts[x] = [rest for part in self.parts[x] for rest in without(part, wanted)]
             for part in self.parts[x]:
-                self.ranges.take(*part, self.name(x))
+                at.ranges.take(*part, self.name(x))
             self.over[x] = t
-        self.reserve(t, wanted)
+        self.reserve(t, at, wanted)
 
-    def reserve(self, t: int, wanted: Range) -> None:
+    def reserve(self, t: int, at: Space, wanted: Range) -> None:
         stated = self.held.tensors.get(t)
         if stated is not None and stated != wanted[0]:
             broken("pin-moved", f"{self.name(t)} is pinned at {stated}, not {wanted[0]}")
-        self.address[t], self.parts[t] = wanted[0], [wanted]
-        self.take(wanted, self.name(t))
+        self.address[t], self.parts[t], self.home[t] = wanted[0], [wanted], at
+        self.take(at, wanted, self.name(t))
 
-    def take(self, wanted: Range, owner: str) -> None:
-        self.ranges.take(*wanted, owner)
-        self.peak = max(self.peak, self.ranges.total)
-        if wanted[0] < wanted[1]:
-            self.extent = max(self.extent, wanted[1])
+    def take(self, at: Space, wanted: Range, owner: str) -> None:
+        at.take(wanted, owner)
+        self.peak = max(self.peak, sum(space.ranges.total for space in self.spaces.values()))
 
     def give_back(self, t: int) -> None:
         del self.address[t]
+        at = self.home.pop(t)
         for part in self.parts.pop(t):
-            self.ranges.release(*part)
+            at.ranges.release(*part)
 
     def end_of_overlapped(self, x: int) -> None:
         del self.over[x]

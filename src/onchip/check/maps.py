@@ -143,8 +143,10 @@ class Maps:
         producer = network.producer[tensor]
         if producer is not None:
             return self._written(network.operators[producer], tensor)
+        # Whoever flattens it says least: the widest of what its readers say, the first of those in order.
         readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
-        return next((found for op in readers if (found := self._read(op, tensor)) is not None), None)
+        said = (found for op in readers if (found := self._read(op, tensor)) is not None)
+        return max(said, key=lambda found: found.rows * found.columns, default=None)
 
     def _written(self, op: Operator, tensor: int) -> Map | None:
         g = op.geometry

@@ -7,21 +7,48 @@ whole what it reads of held tensors, and a held tensor needs every pass that add
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from onchip.check.maps import Piece
 from onchip.check.rules import broken
 from onchip.network import Network
 
-__all__ = ["prove_passes"]
+__all__ = ["Order", "prove_passes"]
 
 
-def prove_passes(network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str) -> None:
+@dataclass(frozen=True)
+class Order:
+    """What comes before what in every sub-group. `passes` names the pass of each streamed tensor, by one of
+    its tensors; `after` are, for each pass and held tensor, those that have to wait for it."""
+
+    passes: Mapping[int, int]
+    after: Mapping[int, Collection[int]]
+
+    def precedes(self, first: Piece, second: Piece) -> bool:
+        """Whether the first operator is always done with a sub-group before the second one writes in it."""
+        slices = [self.passes[x] for x in second.reads if x in self.passes]
+        starts = slices or [self.passes.get(y, y) for y in second.writes]
+        ends = [self.passes.get(y, y) for y in first.writes]
+        return all(set(starts) <= self._later(end) for end in ends)
+
+    def _later(self, node: int) -> set[int]:
+        found: set[int] = set()
+        waiting = [node]
+        while waiting:
+            for x in self.after.get(waiting.pop(), ()):
+                if x not in found:
+                    found.add(x)
+                    waiting.append(x)
+        return found
+
+
+def prove_passes(network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str) -> Order:
     """Raise `Broken` (`tiling-passes`) unless ordered passes make all streamed tensors of a group."""
     for piece in pieces:
         _channels(network, piece, streamed, group)
     passes = _passes(network, pieces, streamed, group)
-    _order(network, pieces, streamed, passes, group)
+    return Order(passes, _order(network, pieces, streamed, passes, group))
 
 
 def _channels(network: Network, piece: Piece, streamed: Collection[int], group: str) -> None:
@@ -95,8 +122,8 @@ def _order(
     streamed: Collection[int],
     passes: dict[int, int],
     group: str,
-) -> None:
-    """Refuse when a pass would need a tensor that it, or a pass after it, makes."""
+) -> dict[int, set[int]]:
+    """What waits for what. Refuse when a pass would need a tensor that it, or a pass after it, makes."""
     after: dict[int, set[int]] = {}
 
     def edge(x: int, y: int) -> None:
@@ -130,3 +157,4 @@ def _order(
             "tiling-passes",
             f"in group {group} the pass that makes {network.tensors[stuck[0]].name} needs what it makes",
         )
+    return after

@@ -24,6 +24,9 @@ RULES: dict[str, str] = {
     "misaligned": "an address is a multiple of the chip's alignment",
     "outside-budget": "a range starts at 0 or above and ends within the budget",
     "range-not-free": "a range shares no byte with what is resident or reserved",
+    # several memories
+    "memory": "a range lies in one of the chip's memories, which have names of their own and are the budget",
+    "memory-operands": "operands and scratch of a running operator lie in memories that operators reach",
     # load, alloc, store, free
     "load-no-dram-copy": "what is loaded has a copy in DRAM",
     "already-resident": "what is loaded or reserved has no range yet",
@@ -79,7 +82,7 @@ RULES: dict[str, str] = {
     "tiling-subgroups": "a tiled group has as many subgroups as its bands and images make",
     "tiling-refills": "a tiled group fetches weights that it does not keep once for every subgroup",
     "tiling-blocks": "a group that runs in blocks is a single operator, and keeps no weights but a block's",
-    "tiling-operands": "a tiled group streams all that it reads from or gives to the outside",
+    "tiling-operands": "a tiling streams no operand that is whole",
     # groups in rings
     "rings-stages": "stages of rings cut their group's operators; each hands on its last one's output",
     "rings-sizes": "bands of rings have a row or more, and there are from 1 strip to one for every column",

@@ -2,8 +2,8 @@
 
 Nothing crosses twice in what is proved here, so N is the tensor's size: either the whole tensors fit the
 scratch at once, or the operator's walk needs a line buffer that does, so that no halo is fetched again. A
-scratch too small for the line buffer would have to fetch halos again; how often depends on a tiling. A group
-that states one streams all its operands, and `onchip.check.tiles` derives their bytes; all else is refused.
+scratch too small for the line buffer would have to fetch halos again; how often depends on a tiling. Of a
+group that states one `onchip.check.tiles` derives the bytes; all else is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A group that runs in bands of rows: what its scratch must hold, and what crosses to and from DRAM.
 
-docs/plan-program.md says how such a group runs. Everything is derived from the network's geometry and the
-tiling that the plan states.
+docs/plan-program.md says how such a group runs. Everything is derived from the network's geometry, the
+tiling that the plan states, and the operands that its run streams: the others are whole.
 """
 
 from __future__ import annotations
@@ -9,27 +9,42 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from onchip.check.bands import bands_of
+from onchip.check.bands import Bands, bands_of
 from onchip.check.blocks import block_tiles
 from onchip.check.maps import Map, Maps, Piece
 from onchip.check.parts import Part, up
-from onchip.check.passes import prove_passes
+from onchip.check.passes import Order, prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
 from onchip.plan import Blocks, Group, Rings, Tiling
 
-__all__ = ["Tiles", "tiles_of"]
+__all__ = ["Banded", "Tiles", "tiles_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Banded:
+    """How a group in bands runs: its operators, their maps, the rows of every band, and the order in it.
+
+    A sub-group takes `together` of all images.
+    """
+
+    pieces: tuple[Piece, ...]
+    maps: Mapping[int, Map]
+    bands: Bands
+    order: Order
+    together: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
     """What a group needs in its scratch, part by part, how often it fetches weights that it does not keep,
-    and the bytes of every streamed tensor that cross."""
+    and the bytes of every operand that cross: of those that are not whole. `banded` is how bands run."""
 
     parts: tuple[Part, ...]
     subgroups: int
     refills: int
     crossing: Mapping[int, int]
+    banded: Banded | None = None
 
     @property
     def need(self) -> int:
@@ -43,12 +58,14 @@ def tiles_of(
     order: Sequence[int],
     escaping: Collection[int],
     *,
+    whole: Collection[int],
     alignment: int,
     weights_resident: bool,
 ) -> Tiles:
     """The tiles of a tiled group whose operators come in topological `order`.
 
-    Raises `Broken` for what is not proved or not possible.
+    `whole` are the operands that its run does not stream: they have no part of the scratch. Raises `Broken`
+    for what is not proved or not possible.
     """
     network, tiling = maps.network, group.tiling
     assert tiling is not None
@@ -59,8 +76,8 @@ def tiles_of(
     pieces = [maps.piece(op, group.name) for op in order]
     found = {t: _known(maps, t) for piece in pieces for t in (*piece.reads, *piece.writes)}
     if isinstance(tiling, Blocks):
-        return Tiles(*block_tiles(network, group, tiling, pieces, found, alignment))
-    return _banded(network, group, tiling, pieces, found, escaping, alignment)
+        return Tiles(*block_tiles(network, group, tiling, pieces, found, whole, alignment))
+    return _banded(network, group, tiling, pieces, found, escaping, whole, alignment)
 
 
 def _known(maps: Maps, tensor: int) -> Map:
@@ -76,6 +93,7 @@ def _banded(
     pieces: Sequence[Piece],
     maps: Mapping[int, Map],
     escaping: Collection[int],
+    whole: Collection[int],
     alignment: int,
 ) -> Tiles:
     images = next(iter(maps.values())).images  # of every map: `Maps.batch`
@@ -90,8 +108,10 @@ def _banded(
         t = network.tensor_id.get(name)
         if t is None or t not in maps:
             broken("tiling-streamed", f"group {group.name} neither reads nor writes {name}")
+        if t in whole:
+            broken("tiling-operands", f"the tiling of {group.name} streams {name}, and its run does not")
         streamed.add(t)
-    prove_passes(network, pieces, streamed, group.name)
+    order = prove_passes(network, pieces, streamed, group.name)
     rows = {t: m.rows for t, m in maps.items()}
     bands = bands_of(pieces, rows, escaping, streamed, tiling.rows, group.name)
     subgroups = -(-images // tiling.images) * bands.count
@@ -102,17 +122,22 @@ def _banded(
     most, again = bands.needs()
     parts = []
     for t, m in maps.items():
+        if t in whole:
+            continue
         channels = min(m.channels, tiling.channels) if t in streamed else m.channels
         size = up(tiling.images * channels * most[t] * m.columns * m.element, alignment)
         held = (tiling.images, channels, most[t], m.columns, t in streamed)
         parts.append(Part(network.tensors[t].name, size, t, *held))
     parts += _weights(group, tiling, pieces, alignment)
     written = {t for piece in pieces for t in piece.writes}
-    crossing = {t: network.tensors[t].bytes for t in maps if t not in written or t in escaping}
+    crossing = {
+        t: network.tensors[t].bytes for t in maps if (t not in written or t in escaping) and t not in whole
+    }
     for t in crossing.keys() - written:
         m = maps[t]
         crossing[t] += images * m.channels * again[t] * m.columns * m.element
-    return Tiles(tuple(parts), subgroups, subgroups, crossing)
+    banded = Banded(tuple(pieces), maps, bands, order, tiling.images)
+    return Tiles(tuple(parts), subgroups, subgroups, crossing, banded)
 
 
 def _weights(group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: int) -> list[Part]:

@@ -11,7 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from onchip.check.units import Unit, units_of
+from onchip.check.memories import accesses_of, picoseconds_per_byte
+from onchip.check.units import Unit, streams_of, units_of
 from onchip.network import Network
 from onchip.plan import (
     Alloc,
@@ -20,6 +21,7 @@ from onchip.plan import (
     Instruction,
     Join,
     Load,
+    Move,
     PinnedWeights,
     Plan,
     PlanChip,
@@ -48,6 +50,7 @@ def clock_of(plan: Plan) -> Clock | None:
         weights_resident=resident,
         pinned=pinned,
         state=[(pair.input, pair.address) for pair in plan.state],
+        streamed=streams_of(plan.program),
     )
 
 
@@ -63,11 +66,12 @@ class Clock:
         weights_resident: bool = False,
         pinned: Collection[str] = (),
         state: Sequence[tuple[str, int]] = (),
+        streamed: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Needs `dram_bytes_per_second` and `macs_per_second` of the chip.
 
         `pinned` are operators whose weights are never fetched, `state` tensors that are there at the start,
-        with their addresses.
+        with their addresses; `streamed` what each group's run streams (in tiles all operands, unless stated).
         """
         assert chip.dram_bytes_per_second is not None
         assert chip.macs_per_second is not None
@@ -76,12 +80,14 @@ class Clock:
         self._per_mac = PICOSECONDS / Fraction(chip.macs_per_second)
         on_chip = chip.scratchpad_bytes_per_second
         self._per_local_byte = Fraction(0) if on_chip is None else PICOSECONDS / Fraction(on_chip)
+        self._at = picoseconds_per_byte(chip) or {}
         self.units: Mapping[str, Unit] = units_of(
             network,
             groups,
             alignment=chip.alignment_bytes,
             weights_resident=weights_resident,
             pinned=[network.operator_id[name] for name in pinned],
+            streamed=streamed,
         )
         self.state = tuple(state)
         self.compute = {unit.name: sum(map(self._operator, unit.operators)) for unit in self.units.values()}
@@ -129,6 +135,27 @@ class Clock:
         most = moved * self._per_local_byte
         return -(-most.numerator // most.denominator)
 
+    def passing(self, bytes_: int, *memories: str | None) -> int:
+        """Picoseconds of a copy on chip, or from or to DRAM: what its slowest side takes, rounded up."""
+        return _up(max((bytes_ * self._at[m] for m in memories if m in self._at), default=Fraction(0)))
+
+    def working(
+        self, name: str, at: Mapping[str, str | None], scratch: str | None, parts: Collection[str],
+        streaming: Mapping[str, int],
+    ) -> int:  # fmt: skip
+        """Picoseconds that a unit computes with its operands `at` these memories, and its scratch in another.
+
+        The longer of its multiplications and of its accesses, one memory after the other.
+        """
+        unit, ids, names = self.units[name], self.network.tensor_id, self.network.tensors
+        work = sum(self.network.operators[op].work for op in unit.operators) * self._per_mac
+        local = sum(self.network.operators[op].weight_bytes for op in unit.operators) * self._per_local_byte
+        stream = {ids[t]: n for t, n in streaming.items()}
+        for t, size in accesses_of(self.network, unit, [ids[x] for x in parts], stream):
+            memory = scratch if t is None else at.get(names[t].name)
+            local += size * self._at.get(memory or "", Fraction(0))
+        return _up(max(Fraction(0) if parts else work, local))
+
     def times(self, program: Sequence[Instruction]) -> tuple[Timed, ...]:
         """When every load, store and run, and every scratch that fetches weights, starts and ends."""
         walk = _Walk(self)
@@ -145,12 +172,12 @@ class _Walk:
     def __init__(self, clock: Clock) -> None:
         self.clock, self.found = clock, list[Timed]()
         self.dma = self.computing = 0  # when each queue is free
-        self.given_back = _Ranges()
-        self.range: dict[str, tuple[int, int]] = {}
+        self.given_back: dict[str | None, _Ranges] = {}  # by memory
+        self.range: dict[str, tuple[str | None, int, int]] = {}
         self.there: dict[str, int] = {}  # when a tensor's value is in its range, or the range is its own
         self.used: dict[str, int] = {}  # when the last run or copy that touches the range ends
         self.copied: dict[str, int] = {}  # when the copy in DRAM is whole
-        self.scratch: dict[str, tuple[int, int, int]] = {}  # range, and when it is ready
+        self.scratch: dict[str, tuple[str | None, int, int, int]] = {}  # range, and when it is ready
         self.over: dict[str, tuple[str, ...]] = {}
         self.parts: dict[str, tuple[str, ...]] = {}  # concat -> operands that are in their places
         for name, address in clock.state:
@@ -158,41 +185,61 @@ class _Walk:
 
     def follow(self, index: int, instruction: Instruction) -> None:
         match instruction:
-            case Load(name, address):
-                self.occupy(name, address)
+            case Load(name, address, memory):
+                self.occupy(name, address, memory)
                 start = max(self.dma, self.there[name], self.copied.get(name, 0))
-                self.dma = self.there[name] = self.used[name] = start + self.clock.crossing[name]
+                self.dma = self.there[name] = self.used[name] = start + self.crossing(name)
                 self.found.append(Timed(index, start, self.dma))
-            case Alloc(name, address, over, _, parts):
-                self.occupy(name, address)
+            case Alloc(name, address, over, _, parts, memory):
+                self.occupy(name, address, memory)
                 self.over[name] = parts if over is None else (over,)
                 if parts:
                     self.parts[name] = parts
-            case Scratch(name, address):
+            case Move(name, address, memory):
+                whole, left = self.there[name], self.range[name]
+                last = self.used[name]
+                self.occupy(name, address, memory)
+                start = max(self.dma, whole, self.there[name])
+                end = start + self.clock.passing(self.clock.bytes[name], left[0], memory)
+                self.dma = self.there[name] = self.used[name] = end
+                self.give_back(left, max(last, end))
+                self.found.append(Timed(index, start, end))
+            case Scratch(name, address, memory):
                 size = self.clock.chip.round_up(self.clock.units[name].workspace)
-                ready = self.given_back.latest(address, address + size)
+                ready = self.freed(memory).latest(address, address + size)
                 if self.clock.kept[name]:
                     start = max(self.dma, ready)
                     self.dma = ready = start + self.clock.transfer(self.clock.kept[name])
                     self.found.append(Timed(index, start, ready))
-                self.scratch[name] = (address, address + size, ready)
+                self.scratch[name] = (memory, address, address + size, ready)
             case Run(name, streaming):
                 self.run(index, name, dict(streaming))
             case Store(name):
                 start = max(self.dma, self.there[name])
-                self.dma = self.copied[name] = start + self.clock.crossing[name]
+                self.dma = self.copied[name] = start + self.crossing(name)
                 self.used[name] = max(self.used[name], self.dma)
                 self.found.append(Timed(index, start, self.dma))
             case Free(name):
-                self.given_back.set(*self.range.pop(name), self.used[name])
+                self.give_back(self.range.pop(name), self.used[name])
             case Join(name):
                 (joined,) = self.clock.writes[name]
                 self.copied[joined] = max(self.copied[t] for t in self.clock.reads[name])
 
-    def occupy(self, name: str, address: int) -> None:
+    def freed(self, memory: str | None) -> _Ranges:
+        return self.given_back.setdefault(memory, _Ranges())
+
+    def give_back(self, taken: tuple[str | None, int, int], time: int) -> None:
+        memory, start, end = taken
+        self.freed(memory).set(start, end, time)
+
+    def crossing(self, name: str) -> int:
+        """Picoseconds of a resident tensor's way from or to DRAM."""
+        return max(self.clock.crossing[name], self.clock.passing(self.clock.bytes[name], self.range[name][0]))
+
+    def occupy(self, name: str, address: int, memory: str | None = None) -> None:
         end = address + self.clock.chip.round_up(self.clock.bytes[name])
-        self.range[name] = address, end
-        self.there[name] = self.used[name] = self.given_back.latest(address, end)
+        self.range[name] = memory, address, end
+        self.there[name] = self.used[name] = self.freed(memory).latest(address, end)
 
     def run(self, index: int, name: str, streaming: Mapping[str, int]) -> None:
         clock, start = self.clock, self.computing
@@ -201,14 +248,18 @@ class _Walk:
         start = max(start, *(self.there[t] for t in (*inputs, *outputs)), 0)
         start = max(start, *(self.copied.get(t, 0) for t in streaming), 0)
         if name in self.scratch:
-            start = max(start, self.scratch[name][2])
+            start = max(start, self.scratch[name][3])
         overwritten = [x for t in outputs for x in self.over.pop(t, ())]
         # A copy of a tensor must be whole before its bytes are written on.
         start = max(start, *(self.used[t] for t in overwritten), 0)
         length, fetched = clock.compute[name], None
-        for t in outputs:
-            if t in self.parts:
-                length = clock.joining(name, self.parts[t])
+        parts = tuple(x for t in outputs for x in self.parts.get(t, ()))
+        if clock.chip.memories:
+            at = {t: self.range[t][0] for t in (*inputs, *outputs)}
+            scratch = self.scratch[name][0] if name in self.scratch else None
+            length = clock.working(name, at, scratch, parts, streaming)
+        elif parts:
+            length = clock.joining(name, parts)
         crossing = clock.streamed[name] + sum(streaming.values())
         if crossing:
             start = max(start, self.dma)
@@ -223,11 +274,15 @@ class _Walk:
             if t in clock.writes[name]:
                 self.copied[t] = end
         for t in overwritten:
-            self.given_back.set(*self.range.pop(t), end)
+            self.give_back(self.range.pop(t), end)
         if name in self.scratch:
-            low, high, _ = self.scratch.pop(name)
-            self.given_back.set(low, high, end)
+            memory, low, high, _ = self.scratch.pop(name)
+            self.freed(memory).set(low, high, end)
         self.found.append(Timed(index, start, end, fetched))
+
+
+def _up(exact: Fraction) -> int:
+    return -(-exact.numerator // exact.denominator)
 
 
 class _Ranges:

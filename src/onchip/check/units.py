@@ -9,12 +9,12 @@ from onchip.check.maps import Maps
 from onchip.check.parts import Part
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
-from onchip.check.tiles import Tiles, tiles_of
+from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
-from onchip.plan import Group, Rings
+from onchip.plan import Group, Instruction, Rings, Run
 from onchip.units import MAX_BYTES
 
-__all__ = ["Unit", "macs_of", "units_of"]
+__all__ = ["Unit", "macs_of", "streams_of", "units_of"]
 
 MAX_FETCHED = 10**18
 """Weights fetched beyond this many bytes are a mistake, and do not fit a file's integers."""
@@ -27,7 +27,7 @@ class Unit:
     `workspace` is what its scratch reserves, before alignment; `held` the part of it that is taken already
     (by inner tensors, resident weights), so that the rest is there for streamed pieces; `weights` the bytes
     of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
-    `parts` are what its scratch holds. `rings` is how a group in rings runs.
+    `parts` are what its scratch holds. `rings` is how a group in rings runs, `banded` one in bands.
     """
 
     name: str
@@ -42,6 +42,16 @@ class Unit:
     crossing: Mapping[int, int] | None = None
     parts: tuple[Part, ...] = ()
     rings: RingRun | None = None
+    banded: Banded | None = None
+
+
+def streams_of(program: Iterable[Instruction]) -> dict[str, Collection[str]]:
+    """By unit, the tensors that its run (the first, should a program have several) streams."""
+    found: dict[str, Collection[str]] = {}
+    for step in program:
+        if isinstance(step, Run):
+            found.setdefault(step.operator, tuple(t for t, _ in step.streaming))
+    return found
 
 
 def units_of(
@@ -56,7 +66,8 @@ def units_of(
     """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
 
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
-    `streamed` are the tensors that each group streams: one in rings keeps a ring for each.
+    `streamed` are the tensors that each group's run streams. One in rings keeps a ring for each; one in tiles
+    has its other operands whole. A group that it does not name streams, in tiles, all its operands.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
@@ -65,7 +76,7 @@ def units_of(
         if group.name in units or group.name in network.operator_id:
             broken("group-name", f"{group.name} is declared already")
         ids = _members(network, group, member)
-        stream = (streamed or {}).get(group.name, ())
+        stream = (streamed or {}).get(group.name)
         units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident, stream)
     for op in network.operators:
         if op.id not in member:
@@ -106,7 +117,7 @@ def _group_unit(
     ids: tuple[int, ...],
     alignment: int,
     weights_resident: bool,
-    streamed: Collection[str],
+    streamed: Collection[str] | None,
 ) -> Unit:
     network, inside = maps.network, mask(ids)
     _convex(network, group, inside)
@@ -121,20 +132,25 @@ def _group_unit(
         & ~inside  # an output that nothing reads leaves the group, like one read outside
     )
     weights = _fetched(network, group, ids)
+    known = {t for name in streamed or () if (t := network.tensor_id.get(name)) is not None}
     rings: RingRun | None = None
+    banded: Banded | None = None
     crossing: Mapping[int, int] | None = None
     parts: tuple[Part, ...] = ()
     if isinstance(group.tiling, Rings):
-        known = (network.tensor_id.get(name) for name in streamed)
-        stream = frozenset(t for t in known if t is not None and read >> t & 1)
+        stream = frozenset(t for t in known if read >> t & 1)
         rings = rings_of(maps, group, stream, alignment=alignment)
         need, crossing, parts = rings.need, rings.crossing, rings.parts
     elif group.tiling is not None:
         order = [op for op in network.order if inside >> op & 1]
         escaping = frozenset(bits(written & ~mask(inner)))
-        tiles = tiles_of(maps, group, order, escaping, alignment=alignment, weights_resident=weights_resident)
+        operands = escaping.union(bits(read & ~written))
+        tiles = tiles_of(
+            maps, group, order, escaping, whole=frozenset() if streamed is None else operands - known,
+            alignment=alignment, weights_resident=weights_resident,
+        )  # fmt: skip
         _refilled(network, group, ids, tiles)
-        need, crossing, parts = tiles.need, tiles.crossing, tiles.parts
+        need, crossing, parts, banded = tiles.need, tiles.crossing, tiles.parts, tiles.banded
     elif group.subgroups > 1:
         broken(
             "group-unproved",
@@ -157,6 +173,7 @@ def _group_unit(
         crossing,
         parts,
         rings,
+        banded,
     )
 
 

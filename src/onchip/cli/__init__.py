@@ -9,19 +9,30 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 import typer
 
-from onchip.cli import branches, catalogue, compare, corun, export, fuse, judge, mcu, pack, plan  # noqa: F401  each registers its own
-from onchip.cli.app import app
+from onchip.cli.app import COMMANDS, app, load_all
+from onchip.cli.complete import mend_colons
 from onchip.errors import OnchipError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "load_all", "main"]
+
+
+def __getattr__(name: str) -> Any:
+    """A command's module, as `onchip.cli.plan`."""
+    if name in COMMANDS.values():
+        return import_module(f"onchip.cli.{name}")
+    raise AttributeError(f"module 'onchip.cli' has no attribute {name!r}")
 
 
 def main() -> NoReturn:
     """Run the command line; every expected failure is one line on stderr and an exit code."""
+    if "_ONCHIP_COMPLETE" in os.environ:  # the shell asks what may come next
+        mend_colons(os.environ)
+        app()
     stdout = sys.stdout
     for stream in (stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is escaped, no error
@@ -32,7 +43,7 @@ def main() -> NoReturn:
         code = app(standalone_mode=False)
         stdout.flush()
     except OnchipError as problem:
-        print(f"onchip: {problem}", file=sys.stderr)
+        _complain(f"onchip: {problem}")
         code = problem.exit_code
     except (KeyboardInterrupt, typer.Abort):
         code = 130
@@ -42,14 +53,22 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         code = 0
     except OSError as problem:
-        print(f"onchip: {problem.filename or 'output'}: {problem.strerror}", file=sys.stderr)
+        _complain(f"onchip: {problem.filename or 'output'}: {problem.strerror}")
         code = 2
     except Exception as problem:
         if not hasattr(problem, "format_message"):
             raise
         lines = problem.format_message().split("\n")
-        print(f"onchip: {' '.join(line.strip() for line in lines)} (see onchip --help)", file=sys.stderr)
+        _complain(f"onchip: {' '.join(line.strip() for line in lines)} (see onchip --help)")
         code = 2
     if code == 130:
-        print("onchip: interrupted", file=sys.stderr)
+        _complain("onchip: interrupted")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(line: str) -> None:
+    """One line on stderr; nobody is told when nobody reads that either."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

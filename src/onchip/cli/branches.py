@@ -75,14 +75,14 @@ def branches(
     if as_json:
         print(json.dumps(made.data() | ({} if exact is None else {"beside": exact.data()})))
         return
-    from onchip.branched_table import resource_map, table
+    from onchip.results.branched_table import resource_map, table
 
     console = stdout()
     console.print(table(made, console.width))
     if show_map and made.modules:
         console.print(resource_map(made, console.width))
     if exact is not None:
-        from onchip.beside_table import table as exact_table
+        from onchip.results.beside_table import table as exact_table
 
         console.print()
         console.print(exact_table(exact))

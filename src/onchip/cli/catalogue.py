@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
+from onchip.cli import complete
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, table
 
 
 @app.command()
 def zoo(
-    names: Annotated[list[str] | None, typer.Argument(help="only these networks")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="only these networks", autocompletion=complete.zoo_names)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the built-in networks: operators, tensors, bytes, and the least memory they can be planned in."""
-    from onchip.zoo_table import rows
+    from onchip.cli.zoo_table import rows
 
     with progress(as_json) as say:
         found = list(rows(names, say))

@@ -10,9 +10,9 @@ import typer
 from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout
-from onchip.comparison import CompareOptions
 from onchip.flags import expand_options
 from onchip.readers.source import ReadOptions
+from onchip.results.comparison import CompareOptions
 
 
 @app.command()
@@ -43,7 +43,7 @@ def compare(
     if as_json:
         print(json.dumps(made.data()))
         return
-    from onchip.comparison_table import table
+    from onchip.results.comparison_table import table
 
     out = stdout()
     out.width = max(out.width, 100)  # a narrow terminal wraps whole lines; cut figures would say nothing

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onchip import api
+from onchip.cli import complete
 from onchip.errors import UsageError
+from onchip.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,11 +23,26 @@ __all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "stdout", "table
 Model = Annotated[
     str,
     typer.Argument(
-        help="zoo:NAME, FILE.onnx, FILE.tflite, FILE.pt2, MODULE:FUNCTION (torch), or a network as FILE.json"
+        help="zoo:NAME, FILE.onnx, FILE.tflite, FILE.pt2, MODULE:FUNCTION (torch), or a network as FILE.json",
+        autocompletion=complete.models,
     ),
 ]
-ChipName = Annotated[str, typer.Option("--chip", help="a built-in chip's name, or the path of a .toml file")]
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="a plan file, JSON or text")]
+ChipName = Annotated[
+    str,
+    typer.Option(
+        "--chip",
+        help="a built-in chip's name, or the path of a .toml file",
+        autocompletion=complete.chips,
+    ),
+]
+PlanFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PLAN",
+        help="a plan file, JSON or text",
+        autocompletion=complete.files(".json", ".plan", ".txt"),
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="print data instead of a table")]
 
 
@@ -52,7 +68,7 @@ def stdout() -> Console:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[api.Progress]:
+def progress(quiet: bool) -> Iterator[Progress]:
     """A line on a terminal's stderr that says how far a long search is; nothing when it is redirected."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None

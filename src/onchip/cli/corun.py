@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.cli import complete
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
 from onchip.corun.request import CorunOptions
@@ -24,14 +25,20 @@ def corun(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="networks as elsewhere, or profiles (.csv, .json); the same may stand there twice"
+            help="networks as elsewhere, or profiles (.csv, .json); the same may stand there twice",
+            autocompletion=complete.models,
         ),
     ],
     read: ReadOptions,
     options: CorunOptions,
     solving: SolveOptions,
     soc: Annotated[
-        str, typer.Option("--soc", help="a built-in SoC's name, or the path of a .toml file")
+        str,
+        typer.Option(
+            "--soc",
+            help="a built-in SoC's name, or the path of a .toml file",
+            autocompletion=complete.socs,
+        ),
     ] = "xavier-agx",
     objective: Annotated[
         str,
@@ -76,7 +83,7 @@ def corun(
     if as_json:
         print(json.dumps(made.data()))
         return
-    from onchip.corunned_table import table
+    from onchip.results.corunned_table import table
 
     console = stdout()
     console.print(table(made.judged, console.width, made.note))

@@ -66,7 +66,7 @@ def fuse(
     if as_json:
         print(json.dumps(made.data()))
     else:
-        from onchip.fused_table import table
+        from onchip.results.fused_table import table
 
         console = stdout()
         console.print(table(made, console.width))

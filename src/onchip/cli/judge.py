@@ -12,8 +12,14 @@ from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.corun.schedule_file import is_schedule
-from onchip.errors import UsageError
+from onchip.errors import InputError, Mismatch, UsageError
 from onchip.files import write_atomically
+
+MICROCONTROLLER = "mcu"
+"""The chip that plans of `onchip mcu` name."""
+
+EMULATED_BYTES = 4 << 20
+"""RAM and flash of the emulated board."""
 
 
 @app.command()
@@ -43,7 +49,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
     print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
     if made.sections:
-        from onchip.module_table import module_table, sections_in_words
+        from onchip.modules.table import module_table, sections_in_words
 
         for line in sections_in_words(module_table(made)):
             print(f"  {line}")
@@ -73,7 +79,8 @@ def run(
 ) -> None:
     """Execute a plan in a byte array of its budget and compare every tensor with its runtime, bit for bit.
 
-    A schedule of several networks runs on the cores of this machine, if it was made for them (--soc local).
+    A plan for a microcontroller is written as C and runs on an emulated Cortex-M4. A schedule of several
+    networks runs on the cores of this machine, if it was made for them (--soc local).
     """
     if is_schedule(plan):
         _run_schedule(plan, model or [], seed, checked, rounds, as_json)
@@ -85,6 +92,9 @@ def run(
     if model is not None and len(model) > 1:
         raise UsageError("a plan has one model", item="--model")
     made = api.read(plan)
+    if made.chip.name == MICROCONTROLLER:
+        _run_firmware(made, model[0] if model else None, seed, as_json)
+        return
     with progress(as_json) as say:
         report = execute(made, model[0] if model else None, seed=seed, checked=checked, progress=say)
     if as_json:
@@ -94,22 +104,74 @@ def run(
             print(line)
 
 
+def _run_firmware(plan: api.Plan, model: str | None, seed: int, as_json: bool) -> None:
+    """A plan of `onchip mcu` as C on the emulated core, in memory of any size, its outputs compared."""
+    from onchip.board import Board
+    from onchip.mcu.load import MADE, int8_model
+
+    named = model or plan.network.source
+    if model is None and not named.startswith(MADE) and not Path(named).exists():
+        raise UsageError("the planned model is not there; say where it is with --model", where=named)
+    network = int8_model(named)
+    if plan.network.sha256 and plan.network.sha256 != network.sha256:
+        raise InputError("the model changed since it was planned", where=named)
+    board = Board("emulated", "cortex-m4", EMULATED_BYTES, EMULATED_BYTES)
+    with progress(as_json) as say:
+        made = api.mcu(network, board, plan=plan, run=True, seed=seed, progress=say)
+    ran = made.run
+    assert ran is not None
+    if as_json:
+        print(json.dumps(made.data()))
+    elif ran.match:
+        total = ran.total
+        print(f"{network.name}: {ran.runs} inputs on an emulated {board.core}, every output byte is right")
+        print(f"  {made.arena_bytes:,} bytes as planned; {made.ram_bytes:,} of RAM with statics and stack")
+        print(
+            f"  {total.instructions:,} instructions, {total.loads:,} loads, {total.stores:,} stores an input"
+        )
+    if not ran.match:
+        raise Mismatch(f"{ran.different:,} of {ran.output_bytes:,} output bytes differ")
+
+
 @app.command()
 def report(
     plan: PlanFile,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write one self-contained HTML page")
     ] = None,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="plan the network for other budgets, too, and show the curve")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option("--model", help="for --what-if: where the model is now, if it has moved")
+    ] = None,
+    chip: Annotated[
+        str | None,
+        typer.Option("--chip", help="for --what-if: the .toml file of a chip that is not built in"),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="for --what-if: seconds for each plan", min=0)
+    ] = None,
 ) -> None:
     """Show a plan or a schedule: a summary here, the memory map or the timeline as an HTML page with -o."""
     writable(output, plan)
     if is_schedule(plan):
+        if what_if:
+            raise UsageError("a schedule has no budget", item="--what-if")
         _report_schedule(plan, output)
         return
+    if what_if and output is None:
+        raise UsageError("draws into a page: give -o FILE.html", item="--what-if")
     made = api.read(plan)
     made.check()
     if output is not None:
-        write_atomically(output, made.report())
+        beyond = None
+        if what_if:
+            from onchip import replanning
+
+            with progress(False) as say:
+                beyond = replanning.what_if(made, model=model, chip=chip, time_limit=time_limit, progress=say)
+        write_atomically(output, made.report(what_if=beyond))
     from onchip.report import summary
 
     console = stdout()
@@ -140,7 +202,7 @@ def _check_schedule(path: Path, as_json: bool) -> None:
     made = judged_file(path)
     if as_json:
         from onchip.corun.check import CLAIMED, DERIVED
-        from onchip.corunned_data import judged_data
+        from onchip.results.corunned_data import judged_data
 
         print(json.dumps({**judged_data(made), "re_derived": DERIVED, "claimed": CLAIMED}))
         return
@@ -153,8 +215,8 @@ def _check_schedule(path: Path, as_json: bool) -> None:
 def _report_schedule(path: Path, output: Path | None) -> None:
     """The tables of a schedule file, and its page."""
     from onchip.corun.judged import judged_file
-    from onchip.corunned_table import table
     from onchip.report.corun import html
+    from onchip.results.corunned_table import table
 
     made = judged_file(path)
     if output is not None:

@@ -9,20 +9,33 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.cli import complete
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
-from onchip.errors import DoesNotFitBoard, Mismatch
+from onchip.errors import DoesNotFitBoard, Mismatch, UsageError
 from onchip.flags import expand_options
+from onchip.results.microcontroller import Kernels
 from onchip.segments.options import SegmentOptions
 
 
 @app.command()
 @expand_options
 def mcu(
-    model: Annotated[str, typer.Argument(help="FILE.tflite, int8, or made:NAME for one made from a seed")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="FILE.tflite, int8, or made:NAME for one made from a seed",
+            autocompletion=complete.int8_models,
+        ),
+    ],
     options: SegmentOptions,
     board: Annotated[
-        str, typer.Option("--board", help="a built-in board's name, or the path of a .toml file")
+        str,
+        typer.Option(
+            "--board",
+            help="a built-in board's name, or the path of a .toml file",
+            autocompletion=complete.boards,
+        ),
     ] = "nucleo-f411re",
     ram: Annotated[
         str | None,
@@ -41,12 +54,39 @@ def mcu(
     use: Annotated[
         Path | None, typer.Option("--use", help="a plan file for this network, instead of a new plan")
     ] = None,
+    kernels: Annotated[
+        Kernels,
+        typer.Option(
+            "--kernels",
+            help="specialised on each layer's shape; shared by layers of all shapes: less flash, more "
+            "instructions; auto: specialised but for those that must be shared to fit the flash",
+        ),
+    ] = "auto",
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="print beside it what other methods need, TFLM's real arena among them"
+        ),
+    ] = False,
+    front: Annotated[
+        bool,
+        typer.Option(
+            "--front",
+            help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Plan an int8 network onto a microcontroller, write its C, run it on the emulated core."""
     from onchip.mcu.project.write import replaceable
 
     writable(plan, Path(model), use)
+    if front:
+        for given, flag in ((run, "--run"), (output, "--output"), (use, "--use"), (compare, "--compare")):
+            if given:
+                raise UsageError("is not for --front: take a point's plan with --ram and -p", item=flag)
+        _front(model, options, ram, plan, as_json=as_json)
+        return
     if output is not None:
         replaceable(output)
     with progress(as_json) as say:
@@ -55,6 +95,8 @@ def mcu(
             board,
             ram,
             plan=use,
+            kernels=kernels,
+            compare=compare,
             run=run,
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
@@ -66,7 +108,7 @@ def mcu(
     if as_json:
         print(json.dumps(made.data()))
     else:
-        from onchip.microcontroller_table import table
+        from onchip.results.microcontroller_table import table
 
         console = stdout()
         console.print(table(made))
@@ -77,3 +119,30 @@ def mcu(
         raise DoesNotFitBoard(made.board.name, made.short)
     if made.run is not None and not made.run.match:
         raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
+
+
+def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:
+    """The curve, and the plan of the point that fits."""
+    from onchip.mcu.load import int8_model
+    from onchip.mcu.network import network_of
+    from onchip.plan import write_plan
+    from onchip.results.microcontroller_front import data, table
+    from onchip.segments.front import front
+    from onchip.segments.plan import plan_of, too_little
+    from onchip.units import parse_bytes
+
+    limit = None if ram is None else parse_bytes(ram, option="--ram")
+    network = network_of(int8_model(model))
+    with progress(as_json) as say:
+        found = front(network, options, progress=say)
+    taken = found.points[0] if limit is None else found.within(limit)
+    marked = None if limit is None else taken
+    if as_json:
+        print(json.dumps(data(found, network.name, options, marked)))
+    else:
+        stdout().print(table(found, network.name, options, marked))
+    if taken is None:
+        assert limit is not None
+        raise too_little(found.chain, found.points[-1].choice, limit)
+    if plan is not None:
+        write_plan(plan_of(found.chain, taken.choice, taken.ram_bytes, options), plan)

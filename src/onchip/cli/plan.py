@@ -12,6 +12,7 @@ from onchip import api
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
 from onchip.flags import expand_options
+from onchip.joint import JointOptions
 from onchip.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
 
@@ -22,11 +23,14 @@ def plan(
     model: Model,
     read: ReadOptions,
     placement: PlacementOptions,
+    joint: JointOptions,
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", help="scratchpad bytes: a size (512KiB), MR, MH or MP [default: what the chip states]"
+            "--budget",
+            help="scratchpad bytes: a size (512KiB), MR, MH or MP; of several memories sram=256KiB,psram=8MiB"
+            " [default: what the chip states]",
         ),
     ] = None,
     output: Annotated[
@@ -49,6 +53,7 @@ def plan(
             budget,
             progress=say,
             **{name: getattr(placement, name) for name in placement.__dataclass_fields__},
+            **{name: getattr(joint, name) for name in joint.__dataclass_fields__},
         )
     if output is not None:
         made.save(output)

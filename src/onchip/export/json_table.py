@@ -16,7 +16,7 @@ FORMAT = "onchip.layout/1"
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
     """The JSON object; raises `UsageError` for a plan that streams operands."""
-    network, layout = plan.network, layout_of(plan, "json")
+    network, layout = plan.network, layout_of(plan, "json", memories=True)
     name = [t.name for t in network.tensors]
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -29,6 +29,11 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         "extent_bytes": plan.result.extent_bytes,
         "traffic_bytes": plan.result.traffic_bytes,
     }
+    if plan.chip.memories:
+        head["memories"] = [
+            {"name": m.name, "bytes": m.bytes, "extent_bytes": use.extent_bytes}
+            for m, use in zip(plan.chip.memories, plan.result.memories, strict=True)
+        ]
     tables: dict[str, list[Any]] = {
         "steps": list(layout.steps),
         "tensors": [{"name": t.name, "bytes": t.bytes, "kind": t.kind} for t in network.tensors],
@@ -51,12 +56,13 @@ def _residency(r: Residency) -> dict[str, Any]:
         "bytes": r.bytes,
         "first_step": r.first,
         "end_step": r.end,
+        **({} if r.memory is None else {"memory": r.memory}),
     }
     return row if r.over is None else {**row, "over": r.over, "by": r.by}
 
 
 def _copy(c: Copy) -> dict[str, Any]:
-    return {
+    row: dict[str, Any] = {
         "before_step": c.step,
         "direction": c.direction,
         "tensor": c.tensor,
@@ -64,3 +70,6 @@ def _copy(c: Copy) -> dict[str, Any]:
         "bytes": c.bytes,
         "reason": c.reason,
     }
+    if c.memory is not None:
+        row["memory"] = c.memory
+    return row if c.to_memory is None else {**row, "to_memory": c.to_memory, "to_offset": c.to_offset}

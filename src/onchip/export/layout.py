@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.errors import UsageError
-from onchip.plan import Alloc, Free, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
 
 __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 
@@ -20,7 +20,8 @@ __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 class Residency:
     """`name` (a tensor, or an operator whose scratch or weights it is) holds [offset, offset + bytes).
 
-    `over` is the tensor it was written over, `by` how many bytes above it that one lies.
+    `over` is the tensor it was written over, `by` how many bytes above it that one lies. `memory` is one of
+    several on chip.
     """
 
     name: str
@@ -31,21 +32,26 @@ class Residency:
     end: int
     over: str | None = None
     by: int = 0
+    memory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """`bytes` of a tensor cross between `offset` and DRAM, before step `step` runs; in the program's order.
 
-    `reason` is `compulsory` (first load of an input, first store of an output), `reload` or `spill`.
+    `reason` is `compulsory` (first load of an input, first store of an output), `reload` or `spill`. The
+    `direction` `move`, whose reason it is too, is from `offset` in `memory` to `to_offset` in `to_memory`.
     """
 
     step: int
-    direction: Literal["load", "store"]
+    direction: Literal["load", "store", "move"]
     tensor: str
     offset: int
     bytes: int
-    reason: Literal["compulsory", "reload", "spill"]
+    reason: Literal["compulsory", "reload", "spill", "move"]
+    memory: str | None = None
+    to_memory: str | None = None
+    to_offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,19 @@ class Layout:
     copies: tuple[Copy, ...]
 
 
-def layout_of(plan: Plan, what: str) -> Layout:
-    """The tables of a legal plan, for the format `what`.
+def layout_of(plan: Plan, what: str, *, memories: bool = False) -> Layout:
+    """The tables of a legal plan, for the format `what`; only one with `memories` can say which of several.
 
     A residency that no step runs in (a tensor that is only copied through) is left out. Raises `UsageError`
     for a plan that streams operands or joins them to a concat, which these tables cannot say.
     """
     network = plan.network
+    if plan.chip.memories and not memories:
+        names = ", ".join(m.name for m in plan.chip.memories)
+        raise UsageError(
+            f"{what} knows one memory, and the plan uses {names}: export to executorch, json or trace",
+            where=network.name,
+        )
     size = {t.name: t.bytes for t in network.tensors}
     scratch = {op.name: op.workspace for op in network.operators} | {
         g.name: g.scratch_bytes for g in plan.groups
@@ -81,20 +93,27 @@ def layout_of(plan: Plan, what: str) -> Layout:
     for instruction in plan.program:
         now = len(steps)
         match instruction:
-            case Load(name, address):
+            case Load(name, address, memory):
                 first = name in inputs and name not in fetched
                 fetched.add(name)
                 reason: Literal["compulsory", "reload"] = "compulsory" if first else "reload"
-                copies.append(Copy(now, "load", name, address, size[name], reason))
-                open_[name] = Residency(name, "tensor", address, size[name], now, now)
+                copies.append(Copy(now, "load", name, address, size[name], reason, memory))
+                open_[name] = Residency(name, "tensor", address, size[name], now, now, memory=memory)
+            case Move(name, address, memory):
+                left = open_[name]
+                copies.append(
+                    Copy(now, "move", name, left.offset, size[name], "move", left.memory, memory, address)
+                )
+                closed.append(replace(left, end=now))
+                open_[name] = Residency(name, "tensor", address, size[name], now, now, memory=memory)
             case Alloc(name, parts=(_, *_)):
                 raise UsageError(
                     f"{what} cannot say that a tensor lies over its parts", item=f"tensor {name}"
                 )
-            case Alloc(name, address, over, by):
-                open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by)
-            case Scratch(name, address):
-                held[name] = Residency(name, "scratch", address, scratch[name], now, now)
+            case Alloc(name, address, over, by, memory=memory):
+                open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by, memory)
+            case Scratch(name, address, memory):
+                held[name] = Residency(name, "scratch", address, scratch[name], now, now, memory=memory)
             case Run(name, streaming):
                 if streaming:
                     raise UsageError(f"{what} cannot say that operands are streamed", item=f"operator {name}")
@@ -114,6 +133,7 @@ def layout_of(plan: Plan, what: str) -> Layout:
                         open_[name].offset,
                         size[name],
                         "compulsory" if required else "spill",
+                        open_[name].memory,
                     )
                 )
             case Join(name):

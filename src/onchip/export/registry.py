@@ -16,6 +16,7 @@ FORMATS = {
     "tflm": "onchip.export.tflm",
     "c": "onchip.export.c_header",
     "json": "onchip.export.json_table",
+    "executorch": "onchip.export.executorch",
     "trace": "onchip.export.trace",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it

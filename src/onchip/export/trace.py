@@ -16,7 +16,7 @@ from typing import Any
 from onchip.check import Clock, clock_of, times_of
 from onchip.check.ledger import Ledger
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Scratch, Store, Timed
+from onchip.plan import Alloc, Free, Join, Load, Move, Plan, Run, Scratch, Store, Timed
 
 __all__ = ["write"]
 
@@ -114,7 +114,16 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
     for index, instruction in enumerate(plan.program):
         now = timed.get(index)
         match instruction:
-            case Load(name, address):
+            case Move(name, address, memory):
+                assert now is not None
+                size, left = clock.bytes[name], here[name]
+                left.touch(now.start, now.end)
+                hold(here, name, size).touch(now.start, now.end)
+                yield _event(
+                    DMA, f"move {name}", "move", now.start, now.end,
+                    bytes=size, address=address, memory=memory, instruction=index,
+                )  # fmt: skip
+            case Load(name, address, memory):
                 assert now is not None
                 size = clock.bytes[name]
                 hold(here, name, size).touch(now.start, now.end)
@@ -124,6 +133,7 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
                 yield _event(
                     DMA, f"{kind} {name}", kind, now.start, now.end,
                     bytes=size, address=address, instruction=index,
+                    **({} if memory is None else {"memory": memory}),
                 )  # fmt: skip
             case Store(name):
                 assert now is not None

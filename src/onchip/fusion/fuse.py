@@ -68,13 +68,14 @@ def fuse(
     *,
     progress: Callable[[str, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
+    beside: bool = True,
 ) -> FusedPlan:
     """Fuse a network (read at the batch it is to run with) within `budget` bytes; None: what the chip states.
 
     `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
     naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
     With a limit reached, or on Ctrl-C, the result is the best so far. `progress` is told what is counted, and
-    how many there are.
+    how many there are. Without `beside` no baselines are worked out, which take as long as the rest.
     """
     began = time.perf_counter()
     if budget is None:
@@ -88,7 +89,7 @@ def fuse(
         stop = pressed if cancelled is None else lambda: pressed() or cancelled()
         found = partition(problem, price, progress=_counting(progress), cancelled=stop)
         searched = time.perf_counter() - began
-        others = _others(problem, price, searched, stop)
+        others = _others(problem, price, searched, stop) if beside else Baselines({}, ())
     groups = in_order(network, found.groups)
     reason = why_not(problem, groups)
     status: Status = "optimal" if found.complete else "feasible"

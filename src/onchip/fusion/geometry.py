@@ -99,7 +99,7 @@ def batch_of(network: Network) -> int:
 
 
 def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
-    """The map of every root tensor: its producer's output; of a graph input what a reader says."""
+    """The map of every root tensor: its producer's output; of a graph input the widest that a reader says."""
     planar = any(
         4 in (len(op.geometry.input), len(op.geometry.output))
         for op in network.operators
@@ -113,9 +113,9 @@ def maps_of(network: Network, batch: int) -> tuple[Map | None, ...]:
             if op.geometry is not None:
                 result[t] = _output_map(network, op, op.geometry, size, batch, planar)
             continue
-        for v in network.order:
-            if network.reads[v] >> t & 1 and result[t] is None:
-                result[t] = _input_map(network, network.operators[v], t, batch, planar)
+        readers = [network.operators[v] for v in network.order if network.reads[v] >> t & 1]
+        seen = [m for op in readers if (m := _input_map(network, op, t, batch, planar)) is not None]
+        result[t] = max(seen, key=lambda m: m.rows * m.columns, default=None)  # a reader may flatten it
     return tuple(result)
 
 

@@ -21,9 +21,10 @@ class FusionOptions:
     block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that:
     figures only)."""
 
-    isoa: Literal["channelwise", "paper", "off"] = "channelwise"
+    isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise"
     """Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are
-    summed between them; `paper`: never neighbours (figures only); `off`: none."""
+    summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`:
+    whatever no sum forbids, in an order of passes or not (figures only)."""
 
     halo: Literal["auto", "lines", "paper", "recompute"] = "auto"
     """Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as

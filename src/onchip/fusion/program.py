@@ -11,7 +11,7 @@ from onchip.fusion.streams import legal
 from onchip.network import Network, bits
 from onchip.plan import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store, Tiling
 
-__all__ = ["group_names", "in_order", "program", "why_not"]
+__all__ = ["crossing", "declare", "group_names", "in_order", "program", "why_not"]
 
 
 def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, ...]:
@@ -53,12 +53,13 @@ def program(
         if problem.operators[g.members.bit_length() - 1].form == "opaque":
             instructions += _whole(problem, g)
             continue
-        declared.append(_declare(problem, name, g))
-        instructions += [Scratch(name, 0), Run(name, _crossing(problem, g))]
+        declared.append(declare(problem, name, g))
+        instructions += [Scratch(name, 0), Run(name, crossing(problem, g))]
     return tuple(instructions), tuple(declared)
 
 
-def _declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
+def declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
+    """The declaration of a group that runs in tiles."""
     network = problem.network
     ops = sorted(bits(g.members), key=problem.position.__getitem__)
     with_weights = [v for v in ops if network.operators[v].weight_bytes]
@@ -77,21 +78,22 @@ def _declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
     )
 
 
-def _crossing(problem: FusionProblem, g: GroupCost) -> tuple[tuple[str, int], ...]:
-    """Every external input and escaping output of a group, with the bytes that cross."""
+def crossing(problem: FusionProblem, g: GroupCost, whole: int = 0) -> tuple[tuple[str, int], ...]:
+    """Every external input and escaping output of a group but those that are `whole` on chip (bitset), with
+    the bytes that cross."""
     network = problem.network
     external, escaping = problem.external(g.members), problem.escaping(g.members)
-    crossing = {t: network.tensors[t].bytes for t in bits(external | escaping)}
+    result = {t: network.tensors[t].bytes for t in bits((external | escaping) & ~whole)}
     if g.blocks is not None:
-        crossing[next(bits(external))] += g.halo_bytes
+        result[next(bits(external))] += g.halo_bytes
     else:
         bands = bands_of(problem, g.members)
         assert bands is not None
         for t, again in halo_rows(problem, bands, g.streamed, g.rows).items():
             shape = problem.maps[t]
             assert shape is not None
-            crossing[t] += problem.batch * shape.channels * shape.row_bytes * again
-    return tuple((network.tensors[t].name, size) for t, size in crossing.items())
+            result[t] += problem.batch * shape.channels * shape.row_bytes * again
+    return tuple((network.tensors[t].name, size) for t, size in result.items())
 
 
 def _whole(problem: FusionProblem, g: GroupCost) -> list[Instruction]:
@@ -123,7 +125,7 @@ def why_not(problem: FusionProblem, groups: Sequence[GroupCost]) -> str:
         return "refilled weights have no place in the scratchpad"
     if o.halo == "recompute":
         return "held rows are counted as made anew"
-    if o.isoa != "paper" and o.halo != "paper":
+    if o.isoa in ("channelwise", "off") and o.halo != "paper":
         return ""
     for g in groups:
         bands = bands_of(problem, g.members)

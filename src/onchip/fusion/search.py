@@ -15,7 +15,7 @@ from typing import Literal
 
 from onchip import _core
 from onchip.errors import Infeasible
-from onchip.fusion.cost import GroupCost
+from onchip.fusion.cost import GroupCost, least_scratch
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
 from onchip.plan import Blocks
@@ -187,7 +187,7 @@ class Fuser:
             parts=(min(problem.maps_budget, UNLIMITED), min(problem.weights_budget, UNLIMITED)),
             options=(
                 ("per-image", "held", "shared").index(options.batch_weights),
-                ("channelwise", "paper", "off").index(options.isoa),
+                ("channelwise", "paper", "off", "sums").index(options.isoa),
                 ("lines", "paper", "recompute").index(options.halo),
                 ("partial", "all", "none").index(options.residency),
                 int(options.weight_tile),
@@ -369,7 +369,7 @@ def count_convex(problem: FusionProblem) -> int | None:
 def _misfit(problem: FusionProblem, v: int) -> Infeasible:
     network = problem.network
     operands = [network.tensors[t] for t in bits(network.reads[v] | network.writes[v])]
-    needs = sum(problem.round_up(t.bytes) for t in operands)
+    needs = least_scratch(problem, v)
     return Infeasible(
         needs=needs,
         has=problem.misses(needs),

@@ -47,13 +47,8 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
     after the other.
     """
     ops = [problem.operators[v] for v in bits(bands.members)]
-    for op in ops:
-        inputs = [w for w in op.windows if streamed >> w.tensor & 1]
-        outputs = [y for y in op.outputs if streamed >> y & 1]
-        if inputs and (op.form == "rowwise" or any(w.broadcast for w in inputs)):
-            return False
-        if op.form == "reduce" and inputs and outputs:
-            return False
+    if not _in_slices(ops, streamed):
+        return False
     passes = _passes(problem, ops, streamed)
     if passes is None:
         return False
@@ -67,6 +62,18 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
             if passes.get(x, x) != passes.get(y, y):
                 edges[passes.get(x, x)].add(passes.get(y, y))
     return _acyclic(edges)
+
+
+def _in_slices(ops: Sequence[FusedOperator], streamed: int) -> bool:
+    """Whether every operator by itself can take and make slices of what is streamed."""
+    for op in ops:
+        inputs = [w for w in op.windows if streamed >> w.tensor & 1]
+        outputs = [y for y in op.outputs if streamed >> y & 1]
+        if inputs and (op.form == "rowwise" or any(w.broadcast for w in inputs)):
+            return False
+        if op.form == "reduce" and inputs and outputs:
+            return False
+    return True
 
 
 def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int) -> dict[int, int] | None:
@@ -175,7 +182,15 @@ def streams(
 
     back: dict[int, int] = {}
     shared = problem.options.halo
-    paper = problem.options.isoa == "paper"
+    ops = [problem.operators[v] for v in bits(bands.members)]
+
+    def possible(more: int) -> bool:
+        match problem.options.isoa:
+            case "paper":
+                return independent(bands, more)
+            case "sums":
+                return _in_slices(ops, more)
+        return legal(problem, bands, more)
 
     def height(x: int, streamed: int) -> int:
         f = bands.ahead[x]
@@ -198,7 +213,7 @@ def streams(
         count = height(x, streamed)
         kept = back.get(x)
         more = streamed | 1 << x
-        if allowed >> x & 1 and (independent(bands, more) if paper else legal(problem, bands, more)):
+        if allowed >> x & 1 and possible(more):
             size = buffer_bytes(problem, x, count, images, True)
             yield from branch(i + 1, taken + size, more)
             if kept is not None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from onchip.errors import ModelError
+from onchip.files import read_bytes
 from onchip.mcu.model import Int8Model
 from onchip.mcu.read import model_of, read_model
 
-__all__ = ["MADE", "int8_model"]
+__all__ = ["MADE", "file_bytes", "int8_model"]
 
 MADE = "made:"
+
+
+def file_bytes(model: str | Path) -> bytes:
+    """The `.tflite` file that a user names, or the one that `made:NAME` stands for. Raises `ModelError`."""
+    if isinstance(model, str) and model.startswith(MADE):
+        from onchip.mcu.made import made_model
+
+        return made_model(model)
+    return read_bytes(Path(model), error=ModelError, model=True)
 
 
 def int8_model(model: str | Path) -> Int8Model:
@@ -18,7 +29,5 @@ def int8_model(model: str | Path) -> Int8Model:
     Raises `ModelError` naming the file and the operator.
     """
     if isinstance(model, str) and model.startswith(MADE):
-        from onchip.mcu.made import made_model
-
-        return model_of(made_model(model), name=model.removeprefix(MADE), where=model)
+        return model_of(file_bytes(model), name=model.removeprefix(MADE), where=model)
     return read_model(Path(model))

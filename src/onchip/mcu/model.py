@@ -334,7 +334,7 @@ class Int8Model:
     """A network of int8: layers in an order in which they can run, tensors with dense ids.
 
     `sha256` is the file's. Inputs and outputs are tensors, in the file's order; their scales say how a
-    program that speaks of real numbers converts them.
+    program that speaks of real numbers converts them. `source` is where it was read: a path, or `made:NAME`.
     """
 
     name: str
@@ -343,6 +343,7 @@ class Int8Model:
     layers: tuple[Layer, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    source: str = ""
 
     @cached_property
     def producer(self) -> Mapping[int, Layer]:

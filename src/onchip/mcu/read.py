@@ -32,13 +32,13 @@ def read_model(path: Path) -> Int8Model:
     Raises `ModelError` in one line naming file and operator for what cannot be read: damage, floats, several
     images, operators beyond those of `read_layers.LAYERS`, scales that make no sense.
     """
-    return model_of(read_bytes(path, error=ModelError), name=path.stem, where=str(path))
+    return model_of(read_bytes(path, error=ModelError, model=True), name=path.stem, where=str(path))
 
 
 def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
     """The int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
     reading = _Reading(parse(content, where=where))
-    return reading.model(name, hashlib.sha256(content).hexdigest())
+    return replace(reading.model(name, hashlib.sha256(content).hexdigest()), source=where)
 
 
 @dataclass
@@ -65,7 +65,20 @@ class _Reading:
                     " kernel, stride and padding",
                     layer.name,
                 )
+        self._inputs_as_read(layers)
         return _dense(name, digest, self.tensors, layers, self.inputs, outputs)
+
+    def _inputs_as_read(self, layers: list[Layer]) -> None:
+        """Inputs that are reshaped before anything reads them have the shape in which all layers see them."""
+        for t in self.inputs:
+            seen = {
+                shape
+                for layer in layers
+                for read, shape in zip(layer.inputs, layer.input_shapes, strict=True)
+                if read == t
+            }
+            if len(seen) == 1:
+                self.tensors[t] = replace(self.tensors[t], shape=seen.pop())
 
     # -- tensors ---------------------------------------------------------------------------------------------
 

@@ -46,6 +46,9 @@ class PlacementOptions:
     """`sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is
     charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`)."""
 
+    moves: bool = True
+    """On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one."""
+
     pin: tuple[str, ...] = ()
     """Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good.
     With @ADDRESS behind it there. May be given several times."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from onchip.chip import RATES
+from onchip.chip import RATES, Memory
 from onchip.errors import PlanFormatError
 from onchip.network_json import WireNetwork, decode, network_from_wire, wire_network
 from onchip.plan.limits import FORMAT, LIMIT, plan_chip, refuse_unwritable
@@ -19,6 +19,9 @@ from onchip.plan.program import (
     Instruction,
     Join,
     Load,
+    MemoryUse,
+    Move,
+    Moved,
     Pin,
     PinnedTensor,
     PinnedWeights,
@@ -84,6 +87,27 @@ class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     rings: _WireRings | None = None
 
 
+class _WireMemory(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    name: str
+    bytes: Count
+    operands: bool = True
+    bytes_per_second: float | None = None
+    picojoules_per_byte: float | None = None
+
+
+class _WireUse(msgspec.Struct, forbid_unknown_fields=True):
+    memory: str
+    peak_bytes: Count
+    extent_bytes: Count
+    accessed_bytes: Count
+
+
+class _WireMoved(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    target: str
+    bytes: Count
+
+
 class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     alignment_bytes: Count = 1
@@ -94,6 +118,7 @@ class _WireChip(msgspec.Struct, forbid_unknown_fields=True):
     mac_picojoules: float | msgspec.UnsetType = msgspec.UNSET
     scratchpad_picojoules_per_byte: float | msgspec.UnsetType = msgspec.UNSET
     weight_scratchpad_bytes: Count | msgspec.UnsetType = msgspec.UNSET
+    memories: tuple[_WireMemory, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WirePin(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -137,6 +162,11 @@ class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
     energy_lower_bound_picojoules: Count | msgspec.UnsetType = msgspec.UNSET
     dram_lower_bound_bytes: Count | msgspec.UnsetType = msgspec.UNSET
     macs: Count | msgspec.UnsetType = msgspec.UNSET
+    move_bytes: Count | msgspec.UnsetType = msgspec.UNSET
+    memory_picoseconds: Count | msgspec.UnsetType = msgspec.UNSET
+    memory_lower_bound_picoseconds: Count | msgspec.UnsetType = msgspec.UNSET
+    memories: tuple[_WireUse, ...] | msgspec.UnsetType = msgspec.UNSET
+    moves: tuple[_WireMoved, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
@@ -197,16 +227,22 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         raise PlanFormatError(
             f"is {wire.format!r}; this version reads {FORMAT!r}", where=where, item="format"
         )
-    stated = wire.chip.weight_scratchpad_bytes
+    stated, declared = wire.chip.weight_scratchpad_bytes, wire.chip.memories
     weight_scratchpad = None if isinstance(stated, msgspec.UnsetType) else stated
+    memories = [] if isinstance(declared, msgspec.UnsetType) else [_memory(m, where) for m in declared]
     return Plan(
         network=network_from_wire(wire.network, where=where),
         chip=plan_chip(
-            wire.chip.name, wire.chip.alignment_bytes, _rates(wire.chip), weight_scratchpad, where=where
+            wire.chip.name,
+            wire.chip.alignment_bytes,
+            _rates(wire.chip),
+            weight_scratchpad,
+            memories,
+            where=where,
         ),
         budget=wire.budget,
         program=tuple(_instruction(row, i, where) for i, row in enumerate(wire.program)),
-        result=Result(**_set(wire.result)),
+        result=_result(wire.result),
         groups=tuple(_group(g, i, where) for i, g in enumerate(wire.groups)),
         pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
         state=tuple(State(s.input, s.output, s.address) for s in wire.state),
@@ -217,13 +253,35 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
 
 
 def _stated(of: PlanChip | Result) -> dict[str, Any]:
-    """The fields that are not None."""
-    return {key: value for key, value in asdict(of).items() if value is not None}
+    """The fields that are not None, nor tuples without anything."""
+    found = {key: value for key, value in asdict(of).items() if value not in (None, ())}
+    for key, kind in (
+        ("memories", _WireMemory if isinstance(of, PlanChip) else _WireUse),
+        ("moves", _WireMoved),
+    ):
+        if key in found:
+            found[key] = tuple(kind(**row) for row in found[key])
+    return found
 
 
 def _set(wire: msgspec.Struct) -> dict[str, Any]:
     """The fields that the file has."""
     return {key: value for key, value in msgspec.structs.asdict(wire).items() if value is not msgspec.UNSET}
+
+
+def _result(wire: _WireResult) -> Result:
+    found = _set(wire)
+    for key, kind in (("memories", MemoryUse), ("moves", Moved)):
+        found[key] = tuple(kind(**msgspec.structs.asdict(row)) for row in found.get(key, ()))
+    return Result(**found)
+
+
+def _memory(wire: _WireMemory, where: str) -> Memory:
+    for key in ("bytes_per_second", "picojoules_per_byte"):
+        value = getattr(wire, key)
+        if value is not None and not 0 < value < LIMIT:
+            raise PlanFormatError("is no positive number", where=where, item=f"memory {wire.name[:60]} {key}")
+    return Memory(**msgspec.structs.asdict(wire))
 
 
 def _rates(wire: _WireChip) -> dict[str, Any]:
@@ -318,16 +376,18 @@ def _lines(value: Any, indent: str) -> str:
 
 def _array(instruction: Instruction) -> list[Any]:
     match instruction:
-        case Load(tensor, address):
-            return ["load", tensor, address]
-        case Alloc(tensor, address, None, _, ()):
-            return ["alloc", tensor, address]
-        case Alloc(tensor, address, None, _, parts):
-            return ["alloc", tensor, address, {"of": list(parts)}]
-        case Alloc(tensor, address, over, by):
-            return ["alloc", tensor, address, {"over": over, "by": by}]
-        case Scratch(operator, address):
-            return ["scratch", operator, address]
+        case Load(tensor, address, memory):
+            return _placed(["load", tensor, address], memory)
+        case Alloc(tensor, address, None, _, (), memory):
+            return _placed(["alloc", tensor, address], memory)
+        case Alloc(tensor, address, None, _, parts, memory):
+            return _placed(["alloc", tensor, address, {"of": list(parts)}], memory)
+        case Alloc(tensor, address, over, by, _, memory):
+            return _placed(["alloc", tensor, address, {"over": over, "by": by}], memory)
+        case Scratch(operator, address, memory):
+            return _placed(["scratch", operator, address], memory)
+        case Move(tensor, address, memory):
+            return _placed(["move", tensor, address], memory)
         case Run(operator, ()):
             return ["run", operator]
         case Run(operator, streaming):
@@ -341,21 +401,39 @@ def _array(instruction: Instruction) -> list[Any]:
     raise AssertionError(instruction)
 
 
-def _instruction(row: list[Any], index: int, where: str) -> Instruction:
+def _placed(row: list[Any], memory: str | None) -> list[Any]:
+    """The instruction with the memory of its range among its attributes."""
+    if memory is None:
+        return row
+    *front, last = row
+    return [*front, {**last, "in": memory}] if isinstance(last, dict) else [*row, {"in": memory}]
+
+
+def _without_memory(row: list[Any]) -> tuple[list[Any], str | None]:
     match row:
+        case [("load" | "alloc" | "scratch" | "move"), _, _, {"in": str(memory), **rest}]:
+            return [*row[:3], *([rest] if rest else [])], memory
+    return row, None
+
+
+def _instruction(row: list[Any], index: int, where: str) -> Instruction:
+    bare, memory = _without_memory(row)
+    match bare:
         case ["load", str(tensor), address] if _is_count(address):
-            return Load(tensor, address)
+            return Load(tensor, address, memory)
         case ["alloc", str(tensor), address] if _is_count(address):
-            return Alloc(tensor, address)
+            return Alloc(tensor, address, memory=memory)
         case ["alloc", str(tensor), address, {"over": str(over), "by": by, **rest}] if not rest and _is_count(
             address, by
         ):
-            return Alloc(tensor, address, over, by)
+            return Alloc(tensor, address, over, by, memory=memory)
         case ["alloc", str(tensor), address, {"of": [*parts], **rest}] if not rest and _is_count(address):
             if parts and all(isinstance(p, str) for p in parts) and len(set(parts)) == len(parts):
-                return Alloc(tensor, address, parts=tuple(parts))
+                return Alloc(tensor, address, parts=tuple(parts), memory=memory)
         case ["scratch", str(operator), address] if _is_count(address):
-            return Scratch(operator, address)
+            return Scratch(operator, address, memory)
+        case ["move", str(tensor), address] if memory is not None and _is_count(address):
+            return Move(tensor, address, memory)
         case ["run", str(operator)]:
             return Run(operator)
         case ["run", str(operator), {"streaming": dict(streaming), **rest}] if not rest and _is_count(

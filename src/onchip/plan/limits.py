@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 
-from onchip.chip import RATES
+from onchip.chip import RATES, Memory
 from onchip.errors import PlanFormatError
 from onchip.plan.program import (
     Alloc,
     Blocks,
     Join,
     Load,
+    Move,
     PinnedTensor,
     Plan,
     PlanChip,
@@ -41,6 +42,7 @@ def plan_chip(
     alignment: int,
     rates: Mapping[str, object],
     weight_scratchpad: int | None = None,
+    memories: Iterable[Memory] = (),
     *,
     where: str,
 ) -> PlanChip:
@@ -59,7 +61,9 @@ def plan_chip(
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LIMIT:
             raise PlanFormatError("is no positive number", where=where, item=key)
         stated[key] = float(value)
-    return PlanChip(name, alignment, weight_scratchpad_bytes=weight_scratchpad, **stated)
+    return PlanChip(
+        name, alignment, weight_scratchpad_bytes=weight_scratchpad, memories=tuple(memories), **stated
+    )
 
 
 def refuse_unwritable(plan: Plan) -> None:
@@ -68,6 +72,8 @@ def refuse_unwritable(plan: Plan) -> None:
         if type(number) is not int or not -LIMIT < number < LIMIT:
             raise PlanFormatError(f"{number} does not fit a plan file", item=item)
     rates = [(key, getattr(plan.chip, key)) for key in RATES]
+    for memory in plan.chip.memories:
+        rates += [(memory.name, rate) for rate in (memory.bytes_per_second, memory.picojoules_per_byte)]
     for item, value in rates:
         if value is not None and not (isinstance(value, float) and 0 < value < LIMIT):
             raise PlanFormatError(f"{value} does not fit a plan file", item=item)
@@ -93,8 +99,15 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
             yield "address", held.address
     for f in fields(Result):
         value = getattr(plan.result, f.name)
-        if f.name not in ("status", "seconds") and not (value is None and f.default is None):
+        if f.name not in ("status", "seconds", "memories", "moves") and not (
+            value is None and f.default is None
+        ):
             yield f.name, value
+    for use in plan.result.memories:
+        for size in (use.peak_bytes, use.extent_bytes, use.accessed_bytes):
+            yield f"memory {use.memory}", size
+    yield from (("moves", moved.bytes) for moved in plan.result.moves)
+    yield from ((f"memory {memory.name}", memory.bytes) for memory in plan.chip.memories)
     for timed in plan.timing:
         for number in (timed.index, timed.start, timed.end, timed.fetched):
             if number is not None:
@@ -110,7 +123,7 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
         yield from ((f"section {section.name}", n) for n in (section.first, section.end))
     for index, instruction in enumerate(plan.program):
         match instruction:
-            case Load(_, n) | Scratch(_, n):
+            case Load(_, n) | Scratch(_, n) | Move(_, n):
                 yield f"program[{index}]", n
             case Alloc(_, address, by=by):
                 yield from ((f"program[{index}]", n) for n in (address, by))
@@ -142,6 +155,9 @@ def _strings(plan: Plan) -> Iterator[str]:
             yield from group.tiling.streamed
         if isinstance(group.tiling, Rings):
             yield from (name for stage in group.tiling.stages for name in stage.operators)
+    yield from (memory.name for memory in plan.chip.memories)
+    yield from (use.memory for use in plan.result.memories)
+    yield from (name for moved in plan.result.moves for name in (moved.source, moved.target))
     for pin in plan.pins:
         yield pin.tensor if isinstance(pin, PinnedTensor) else pin.operator
     for state in plan.state:
@@ -151,6 +167,8 @@ def _strings(plan: Plan) -> Iterator[str]:
         yield from (name for name in given if name is not None)
         yield from (name for branch in section.branches for name in branch)
     for instruction in plan.program:
+        if isinstance(instruction, Load | Alloc | Scratch | Move) and instruction.memory is not None:
+            yield instruction.memory
         match instruction:
             case Alloc(tensor, _, str(over), _):
                 yield from (tensor, over)

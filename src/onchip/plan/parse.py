@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Literal, TypeVar
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
 
+from onchip.chip import Memory
 from onchip.errors import PlanFormatError
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.plan.limits import FORMAT, Option, plan_chip
+from onchip.plan.limits import FORMAT, LIMIT, Option, plan_chip
 from onchip.plan.program import (
     Alloc,
     Blocks,
@@ -20,6 +21,9 @@ from onchip.plan.program import (
     Instruction,
     Join,
     Load,
+    MemoryUse,
+    Move,
+    Moved,
     Pin,
     PinnedTensor,
     PinnedWeights,
@@ -39,6 +43,9 @@ from onchip.plan.program import (
 from onchip.plan.words import SECTION, TILED, Word, split
 
 __all__ = ["from_text"]
+
+_PLACED = ("load", "alloc", "scratch", "move")
+"""The instructions that reserve a range, which `in MEMORY` may follow."""
 
 T = TypeVar("T")
 Direction = Literal["forward", "reverse"]
@@ -72,6 +79,9 @@ class _Facts:
     result: dict[str, str] = field(default_factory=dict)
     timing: list[Timed] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    used: list[MemoryUse] = field(default_factory=list)
+    moved: list[Moved] = field(default_factory=list)
     program: list[Instruction] = field(default_factory=list)
 
 
@@ -137,11 +147,12 @@ class _Reader:
                 facts.numbers["alignment"],
                 facts.rates,
                 facts.numbers.get("weight scratchpad"),
+                facts.memories,
                 where=self.where,
             ),
             budget=facts.numbers["budget"],
             program=tuple(facts.program),
-            result=self.result(facts.result),
+            result=replace(self.result(facts.result), memories=tuple(facts.used), moves=tuple(facts.moved)),
             groups=tuple(facts.groups),
             pins=tuple(facts.pins),
             state=tuple(facts.state),
@@ -163,6 +174,12 @@ class _Reader:
                 self.once(facts.numbers, "alignment", self.integer(alignment))
                 if len(words) == 5:
                     self.once(facts.numbers, "weight scratchpad", self.integer(words[4][0]))
+            case ["memory", name, size, *_]:
+                facts.memories.append(self.memory(name, self.integer(size), words[3:]))
+            case ["used", name, peak, extent, accessed]:
+                facts.used.append(MemoryUse(name, *map(self.integer, (peak, extent, accessed))))
+            case ["moved", source, target, size]:
+                facts.moved.append(Moved(source, target, self.integer(size)))
             case ["rate", key, _]:
                 self.once(facts.rates, key, self.scalar(words[2]))
             case ["time", _, _, _] | ["time", _, _, _, _]:
@@ -198,6 +215,22 @@ class _Reader:
                 self.once(facts.result, key, value)
             case shown:
                 raise self.refuse(f"not understood: {' '.join(shown)[:80]}")
+
+    def memory(self, name: str, size: int, words: Sequence[Word]) -> Memory:
+        rates: dict[str, float] = {}
+        match [w for w, _ in words]:
+            case ["storage", *_]:
+                words, operands = words[1:], False
+            case _:
+                operands = True
+        for (key, quoted), value in zip(words[::2], [*words[1::2], ("", False)], strict=False):
+            rate = self.scalar(value)
+            if quoted or key not in ("bytes_per_second", "picojoules_per_byte"):
+                raise self.refuse(f"expected a rate of a memory, found {key[:60]!r}")
+            if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < LIMIT:
+                raise self.refuse(f"{key} takes a positive number")
+            self.once(rates, key, float(rate))
+        return Memory(name, size, operands, **rates)
 
     def operator(self, name: str, type_: str, words: Sequence[Word]) -> OperatorSpec:
         lists = self.lists(words, ("in", "out", "weights", "workspace", "macs", *_GEOMETRY))
@@ -333,7 +366,7 @@ class _Reader:
         def refuse(key: str, reason: str) -> PlanFormatError:
             return PlanFormatError(reason, where=self.where, item=f"result {key}")
 
-        known = [f.name for f in fields(Result)]
+        known = [f.name for f in fields(Result) if f.name not in ("memories", "moves")]
         needed = [f.name for f in fields(Result) if f.default is MISSING]
         for key in (*rows, *needed):
             if key not in known or key not in rows:
@@ -344,25 +377,31 @@ class _Reader:
             raise refuse("status", f"{stated[:60]!r} is neither optimal nor feasible")
         if isinstance(seconds, str | bool | None):
             raise refuse("seconds", "is not a number")
-        return Result(status, seconds=seconds, **{key: self.integer(n) for key, n in rows.items()})
+        figures: dict[str, Any] = {key: self.integer(n) for key, n in rows.items()}
+        return Result(status, seconds=seconds, **figures)
 
     # -- instructions ------------------------------------------------------------------------------------
 
     def instruction(self, words: list[Word]) -> Instruction:
+        memory: str | None = None
+        if len(words) > 4 and words[3] == ("in", False) and words[0][0] in _PLACED:
+            memory, words = words[4][0], words[:3] + words[5:]
         match [w for w, _ in words]:
             case ["load", tensor, address]:
-                return Load(tensor, self.address(address))
+                return Load(tensor, self.address(address), memory)
             case ["alloc", tensor, address]:
-                return Alloc(tensor, self.address(address))
+                return Alloc(tensor, self.address(address), memory=memory)
             case ["alloc", tensor, address, "over", over, "by", by]:
-                return Alloc(tensor, self.address(address), over, self.integer(by))
+                return Alloc(tensor, self.address(address), over, self.integer(by), memory=memory)
             case ["alloc", tensor, address, "of", _, *_]:
                 parts = tuple(_names(words[4:]))
                 if len(set(parts)) < len(parts):
                     raise self.refuse("names an operand twice")
-                return Alloc(tensor, self.address(address), parts=parts)
+                return Alloc(tensor, self.address(address), parts=parts, memory=memory)
             case ["scratch", operator, address]:
-                return Scratch(operator, self.address(address))
+                return Scratch(operator, self.address(address), memory)
+            case ["move", tensor, address] if memory is not None:
+                return Move(tensor, self.address(address), memory)
             case ["run", operator]:
                 return Run(operator)
             case ["run", operator, "streaming", _, *_]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from onchip.chip import Memory
 from onchip.network import Network
 
 __all__ = [
@@ -19,6 +20,9 @@ __all__ = [
     "Instruction",
     "Join",
     "Load",
+    "MemoryUse",
+    "Move",
+    "Moved",
     "Pin",
     "PinnedTensor",
     "PinnedWeights",
@@ -40,10 +44,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Copy `tensor` from DRAM to bytes [address, address + its size)."""
+    """Copy `tensor` from DRAM to bytes [address, address + its size) of `memory`.
+
+    `memory` is one of the chip's, and None on a chip with a single scratchpad; here and in what follows.
+    """
 
     tensor: str
     address: int
+    memory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class Alloc:
     over: str | None = None
     by: int = 0
     parts: tuple[str, ...] = ()
+    memory: str | None = None
 
     def __post_init__(self) -> None:
         if self.parts and (self.over is not None or len(set(self.parts)) < len(self.parts)):
@@ -73,6 +82,7 @@ class Scratch:
 
     operator: str
     address: int
+    memory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,15 @@ class Run:
     def __post_init__(self) -> None:
         if len(dict(self.streaming)) < len(self.streaming):
             raise ValueError("an operand is streamed once")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Copy `tensor` to [address, address + its size) of `memory`, and give its old range back."""
+
+    tensor: str
+    address: int
+    memory: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,7 @@ class Join:
     operator: str
 
 
-Instruction = Load | Alloc | Scratch | Run | Store | Free | Join
+Instruction = Load | Alloc | Scratch | Run | Move | Store | Free | Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +280,8 @@ class PlanChip:
     """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide.
 
     With `weight_scratchpad_bytes` weights have a scratchpad of their own, where those of a running operator
-    and all pinned ones must fit; the budget is then for tensors and workspaces alone.
+    and all pinned ones must fit; the budget is then for tensors and workspaces alone. With `memories` there
+    are several instead of one scratchpad: every range names the one it lies in, and the budget is their sum.
     """
 
     name: str
@@ -273,6 +293,7 @@ class PlanChip:
     mac_picojoules: float | None = None
     scratchpad_picojoules_per_byte: float | None = None
     weight_scratchpad_bytes: int | None = None
+    memories: tuple[Memory, ...] = ()
 
     def round_up(self, size: int) -> int:
         """`size` bytes as they count in the scratchpad."""
@@ -283,12 +304,37 @@ Status = Literal["optimal", "feasible"]
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What a program does in one of several memories, in bytes.
+
+    `peak_bytes` is the most that lies there at once, `extent_bytes` one past the highest byte reserved,
+    `accessed_bytes` what runs and copies read and write there.
+    """
+
+    memory: str
+    peak_bytes: int
+    extent_bytes: int
+    accessed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """`bytes` that all moves together copy from memory `source` to memory `target`."""
+
+    source: str
+    target: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A plan's figures, in bytes unless the name says otherwise; `seconds` is how long planning took.
 
     `status`, `seconds` and the bounds are the planner's claim: no plan of its kind has less traffic, a lower
-    extent, latency or energy. The checker recomputes every other field from the program. What is optional is
-    None where nothing is claimed, or where the chip states no rate for it.
+    extent, latency, energy or time at memories. The checker recomputes every other field from the program.
+    What is optional is None where nothing is claimed, or where the chip states no rate for it. Of a chip with
+    several memories `peak_bytes` and `extent_bytes` are of all together, `memories` and `moves` of each and
+    between each two, and `memory_picoseconds` is what all reads and writes there take, one after the other.
     """
 
     status: Status
@@ -309,6 +355,11 @@ class Result:
     energy_lower_bound_picojoules: int | None = None
     dram_lower_bound_bytes: int | None = None
     macs: int | None = None
+    move_bytes: int | None = None
+    memory_picoseconds: int | None = None
+    memory_lower_bound_picoseconds: int | None = None
+    memories: tuple[MemoryUse, ...] = ()
+    moves: tuple[Moved, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,3 +396,8 @@ class Plan:
     pins: tuple[Pin, ...] = ()
     state: tuple[State, ...] = ()
     sections: tuple[Section, ...] = ()
+
+    @property
+    def limit_bytes(self) -> int:
+        """What every plan of this network moves to and from DRAM: inputs, outputs, each weight once."""
+        return self.result.compulsory_bytes + sum(op.weight_bytes for op in self.network.operators)

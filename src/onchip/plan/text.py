@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import astuple, fields
 
-from onchip.chip import RATES
+from onchip.chip import RATES, Memory
 from onchip.network import Geometry, Network, Operator, Tensor
 from onchip.plan.limits import FORMAT, refuse_unwritable
 from onchip.plan.parse import from_text
@@ -21,6 +21,9 @@ from onchip.plan.program import (
     Instruction,
     Join,
     Load,
+    MemoryUse,
+    Move,
+    Moved,
     Pin,
     PinnedWeights,
     Plan,
@@ -42,16 +45,18 @@ __all__ = ["from_text", "instruction_text", "to_text"]
 def instruction_text(instruction: Instruction) -> str:
     """One instruction as its line: `alloc y @150528`."""
     match instruction:
-        case Load(tensor, address):
-            return f"load {word(tensor)} @{address}"
-        case Alloc(tensor, address, None, _, ()):
-            return f"alloc {word(tensor)} @{address}"
-        case Alloc(tensor, address, None, _, parts):
-            return f"alloc {word(tensor)} @{address} of{words(parts)}"
-        case Alloc(tensor, address, str(over), by):
-            return f"alloc {word(tensor)} @{address} over {word(over)} by {by}"
-        case Scratch(operator, address):
-            return f"scratch {word(operator)} @{address}"
+        case Load(tensor, address, memory):
+            return f"load {word(tensor)} {_place(address, memory)}"
+        case Alloc(tensor, address, None, _, (), memory):
+            return f"alloc {word(tensor)} {_place(address, memory)}"
+        case Alloc(tensor, address, None, _, parts, memory):
+            return f"alloc {word(tensor)} {_place(address, memory)} of{words(parts)}"
+        case Alloc(tensor, address, str(over), by, _, memory):
+            return f"alloc {word(tensor)} {_place(address, memory)} over {word(over)} by {by}"
+        case Scratch(operator, address, memory):
+            return f"scratch {word(operator)} {_place(address, memory)}"
+        case Move(tensor, address, memory):
+            return f"move {word(tensor)} {_place(address, memory)}"
         case Run(operator, ()):
             return f"run {word(operator)}"
         case Run(operator, streaming):
@@ -81,6 +86,7 @@ def to_text(plan: Plan) -> str:
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
     lines.append(_chip(plan.chip))
+    lines += [_memory(m) for m in plan.chip.memories]
     rates = [(key, getattr(plan.chip, key)) for key in RATES]
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")
@@ -89,7 +95,9 @@ def to_text(plan: Plan) -> str:
     lines += [f"state {word(s.input)} {word(s.output)} @{s.address}" for s in plan.state]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
-    lines += [f"result {name} {value}" for name, value in figures if value is not None]
+    lines += [f"result {name} {value}" for name, value in figures if isinstance(value, int | float | str)]
+    lines += [f"used{_row(use)}" for use in plan.result.memories]
+    lines += [f"moved{_row(moved)}" for moved in plan.result.moves]
     lines += [_timed(t) for t in plan.timing]
     lines += [_section(s) for s in plan.sections]
     lines.append("program")
@@ -166,6 +174,23 @@ def _chip(chip: PlanChip) -> str:
     line = f"chip {word(chip.name)} {chip.alignment_bytes}"
     separate = chip.weight_scratchpad_bytes
     return line if separate is None else f"{line} weights {separate}"
+
+
+def _memory(memory: Memory) -> str:
+    line = f"memory {word(memory.name)} {memory.bytes}" + ("" if memory.operands else " storage")
+    for key in ("bytes_per_second", "picojoules_per_byte"):
+        value = getattr(memory, key)
+        line += "" if value is None else f" {key} {value!r}"
+    return line
+
+
+def _place(address: int, memory: str | None) -> str:
+    return f"@{address}" if memory is None else f"@{address} in {word(memory)}"
+
+
+def _row(row: MemoryUse | Moved) -> str:
+    """Its names as words, its numbers as they are."""
+    return "".join(f" {word(v) if isinstance(v, str) else v}" for v in astuple(row))
 
 
 def _pin(pin: Pin) -> str:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["with_attention_parts"]
 
+_FLOATS = (1, 10, 11, 16)
+"""ONNX's float, float16, double and bfloat16."""
+
+_MOST_SCORES = 1 << 28
+"""Of one head: a mask of more would not fit memory."""
+
 
 def with_attention_parts(content: bytes, *, where: str) -> bytes:
     """An ONNX file's bytes with its attentions taken apart.
@@ -90,25 +96,36 @@ class _Parts:
         where: str,
     ) -> None:
         self.graph, self.node, self.taken = graph, node, taken
-        self.name = node.name or node.output[0]
+        self.name, self.where = node.name or next(iter(node.output), ""), where
         self.settings = {a.name: a for a in node.attribute}
+        if len(node.input) < 3 or not node.output:
+            raise self.refuse("it has no queries, keys, values or result")
         for value in node.input[:3]:
-            if value not in shapes or len(shapes[value]) not in (3, 4):
-                shown = "".join(c if c.isprintable() else "?" for c in self.name)
-                raise ModelError(
-                    f"cannot be taken apart: the shape of {value} is not known",
-                    where=where,
-                    item=f"node {shown} (Attention)",
-                )
+            if value not in shapes or len(shapes[value]) not in (3, 4) or min(shapes[value]) < 1:
+                raise self.refuse(f"the shape of {value} is not known")
         self.shapes = [shapes[value] for value in node.input[:3]]
         self.element = elements.get(node.input[0], 1)
+        if self.element not in _FLOATS:
+            raise self.refuse(f"{node.input[0]} is not of floating-point numbers")
         self.mask_element = elements.get(node.input[3], 1) if len(node.input) > 3 else 0
+
+    def refuse(self, reason: str) -> ModelError:
+        return ModelError(
+            f"cannot be taken apart: {reason}", where=self.where, item=f"node {self.name} (Attention)"
+        )
 
     def write(self) -> None:
         import onnx
 
         query, key, value = (self.heads(i) for i in range(3))
         (batch, heads, rows, width), (_, groups, columns, _), (_, _, _, deep) = query[1], key[1], value[1]
+        if heads % groups or rows * columns > _MOST_SCORES:
+            wrong = (
+                f"{heads} heads share {groups}"
+                if heads % groups
+                else f"{rows} x {columns} scores are too many"
+            )
+            raise self.refuse(wrong)
         scale = self.settings["scale"].f if "scale" in self.settings else 1 / math.sqrt(width)
         # Heads that share keys stand below each other, so that both products stay products of matrices.
         together = [batch, groups, heads // groups * rows]
@@ -148,7 +165,10 @@ class _Parts:
         name, shape = self.node.input[i], self.shapes[i]
         if len(shape) == 4:
             return name, list(shape)
-        heads = int(self.settings["kv_num_heads" if i else "q_num_heads"].i)
+        key = "kv_num_heads" if i else "q_num_heads"
+        heads = int(self.settings[key].i) if key in self.settings else 0
+        if heads < 1 or shape[2] % heads:
+            raise self.refuse(f"{key} is {heads}, which does not divide {shape[2]}")
         apart = [shape[0], shape[1], heads, shape[2] // heads]
         part = ("query", "key", "value")[i]
         name = self.reshape(name, apart, f"{part}.heads")

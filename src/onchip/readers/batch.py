@@ -15,7 +15,7 @@ from onchip.errors import ModelError, UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.shapes import infer, node_types
-from onchip.readers.traits import ELEMENTWISE
+from onchip.readers.traits import is_elementwise
 
 __all__ = ["infer_at_batch"]
 
@@ -177,7 +177,7 @@ class _Proof:
             mixes = node.op == "Gemm" and node.integer("transA", 0)
             mixes = mixes or (node.op == "BatchNormalization" and node.integer("training_mode", 0))
             return not mixes and all(axis[name] == 0 for name in (*given, *made))
-        if node.op in ELEMENTWISE:
+        if is_elementwise(node.op, node.domain):
             return len({axis[name] - len(shape[name]) for name in (*given, *made)}) == 1
         if node.op in ("Reshape", "Flatten"):
             return self._same_order(before, after)

@@ -26,7 +26,7 @@ from onchip.readers.constants import Constants
 from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.padding import same_padding
-from onchip.readers.traits import ELEMENTWISE
+from onchip.readers.traits import is_elementwise
 
 __all__ = ["geometry_of", "geometry_of_copy"]
 
@@ -59,11 +59,12 @@ def _other(graph: Graph, read: list[str], made: str) -> Geometry | None:
 
 def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
     """The geometry as far as the kinds go, of an input as the node sees it."""
-    if node.domain or not activations or not node.outputs[0]:
+    pointwise = is_elementwise(node.op, node.domain)
+    if (node.domain and not pointwise) or not activations or not node.outputs[0]:
         return None
     result = graph.shape[node.outputs[0]]
     first = graph.shape[node.inputs[0]] if node.inputs[0] else ()
-    if node.op in ELEMENTWISE:
+    if pointwise:
         counts = {math.prod(graph.shape[a]) for a in activations}
         types = {graph.element.get(a) for a in activations}
         if max(counts) == math.prod(result) and (len(counts) == 1 or len(types) == 1):

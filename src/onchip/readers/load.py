@@ -59,7 +59,7 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
         from onchip.readers.onnx_reader import read_onnx
 
         return read_onnx(
-            read_bytes(path, error=ModelError),
+            read_bytes(path, error=ModelError, model=True),
             options,
             name=path.stem,
             where=text,
@@ -70,7 +70,7 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
         from onchip.readers.tflite_reader import read_tflite
 
         _as_it_is(options, text)
-        content = read_bytes(path, error=ModelError)
+        content = read_bytes(path, error=ModelError, model=True)
         return read_tflite(content, options, name=path.stem, where=text, dtype=options.dtype or "file")
     forms = "a path ending in .onnx, .pt2, .tflite or .json, module:function, or zoo:NAME"
     raise UsageError(f"is no model: expected {forms}", item=text)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.errors import ModelError
-from onchip.network import MAX_OPERATORS
+from onchip.limits import VARIABLE, limits
 from onchip.readers.external import external_file, is_external
 
 if TYPE_CHECKING:
@@ -141,10 +141,10 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
     _check_opsets(opsets, where)
     if model.functions:
         _inline(model, where)
-    if len(graph.node) > MAX_OPERATORS * 4:
-        raise ModelError(
-            f"has {len(graph.node):,} nodes; at most {MAX_OPERATORS * 4:,} are read", where=where
-        )
+    most = limits().operators * 4
+    if len(graph.node) > most:
+        reason = f"at most {most:,} are read ({VARIABLE}OPERATORS sets a quarter of that)"
+        raise ModelError(f"has {len(graph.node):,} nodes; {reason}", where=where)
     weights = {t.name: t for t in graph.initializer}
     shapes = {name: tuple(t.dims) for name, t in weights.items()}
     for sparse in graph.sparse_initializer:
@@ -152,6 +152,9 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
         shapes[sparse.values.name] = tuple(sparse.dims)
     nodes = _sorted(_records(graph.node), set(weights) | {i.name for i in graph.input}, where)
     context = onnx.checker.C.CheckerContext()
+    for item, version in (("ir_version", int(model.ir_version)), *opsets.items()):
+        if not 0 < version < 1 << 31:  # others do not fit the checker's integers
+            raise ModelError(f"{version} is no version of ONNX", where=where, item=item)
     context.ir_version, context.opset_imports = model.ir_version, dict(opsets)
     for node in nodes:
         _check_node(node, opsets, context, folder, where)

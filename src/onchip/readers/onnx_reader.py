@@ -59,6 +59,10 @@ def read_onnx(
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
     for node in computing:
         _check_types(graph, node, constants)
+    for value in graph.outputs:
+        # What a node makes was checked with it; an input that is an output has no node.
+        if value in graph.inputs and graph.element.get(value, 0) not in BITS:
+            raise graph.refuse("the element type cannot be inferred", f"tensor {value}")
     fused = options.granularity == "fused"
     places = find_places(graph, computing, constants, absorb=fused)
     drafts = Drafts(graph, constants, places, dtype)

@@ -13,7 +13,7 @@ from onchip.readers.elements import BITS, value_bytes
 from onchip.readers.geometry import geometry_of, geometry_of_copy
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.places import Place, Places
-from onchip.readers.traits import ELEMENTWISE, is_setting
+from onchip.readers.traits import is_elementwise, is_setting
 
 __all__ = ["Draft", "Drafts"]
 
@@ -139,8 +139,7 @@ class Drafts:
                 draft.types.insert(0, "DequantizeLinear")
         result = math.prod(graph.shape[outputs[0]])
         draft.elementwise = (
-            node.op in ELEMENTWISE
-            and node.domain == ""
+            is_elementwise(node.op, node.domain)
             and len(outputs) == 1
             and not node.integer("training_mode", 0)
             and max((math.prod(graph.shape[a]) for a in activations), default=0) == result
@@ -162,7 +161,11 @@ class Drafts:
             shape = graph.shape.get(name)
             if shape is None:
                 raise graph.refuse(f"the shape of its operand {name} is not known", reader.label)
-            if math.prod(shape) == 0 or not shape or (math.prod(shape) == 1 and reader.op in ELEMENTWISE):
+            if (
+                math.prod(shape) == 0
+                or not shape
+                or (math.prod(shape) == 1 and is_elementwise(reader.op, reader.domain))
+            ):
                 continue
             maker = graph.producer.get(name)
             if maker is not None and maker.domain == "" and maker.op in _AS_STORED:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onchip.errors import MissingExtra, ModelError
-from onchip.network import MAX_OPERATORS, MAX_TENSORS
+from onchip.limits import limits
 from onchip.readers.elements import NAMES, value_bytes
 
 __all__ = ["Node", "Quantisation", "TensorRow", "TfliteGraph", "parse", "schema"]
@@ -166,7 +166,7 @@ def parse(content: bytes, *, where: str) -> TfliteGraph:
         raise ModelError("is no TensorFlow Lite model (it lacks the mark TFL3)", where=where)
     with _damage(where):
         model = tflite.Model.GetRootAs(content, 0)
-        count = _count(model.SubgraphsLength(), MAX_OPERATORS, "subgraphs", content, 4)
+        count = _count(model.SubgraphsLength(), limits().operators, "subgraphs", content, 4)
         codes = _operator_types(tflite, model, content, where)
         if count == 0:
             raise ModelError("has no subgraph", where=where)
@@ -219,7 +219,7 @@ def _operands(table: Any, what: str, content: bytes) -> tuple[int, ...]:
 def _operator_types(tflite: Any, model: Any, content: bytes, where: str) -> list[str]:
     known = {code: name for name, code in vars(tflite.BuiltinOperator).items() if not name.startswith("_")}
     types = []
-    for i in range(_count(model.OperatorCodesLength(), MAX_OPERATORS, "operator codes", content, 4)):
+    for i in range(_count(model.OperatorCodesLength(), limits().operators, "operator codes", content, 4)):
         code = model.OperatorCodes(i)
         # Old files have the code in a byte, and 127 there says: look at the wider field.
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
@@ -234,7 +234,7 @@ def _operator_types(tflite: Any, model: Any, content: bytes, where: str) -> list
 
 def _nodes(tflite: Any, graph: Any, codes: list[str], content: bytes, where: str) -> tuple[Node, ...]:
     nodes = []
-    for i in range(_count(graph.OperatorsLength(), MAX_OPERATORS, "operators", content, 4)):
+    for i in range(_count(graph.OperatorsLength(), limits().operators, "operators", content, 4)):
         operator = graph.Operators(i)
         index = operator.OpcodeIndex()
         if not 0 <= index < len(codes):
@@ -279,10 +279,10 @@ def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:
 
 def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) -> tuple[TensorRow, ...]:
     stated = {code: name for name, code in vars(tflite.TensorType).items() if not name.startswith("_")}
-    buffers = _count(model.BuffersLength(), MAX_TENSORS * 2, "buffers", content, 4)
+    buffers = _count(model.BuffersLength(), limits().tensors * 2, "buffers", content, 4)
     taken: dict[str, int] = {}
     rows = []
-    for i in range(_count(graph.TensorsLength(), MAX_TENSORS, "tensors", content, 4)):
+    for i in range(_count(graph.TensorsLength(), limits().tensors, "tensors", content, 4)):
         tensor = graph.Tensors(i)
         name = _unique(_text(tensor.Name()) or f"tensor{i}", taken)
         rank = _count(tensor.ShapeLength(), MAX_RANK, "dimensions of one tensor", content, 4)

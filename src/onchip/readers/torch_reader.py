@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.errors import MissingExtra, ModelError, OnchipError
+from onchip.limits import VARIABLE, limits
 from onchip.readers.reference import remember, split_reference
 from onchip.readers.source import Executable, ReadOptions, Source
 
@@ -103,12 +104,18 @@ def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
         raise
     except Exception as problem:
         raise ModelError(f"torch cannot load it: {_reason(problem)}", where=where) from None
-    if _has_free_sizes(program):
-        if program.example_inputs is None:
-            raise ModelError("has free sizes and no example inputs: export it with fixed sizes", where=where)
-        args, kwargs = program.example_inputs
-        program = trace(program.module(), args, kwargs, where=where)
-    return _read(program, options, name=path.stem, where=where)
+    try:
+        if _has_free_sizes(program):
+            if program.example_inputs is None:
+                reason = "has free sizes and no example inputs: export it with fixed sizes"
+                raise ModelError(reason, where=where)
+            args, kwargs = program.example_inputs
+            program = trace(program.module(), args, kwargs, where=where)
+        return _read(program, options, name=path.stem, where=where)
+    except (OnchipError, MemoryError):
+        raise
+    except Exception as problem:  # torch has loaded a graph that it would not have made
+        raise ModelError(f"its program makes no sense: {_reason(problem)}", where=where) from problem
 
 
 def trace(
@@ -206,10 +213,17 @@ def _check_archive(path: Path, where: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
+            unpacked = sum(entry.file_size for entry in archive.infolist())
     except FileNotFoundError:
         raise ModelError("no such file", where=where) from None
-    except (OSError, zipfile.BadZipFile):
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
         raise ModelError("is no file of torch.export.save", where=where) from None
+    most = limits().model_bytes
+    if unpacked > most:
+        reason = (
+            f"unpacks to {unpacked:,} bytes, more than {most:,} ({VARIABLE}MODEL_BYTES sets how much is read)"
+        )
+        raise ModelError(reason, where=where)
     for name in names:
         if not _HARMLESS.fullmatch(name):
             shown = "".join(c if c.isprintable() else "?" for c in name)[:80]

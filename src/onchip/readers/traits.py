@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["ELEMENTWISE", "GATHERING", "SETTINGS", "is_setting", "reads_any_layout"]
+__all__ = [
+    "ELEMENTWISE",
+    "GATHERING",
+    "SETTINGS",
+    "declare_elementwise",
+    "is_elementwise",
+    "is_setting",
+    "reads_any_layout",
+]
 
 ELEMENTWISE = frozenset({
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
@@ -49,6 +57,23 @@ SETTINGS: dict[str, int] = {
     "NonMaxSuppression": 2,
 }  # fmt: skip
 """Constant operands from this position on are settings (axes, sizes, limits), not parameters."""
+
+
+_DECLARED: set[tuple[str, str]] = set()
+
+
+def declare_elementwise(domain: str, *operators: str) -> None:
+    """Say of operators of a domain of your own that an output element depends on those at its place only.
+
+    They are then merged into what makes their input, may be planned in place and fused. Nothing checks the
+    promise. ONNX must know the operators (`onnx.defs.register_schema`).
+    """
+    _DECLARED.update((domain, operator) for operator in operators)
+
+
+def is_elementwise(op: str, domain: str) -> bool:
+    """Whether an operator is element-wise: one of ONNX itself, or declared."""
+    return op in ELEMENTWISE if domain == "" else (domain, op) in _DECLARED
 
 
 def reads_any_layout(op: str, position: int) -> bool:

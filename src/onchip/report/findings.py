@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onchip.module_table import module_table
+from onchip.modules.table import module_table
 from onchip.network import bits
-from onchip.plan import Alloc, Plan
+from onchip.plan import Alloc, Move, Plan
 from onchip.report.timeline import Step, Timeline
+from onchip.report.times import short_time
 from onchip.report.wording import exact, short_size, visible
 
 __all__ = [
@@ -21,6 +22,9 @@ __all__ = [
     "dram_bound",
     "is_grouped",
     "largest",
+    "memory_rows",
+    "memory_sentence",
+    "moved_bytes",
     "peak_sentence",
     "status_sentence",
     "status_words",
@@ -109,6 +113,35 @@ def _joined(timeline: Timeline) -> dict[int, int]:
 def title(plan: Plan) -> str:
     """`nasnetalarge on generic`."""
     return f"{plan.network.name} on {plan.chip.name}"
+
+
+def moved_bytes(plan: Plan) -> int:
+    """Bytes that moves copy from memory to memory."""
+    size = {t.name: t.bytes for t in plan.network.tensors}
+    return sum(size.get(i.tensor, 0) for i in plan.program if isinstance(i, Move))
+
+
+def memory_rows(timeline: Timeline) -> list[tuple[str, int, int, int]]:
+    """Each of several memories: name, size, how far the program reaches, bytes that it reads and writes."""
+    accessed = {use.memory: use.accessed_bytes for use in timeline.plan.result.memories}
+    return [
+        (m.name, m.bytes, timeline.extents[m.name], accessed.get(m.name, 0))
+        for m in timeline.plan.chip.memories
+    ]
+
+
+def memory_sentence(plan: Plan) -> str:
+    """How long all accesses to several memories take, and what is proved of it; empty where not known."""
+    took, bound = plan.result.memory_picoseconds, plan.result.memory_lower_bound_picoseconds
+    if took is None:
+        return ""
+    text = f"All reads and writes in the memories take {short_time(took)}, one after the other"
+    if bound is None:
+        return text + "."
+    kind = "without moves" if plan.options.get("moves") is False else "with as little traffic"
+    if bound == took:
+        return f"{text}; no plan {kind} takes less."
+    return f"{text}; a plan {kind} takes at least {short_time(bound)}."
 
 
 def gap_percent(plan: Plan) -> float | None:
@@ -210,8 +243,21 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     return f"{found}; no plan{among} can do with fewer than {exact(bound)}."
 
 
+def _joint_sentence(plan: Plan, room: str) -> str:
+    total, bound = exact(plan.result.dram_bytes), dram_bound(plan)
+    if plan.result.status == "optimal":
+        return (
+            f"Proven optimal: within {room} no plan of groups and whole tensors crosses to DRAM with fewer"
+            f" than {total}, weights included."
+        )
+    least = f"no plan can do with fewer than {exact(bound)}" if bound else "how few would do is not known"
+    return f"Best plan found within {room}: {total} cross to DRAM, weights included; {least}."
+
+
 def _grouped_sentence(plan: Plan, room: str) -> str:
     total, bound = exact(plan.result.dram_bytes), dram_bound(plan)
+    if plan.options.get("planner") == "joint":
+        return _joint_sentence(plan, room)
     if plan.result.status == "optimal":
         return (
             f"Proven optimal: within {room} no partition into groups crosses to DRAM with fewer than {total},"
@@ -281,9 +327,10 @@ def budgets(plan: Plan) -> Budgets:
 def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
     """The smallest budget known to need no traffic, or the best that can be said of it.
 
-    Empty for a plan of groups: between them tensors go through DRAM whatever the budget.
+    Empty for several memories, whose sizes are many, and for a plan of groups: between them tensors
+    go through DRAM whatever the budget.
     """
-    if is_grouped(plan):
+    if is_grouped(plan) or plan.chip.memories:
         return ""
     known, own = budgets(plan), plan.options.get("order") == "given"
     what = "Smallest budget with zero traffic" + (_among(plan) if own else "")
@@ -322,10 +369,10 @@ def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
     total = timeline.traffic.total
     bandwidth = plan.chip.dram_bytes_per_second
     if bandwidth is not None:
-        rows.append(("time on the DRAM bus", f"{total / bandwidth * 1e3:,.3g} ms"))
+        rows.append(("Time on the DRAM bus", f"{total / bandwidth * 1e3:,.3g} ms"))
     energy = plan.chip.dram_picojoules_per_byte
     if energy is not None:
-        rows.append(("energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))
+        rows.append(("Energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))
     return tuple(rows)
 
 
@@ -367,6 +414,13 @@ def strategy_sentences(plan: Plan) -> tuple[str, ...]:
         return value if type(value) is int else None
 
     found = []
+    alone = [
+        f"{what} alone {exact(moved)}"
+        for what in ("fusion", "placement")
+        if (moved := number(f"{what}_dram_bytes")) is not None
+    ]
+    if alone:
+        found.append(f"All DRAM bytes: this plan {exact(plan.result.dram_bytes)}, {', '.join(alone)}.")
     sizes = [
         number(f"ilp_{what}{pruned}") for pruned in ("", "_unpruned") for what in ("variables", "constraints")
     ]

@@ -42,6 +42,8 @@ class GroupRow:
     out_bytes: int
     halo_bytes: int
     weight_bytes: int
+    whole_bytes: int = 0
+    """Of operands that lie beside the scratch while it runs."""
 
     @property
     def map_bytes(self) -> int:
@@ -78,6 +80,7 @@ def _row(net: Network, unit: Unit) -> GroupRow:
         sum(unit.out.values()),
         halo,
         unit.weights,
+        sum(net.tensors[t].bytes for t in unit.whole),
     )
 
 
@@ -93,6 +96,7 @@ def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Table:
     if len(rows) > MOST_ROWS:
         shown = set(sorted(shown, key=lambda i: (-rows[i].dram_bytes, i))[:MOST_ROWS])
     rest = [r for i, r in enumerate(rows) if i not in shown]
+    beside = any(r.whole_bytes for r in rows)
     digits = 1 if sum(r.dram_bytes for r in rows) < 100_000_000 * element else 0
 
     def words(some: Sequence[GroupRow]) -> list[str]:
@@ -100,11 +104,16 @@ def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Table:
 
     def cells(r: GroupRow) -> list[str]:
         kept = f"{r.resident}/{r.weighted}" if r.weighted else ""
-        return [r.bands, str(r.streamed or ""), kept, f"{r.scratch_bytes / 1024:,.1f}", *words([r])]
+        room = [f"{r.scratch_bytes / 1024:,.1f}"]
+        if beside:
+            room.append(f"{r.whole_bytes / 1024:,.1f}" if r.whole_bytes else "")
+        return [r.bands, str(r.streamed or ""), kept, *room, *words([r])]
 
     body = [(shorten(r.name, 14), r, cells(r)) for i, r in enumerate(rows) if i in shown]
-    total = ["", "", "", "", *words(rows)]
-    headings = ["bands", "isoa", "kept", "KiB", *(HEADING[k] for k in kinds)]
+    room = ["KiB", "whole"] if beside else ["KiB"]
+    blank = [""] * (3 + len(room))
+    total = [*blank, *words(rows)]
+    headings = ["bands", "isoa", "kept", *room, *(HEADING[k] for k in kinds)]
     columns = zip(headings, total, *(c for _, _, c in body), strict=True)
     taken = sum(max(map(len, column)) + 2 for column in columns) + 2
     taken += max(5, *(len(name) for name, _, _ in body)) if body else 5
@@ -115,7 +124,7 @@ def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Table:
     for name, r, figures in body:
         table.add_row(Text(name), Text(_members(r, max(12, min(64, width - taken)))), *figures)
     if rest:
-        table.add_row("", f"{len(rest):,} more", "", "", "", "", *words(rest))
+        table.add_row("", f"{len(rest):,} more", *blank, *words(rest))
     table.add_section()
     table.add_row("all", f"{sum(len(r.operators) for r in rows):,} operators", *total)
     return table
@@ -153,6 +162,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:
     sentence = f"{len(plan.network.operators):,} operators in {len(rows):,} runs, {fused:,} of them fused"
     return {
         "sentence": sentence,
+        "beside": any(r.whole_bytes for r in rows),
         "rows": [
             {
                 "name": r.name,
@@ -162,6 +172,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:
                 "streamed": r.streamed,
                 "resident": f"{r.resident} of {r.weighted}" if r.weighted else "",
                 "scratch": r.scratch_bytes,
+                "whole": r.whole_bytes,
                 "into": r.in_bytes,
                 "halo": r.halo_bytes,
                 "out": r.out_bytes,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
 from onchip.plan import Plan
-from onchip.report import findings, grouped, modules, times
+from onchip.report import crossings, findings, grouped, modules, times, what_if
 from onchip.report.graph import picture
 from onchip.report.shell import asset, embedded, hash_of, template, version
 from onchip.report.timeline import Timeline, timeline
+from onchip.report.what_if import WhatIf
 from onchip.report.wording import short_size, visible
 
 if TYPE_CHECKING:
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 _SCRIPTS = ("model.js", "draw.js", "detail.js")
-_LAST_SCRIPT = "input.js"
+_INPUT_SCRIPTS = ("tabs.js", "input.js")
+_TIME_SCRIPTS = ("times.js",)
 _GRAPH_SCRIPTS = ("graph.js", "graph_input.js")
 _MODULE_SCRIPTS = ("modules.js",)
 _MOST_ROWS = 200
 
 
-def html(plan: Plan) -> str:
-    """The report of a plan as one self-contained HTML page.
+def html(plan: Plan, beyond: WhatIf | None = None) -> str:
+    """The report of a plan as one self-contained HTML page; `beyond` is what other budgets would cost.
 
     Raises `IllegalPlan` for a program that cannot be followed at all.
     """
@@ -43,16 +45,31 @@ def html(plan: Plan) -> str:
     if graph is not None:
         style += asset("graph.css")
         scripts += _GRAPH_SCRIPTS
-    scripts.append(_LAST_SCRIPT)
+    lanes = times.bars(plan, line)
+    if lanes is not None:
+        scripts += _TIME_SCRIPTS
+    scripts += _INPUT_SCRIPTS
     if found is not None:
         style += asset("modules.css")
         scripts += _MODULE_SCRIPTS
     script = '(() => {\n"use strict";\n' + "\n".join(asset(name) for name in scripts) + "})();\n"
+    tabs = [
+        *([("groups", "Groups")] if graph is not None else []),
+        *([("modules", "Modules")] if found is not None else []),
+        ("map", "Memory map"),
+        ("times", "Timeline"),
+        ("traffic", "Traffic by tensor"),
+        *([("what-if", "What if")] if beyond is not None else []),
+    ]
     return _template().render(
         **_words(plan, line),
+        tabs=tabs,
         modules=found,
         groups=None if graph is None else grouped.page_words(plan, line),
-        data=Markup(embedded({**_data(plan, line), "graph": graph})),
+        crossings=crossings.page_words(line),
+        timed=lanes is not None,
+        beyond=None if beyond is None else what_if.page_words(beyond),
+        data=Markup(embedded({**_data(plan, line), "graph": graph, "times": lanes})),
         style=Markup(style),
         script=Markup(script),
         style_hash=hash_of(style),
@@ -89,13 +106,18 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
                 if step.index not in read.setdefault(t, []):
                     read[t].append(step.index)
     known = findings.budgets(plan)
+    maps = _maps(line)
+    base = {name: at for name, at, _, _ in maps}
     return {
         "budget": plan.budget,
-        "extent": line.extent_bytes,
-        "marks": [
+        "extent": line.extent_bytes if len(maps) < 2 else maps[-1][1] + maps[-1][2],
+        "marks": []
+        if plan.chip.memories
+        else [
             ("MR", known.mr),
             ("zero traffic" if known.zero_traffic else "zero traffic ≥", known.zero_traffic or known.mp),
         ],
+        "memories": [(visible(name or ""), at, shown, size) for name, at, shown, size in maps if name],
         "tensors": [
             [visible(t.name), t.bytes, line.role(t.id), made.get(t.id, -1), read.get(t.id, [])]
             for t in net.tensors
@@ -121,7 +143,7 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
         "residencies": [
             [
                 -1 if r.tensor is None else r.tensor,
-                r.address,
+                base[r.memory] + r.address,
                 r.size,
                 r.start,
                 r.end,
@@ -146,6 +168,21 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
     }
 
 
+def _maps(line: Timeline) -> list[tuple[str | None, int, int, int]]:
+    """Each memory's map: its name, where it begins on the axis of all maps, the bytes shown, its size.
+
+    Maps lie side by side with a gap between them, and each shows what the program reaches of its memory.
+    """
+    size = {m.name: m.bytes for m in line.plan.chip.memories}
+    gap = max(1, sum(line.extents.values()) // 40)
+    found: list[tuple[str | None, int, int, int]] = []
+    at = 0
+    for name, extent in line.extents.items():
+        found.append((name, at, extent, size.get(name or "", line.plan.budget)))
+        at += max(extent, gap) + gap
+    return found
+
+
 def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
     """Everything the template says in words, for readers with and without the script."""
     traffic, absences = line.traffic, findings.absences(line)
@@ -158,8 +195,8 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
         "status_class": plan.result.status,
         "sentence": findings.status_sentence(plan, traffic.spill + traffic.reload),
         "zero_traffic": findings.zero_traffic_sentence(plan, line),
+        "memories_sentence": findings.memory_sentence(plan),
         "times": "" if (found := times.times(plan)) is None else times.sentence(found),
-        "lanes": times.drawn(plan),
         "figures": _figures(plan, line),
         "facts": _facts(plan),
         "peak": _peak_rows(line),
@@ -216,10 +253,16 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
         return name, short_size(n), f"{n:,} B", note
 
     grouped = findings.is_grouped(plan)
+    several = plan.chip.memories
     rows = [
-        row("Budget", plan.budget),
+        row("Budget", plan.budget, "all memories" if several else ""),
         row("Peak live bytes", line.peak_bytes, share),
-        row("Highest address", line.extent_bytes),
+        *(
+            row(f"In {visible(m.name)}", line.extents[m.name], f"of {short_size(m.bytes)} reached")
+            for m in several
+        ),
+        *([row("Moved", findings.moved_bytes(plan), "from memory to memory")] if several else []),
+        *([] if several else [row("Highest address", line.extent_bytes)]),
         row("Spilled", t.spill, "written between groups" if grouped else ""),
         row("Reloaded", t.reload, "read again, halo included" if grouped else ""),
         row("Compulsory", t.compulsory, "inputs in, outputs out"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from onchip.chip import ELEMENTS
-from onchip.module_table import module_table
+from onchip.modules.table import module_table
 from onchip.plan import Plan
 from onchip.report import findings, times
 from onchip.report.grouped import group_rows, group_table
@@ -45,6 +45,7 @@ class Summary:
         yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
         for heading, body in (
             ("DRAM traffic", self.dram()),
+            *((("Memories", self.memories()),) if self.plan.chip.memories else ()),
             *((("Time", self.times()),) if self.plan.timing else ()),
             *((("Groups", self.groups(width)),) if self.grouped else ()),
             *((("Modules", self.modules(width)),) if any(s.merge for s in self.plan.sections) else ()),
@@ -98,6 +99,17 @@ class Summary:
         for what, value in findings.cost_of_dram(self.plan, self.timeline):
             table.add_row(value, "", "", what)
         return table
+
+    def memories(self) -> RenderableType:
+        names = ("bytes", True), ("reached", True), ("share", True), ("read and written", True)
+        table = _table(("memory", False), *names)
+        for name, size, extent, accessed in findings.memory_rows(self.timeline):
+            share = f"{100 * extent / size:.1f} %"
+            table.add_row(visible(name), f"{size:,}", f"{extent:,}", share, f"{accessed:,}")
+        for moved in self.plan.result.moves:
+            pair = f"{visible(moved.source)} to {visible(moved.target)}"
+            table.add_row(f"moved {pair}", "", "", "", f"{moved.bytes:,}")
+        return Group(table, Text(findings.memory_sentence(self.plan)))
 
     def groups(self, width: int) -> RenderableType:
         element = ELEMENTS.get(self.plan.network.element, 1)

@@ -14,14 +14,14 @@ from typing import Literal
 
 from onchip.errors import IllegalPlan
 from onchip.network import Network, Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 
-__all__ = ["Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
+__all__ = ["Crossing", "Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
 
 Role = Literal["input", "activation", "output", "scratch", "weights"]
-Arrival = Literal["load", "reload", "alloc", "scratch", "held"]
-Departure = Literal["dead", "spill", "evict", "kept"]
+Arrival = Literal["load", "reload", "alloc", "move", "scratch", "held"]
+Departure = Literal["dead", "spill", "evict", "move", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Residency:
 
     `tensor` is None for an operator's scratch, whose `operator` is its step's, and for pinned weights; sizes
     are rounded up to the chip's alignment. What is `held` was there before the first step. A tensor that left
-    `spill` was stored first (at a cost); one that left `evict` already had a copy in DRAM.
+    `spill` was stored first (at a cost); one that left `evict` already had a copy in DRAM. One that leaves by
+    `move` is on chip elsewhere from then on. `memory` is one of several, None a single scratchpad.
     """
 
     tensor: int | None
@@ -85,6 +86,18 @@ class Residency:
     end: int
     arrival: Arrival
     departure: Departure
+    memory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Bytes of one tensor that cross; `kind` is a field of `Traffic` other than weights."""
+
+    tensor: int
+    instruction: int
+    step: int
+    kind: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,8 @@ class Timeline:
     peak_step: int
     peak_live: tuple[tuple[str, Role, int], ...]
     """What is live at the fullest instruction: (tensor or operator, role, bytes), largest first."""
+    crossings: tuple[Crossing, ...]
+    """What crosses to and from DRAM beside weights, in the program's order."""
 
     @cached_property
     def peak_bytes(self) -> int:
@@ -105,8 +120,17 @@ class Timeline:
 
     @cached_property
     def extent_bytes(self) -> int:
-        """One past the highest byte reserved."""
-        return max((r.address + r.size for r in self.residencies), default=0)
+        """One past the highest byte reserved, added up over the memories."""
+        return sum(self.extents.values())
+
+    @cached_property
+    def extents(self) -> dict[str | None, int]:
+        """One past the highest byte reserved in each memory of the chip."""
+        names: list[str | None] = [m.name for m in self.plan.chip.memories]
+        found = dict.fromkeys(names or [None], 0)
+        for r in self.residencies:
+            found[r.memory] = max(found.get(r.memory, 0), r.address + r.size)
+        return found
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -149,6 +173,7 @@ def timeline(plan: Plan) -> Timeline:
     """
     walk = _Walk(plan)
     for index, instruction in enumerate(plan.program):
+        walk.at = index
         try:
             walk.follow(instruction)
         except KeyError as missing:
@@ -177,11 +202,14 @@ class _Walk:
         self.inputs = net.input_roots & ~mask(t for t, _ in handed if t >= 0)
         self.outputs = net.output_roots & ~mask(t for _, t in handed if t >= 0)
         self.copied = self.inputs  # tensors with a DRAM copy
+        self.fetched: set[str] = set()  # tensors that came from DRAM
         self.crossed = 0  # graph inputs whose compulsory load has happened
         self.ran = 0
         self.peak = (-1, 0)
         self.peak_live: tuple[tuple[str, Role, int], ...] = ()
         self.pinned: list[Residency] = []
+        self.crossings: list[Crossing] = []
+        self.at = 0  # the instruction that is followed
         self.begin_step()
         self.hold()
 
@@ -207,14 +235,20 @@ class _Walk:
 
     def follow(self, instruction: object) -> None:
         match instruction:
-            case Load(name, address):
+            case Load(name, address, memory):
                 tensor = self.net.tensor_id[name]
                 first = self.bring_in(tensor, self.net.tensors[tensor].bytes)
-                self.reserve(name, address, "load" if first else "reload")
-            case Alloc(name, address, over, _, parts):
-                self.reserve(name, address, "alloc", over, parts)
-            case Scratch(name, address):
-                self.reserve_scratch(name, address)
+                self.fetched.add(name)
+                self.reserve(name, address, "load" if first else "reload", memory=memory)
+            case Alloc(name, address, over, _, parts, memory):
+                self.reserve(name, address, "alloc", over, parts, memory)
+            case Scratch(name, address, memory):
+                self.reserve_scratch(name, address, memory)
+            case Move(name, address, memory):
+                left = self.open[name]
+                self.reserve(name, address, "move", memory=memory)
+                self.live -= left.size
+                self.closed.append(replace(left, end=len(self.steps), departure="move"))
             case Run(name, streaming):
                 self.run(name, streaming)
             case Store(name):
@@ -232,8 +266,8 @@ class _Walk:
         first = bool(self.inputs & bit) and not self.crossed & bit and n >= size
         if first:
             self.crossed |= bit
-            self.bytes["compulsory_in"] += size
-        self.bytes["reload"] += n - size if first else n
+            self.cross(tensor, "compulsory_in", size)
+        self.cross(tensor, "reload", n - size if first else n)
         return first
 
     def send_out(self, tensor: int, n: int) -> None:
@@ -242,13 +276,25 @@ class _Walk:
         first = bool(self.outputs & bit) and not self.copied & bit and n >= size
         self.copied |= bit
         if first:
-            self.bytes["compulsory_out"] += size
-        self.bytes["spill"] += n - size if first else n
+            self.cross(tensor, "compulsory_out", size)
+        self.cross(tensor, "spill", n - size if first else n)
+
+    def cross(self, tensor: int, kind: str, n: int) -> None:
+        """Count them, for the step and for the tensor."""
+        self.bytes[kind] += n
+        if n:
+            self.crossings.append(Crossing(tensor, self.at, len(self.steps), kind, n))
 
     # -- ranges -----------------------------------------------------------------------------------------
 
     def reserve(
-        self, name: str, address: int, arrival: Arrival, over: str | None = None, parts: tuple[str, ...] = ()
+        self,
+        name: str,
+        address: int,
+        arrival: Arrival,
+        over: str | None = None,
+        parts: tuple[str, ...] = (),
+        memory: str | None = None,
     ) -> None:
         tensor = self.net.tensor_id[name]
         size = self.plan.chip.round_up(self.net.tensors[tensor].bytes)
@@ -264,16 +310,16 @@ class _Walk:
             stay = self.open.pop(part)
             shared += stay.size
             self.closed.append(replace(stay, end=here, departure="dead"))
-        self.open[name] = Residency(tensor, name, role, address, size, here, 0, arrival, "kept")
+        self.open[name] = Residency(tensor, name, role, address, size, here, 0, arrival, "kept", memory)
         self.rise(size - shared)
 
-    def reserve_scratch(self, name: str, address: int) -> None:
+    def reserve_scratch(self, name: str, address: int, memory: str | None) -> None:
         size = self.plan.chip.round_up(self.workspace(name))
         if not size:
             return
         here = len(self.steps)
         self.scratch[name] = Residency(
-            None, name, "scratch", address, size, here, here + 1, "scratch", "dead"
+            None, name, "scratch", address, size, here, here + 1, "scratch", "dead", memory
         )
         self.rise(size)
 
@@ -297,7 +343,7 @@ class _Walk:
         needed = stay.tensor is not None and self.net.readers[stay.tensor] & ~self.ran
         departure: Departure = "dead"
         if needed:
-            departure = "evict" if stay.arrival not in ("alloc", "held") else "spill"
+            departure = "evict" if name in self.fetched else "spill"
         self.closed.append(replace(stay, end=len(self.steps), departure=departure))
 
     def end_overlapped(self, name: str) -> None:
@@ -405,7 +451,14 @@ class _Walk:
         kept = [replace(stay, end=end) for stay in (*self.open.values(), *self.pinned)]
         rows = [*self.closed, *kept, *self.scratch.values()]
         rows.sort(key=lambda r: (r.start, r.address, r.name))
-        return Timeline(self.plan, tuple(self.steps), tuple(rows), self.peak[1], self.peak_live)
+        return Timeline(
+            self.plan,
+            tuple(self.steps),
+            tuple(rows),
+            self.peak[1],
+            self.peak_live,
+            tuple(self.crossings),
+        )
 
 
 def _weights(operators: list[Operator], group: Group | None) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from onchip.plan import Plan, Run
+from onchip.plan import Join, Load, Move, Plan, Run, Store
+from onchip.report.timeline import Crossing, Timeline
 from onchip.report.wording import visible
 
-__all__ = ["Times", "drawn", "rows", "sentence", "short_time", "times"]
+__all__ = ["Times", "bars", "rows", "sentence", "short_time", "times"]
 
 Interval = tuple[int, int]
 
@@ -67,22 +69,40 @@ def _lanes(plan: Plan) -> tuple[list[Interval], list[Interval]]:
     return runs, copies
 
 
-def drawn(plan: Plan) -> list[tuple[str, str]]:
-    """Each lane's name and its SVG path, 1000 wide and 10 high; what touches within a pixel is one bar."""
+def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
+    """What the page draws: (lane, start, end, name, kind, step, bytes) of every run and copy, in picoseconds.
+
+    Lane 0 are the operators, lane 1 the DMA channel. None for a plan that states no times.
+    """
     latency = plan.result.latency_picoseconds
     if not plan.timing or not latency:
-        return []
-    result = []
-    for name, lane in zip(("compute", "DRAM copies"), _lanes(plan), strict=True):
-        bars: list[list[float]] = []
-        for start, end in lane:
-            left, right = 1000 * start / latency, 1000 * end / latency
-            if bars and left - bars[-1][1] < 0.5:
-                bars[-1][1] = max(bars[-1][1], right)
-            elif end > start:
-                bars.append([left, right])
-        result.append((name, "".join(f"M{a:.1f} 0H{max(b, a + 0.3):.1f}V10H{a:.1f}Z" for a, b in bars)))
-    return result
+        return None
+    crossed: dict[int, list[Crossing]] = {}
+    for c in line.crossings:
+        crossed.setdefault(c.instruction, []).append(c)
+    step_of, step = [], 0
+    for instruction in plan.program:
+        step_of.append(step)
+        step += isinstance(instruction, Run | Join)
+    size = {t.name: t.bytes for t in plan.network.tensors}
+    found: list[tuple[int, int, int, str, str, int, int]] = []
+    for timed in plan.timing:
+        instruction, of = plan.program[timed.index], step_of[timed.index]
+        moved = crossed.get(timed.index, [])
+        n = sum(c.bytes for c in moved)
+        if isinstance(instruction, Run):
+            name = visible(instruction.operator)
+            found.append((0, timed.start, timed.end, name, "run", of, 0))
+            if timed.fetched is not None:
+                n += line.steps[of].traffic.weights
+                found.append((1, timed.start, timed.fetched, name, "stream", of, n))
+        elif isinstance(instruction, Move):
+            n = size[instruction.tensor]
+            found.append((1, timed.start, timed.end, visible(instruction.tensor), "move", of, n))
+        elif isinstance(instruction, Load | Store):
+            kind = moved[0].kind.partition("_")[0] if moved else "reload"
+            found.append((1, timed.start, timed.end, visible(instruction.tensor), kind, of, n))
+    return {"latency": latency, "bars": sorted(found)}
 
 
 def rows(found: Times) -> list[tuple[str, str]]:

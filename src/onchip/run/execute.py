@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onchip.errors import InputError, Mismatch, UsageError
-from onchip.plan import Plan
+from onchip.plan import Plan, Rings
 from onchip.readers.source import Executable, Source, TfliteExecutable
 from onchip.run.compare import Comparison
 from onchip.run.engine import Engine, engine_of
@@ -55,6 +55,11 @@ def run(
     begin = time.perf_counter()
     if tolerance is not None and not 0 <= tolerance < 1:
         raise UsageError("must be at least 0 and less than 1", item="tolerance")
+    if any(isinstance(group.tiling, Rings) for group in plan.groups):
+        raise UsageError(
+            "is for a microcontroller: `onchip run`, or `onchip.mcu(model, plan=plan, run=True)`, runs it",
+            where=plan.network.name,
+        )
     if checked:
         from onchip.check import check
 
@@ -107,6 +112,9 @@ def _run(
     ):
         if counted != planned:
             raise Mismatch(f"{key}: the copies moved {counted:,} bytes, the plan states {planned:,}")
+    planned_moves = {(m.source, m.target): m.bytes for m in plan.result.moves}
+    if dict(moved.between) != planned_moves and plan.result.move_bytes is not None:
+        raise Mismatch(f"the moves copied {dict(moved.between)}, the plan states {planned_moves}")
     return RunReport(
         network=network.name,
         operators=len(machine.ran),

@@ -126,7 +126,9 @@ def join(machine: Machine, name: str) -> None:
     machine.joined += 1
 
 
-def reserve_around(machine: Machine, t: int, address: int, parts: Sequence[int]) -> None:
+def reserve_around(
+    machine: Machine, t: int, address: int, parts: Sequence[int], memory: str | None = None
+) -> None:
     """Reserve a concat's output around operands that lie in it, each exactly where it belongs."""
     machine.expect_new(t)
     producer = machine.network.producer[t]
@@ -140,11 +142,11 @@ def reserve_around(machine: Machine, t: int, address: int, parts: Sequence[int])
         if x not in offsets:
             machine.refuse("overlap-not-input", f"{machine.name(x)} is no operand of {op.name}")
         machine.expect_whole(x, f"a part of {machine.name(t)}")
-        named[x] = address * scale + offsets[x]
+        named[x] = machine.place(address, memory) * scale + offsets[x]
         if machine.address[x] != named[x]:
             lies, belongs = machine.address[x] // scale, named[x] // scale
             machine.refuse("join-place", f"{machine.name(x)} lies at {lies:,}, and belongs at {belongs:,}")
-    machine.reserve(t, address, parts)
+    machine.reserve(t, address, memory, parts)
     machine.parts[t] = named
 
 

@@ -13,12 +13,26 @@ import numpy as np
 
 from onchip.errors import IllegalPlan, InputError, Mismatch
 from onchip.network import Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Join,
+    Load,
+    Move,
+    PinnedWeights,
+    Plan,
+    Run,
+    Scratch,
+    Store,
+)
 from onchip.plan.text import instruction_text
 from onchip.run.arena import Arena, Claim
 from onchip.run.compare import Comparison
 from onchip.run.held import held_of
 from onchip.run.joins import Copies, join, reserve_around, write_around
+from onchip.run.memories import arrays_of
 from onchip.run.report import BytesMoved
 from onchip.run.slots import Slots
 from onchip.run.streamed import run_in_parts, stream_in, streamable, through_scratch
@@ -56,11 +70,13 @@ class Machine:
         self.kernel, self.comparison, self.tiles = kernel, comparison, tiles
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
         self.held = held_of(plan)
-        self.arena = Arena(min(plan.budget, max(self._extent(), self.held.extent(plan))) * slots.scale)
+        self.arrays = arrays_of(plan, self._reserved, self.held.extent(plan))
+        self.arena = Arena(self.arrays.total * slots.scale)
         self.dram = Copies(plan, slots)
         self.moved = {"compulsory": 0, "reload": 0, "spill": 0}
+        self.between: dict[tuple[str, str], int] = {}  # bytes that moves copied from memory to memory
         self.weights = 0  # planned bytes fetched, counted by copies where a group runs in tiles
-        self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot
+        self.address: dict[int, int] = {}  # resident root tensors: first byte of the slot in the arena
         self.over: dict[int, int] = {}  # reserved over another tensor that its operator still reads
         self.parts: dict[int, dict[int, int]] = {}  # reserved around operands, which lie at these bytes
         self.scratch: dict[str, tuple[int, int]] = {}
@@ -102,14 +118,18 @@ class Machine:
 
     def step(self, instruction: Instruction) -> None:
         match instruction:
-            case Load(name, address):
-                self.load(self.tensor(name), address)
-            case Alloc(name, address, parts=parts) if parts:
-                reserve_around(self, self.tensor(name), address, [self.tensor(x) for x in parts])
-            case Alloc(name, address, over, by):
-                self.alloc(self.tensor(name), address, None if over is None else self.tensor(over), by)
-            case Scratch(name, address):
-                self.take_scratch(name, address)
+            case Load(name, address, memory):
+                self.load(self.tensor(name), address, memory)
+            case Alloc(name, address, parts=parts, memory=memory) if parts:
+                operands = [self.tensor(x) for x in parts]
+                reserve_around(self, self.tensor(name), address, operands, memory)
+            case Alloc(name, address, over, by, memory=memory):
+                under = None if over is None else self.tensor(over)
+                self.alloc(self.tensor(name), address, under, by, memory)
+            case Scratch(name, address, memory):
+                self.take_scratch(name, address, memory)
+            case Move(name, address, memory):
+                self.move(self.tensor(name), address, memory)
             case Run(name, streaming):
                 self.run(name, streaming)
             case Store(name):
@@ -119,32 +139,46 @@ class Machine:
             case Join(name):
                 join(self, name)
 
-    def load(self, t: int, address: int) -> None:
+    def load(self, t: int, address: int, memory: str | None) -> None:
         if t not in self.dram:
             self.refuse("load-no-dram-copy", f"{self.name(t)} has no copy in DRAM")
-        start, end = self.reserve(t, address)
+        start, end = self.reserve(t, address, memory)
         self.arena.write(start, self.dram[t], self.claim(t))
         self.count("compulsory" if self.first_fetch(t) else "reload", end - start)
 
-    def alloc(self, t: int, address: int, over: int | None, by: int) -> None:
+    def alloc(self, t: int, address: int, over: int | None, by: int, memory: str | None) -> None:
         self.expect_new(t)
         if over is None:
-            self.reserve(t, address)
+            self.reserve(t, address, memory)
             return
         if over not in self.address:
             self.refuse("not-resident", f"{self.name(over)} is not resident")
-        if self.address[over] - address * self.slots.scale != by * self.slots.scale:
+        if self.address[over] != (self.place(address, memory) + by) * self.slots.scale:
             self.refuse(
                 "overlap-distance", f"{self.name(over)} does not lie {by} bytes above address {address}"
             )
-        self.reserve(t, address, (over,))
+        self.reserve(t, address, memory, (over,))
         self.over[t] = over
 
-    def take_scratch(self, name: str, address: int) -> None:
+    def move(self, t: int, address: int, memory: str) -> None:
+        self.expect_whole(t, "moved")
+        old = self.slot(t)
+        source = self.arrays.home(old[0] // self.slots.scale) or ""
+        start, end = self.range(address, self.network.tensors[t].bytes, self.name(t), memory)
+        taken = next((claim for *_, claim in self.arena.pieces(start, end) if claim is not None), None)
+        if taken is not None:
+            self.refuse("range-not-free", f"{self.name(t)} would move onto {taken.owner}")
+        data = self.arena.read(*old)
+        self.arena.release(*old, self.owner(t))
+        self.arena.write(start, data, self.claim(t))
+        self.address[t] = start
+        self.between[source, memory] = self.between.get((source, memory), 0) + end - start
+
+    def take_scratch(self, name: str, address: int, memory: str | None) -> None:
         size = self.scratch_size(name)
         if name in self.scratch:
             self.refuse("scratch-twice", f"the scratch of {name} is reserved already")
-        start, end = self.range(address, size, f"the scratch of {name}")
+        start, end = self.range(address, size, f"the scratch of {name}", memory)
         self.arena.reserve(start, end, Claim(f"the scratch of {name}", self.index))
         self.scratch[name] = (start, end)
 
@@ -184,8 +218,10 @@ class Machine:
         self.weights += self.fetched_weights(name, operators)
         streamed = stream_in(self, name, operators, wanted)
         inner = self.inner_addresses(name, operators) if name in self.groups else {}
-        for t, address in inner.items():
-            self.reserve(t, address)
+        for t, first in inner.items():
+            self.occupy(
+                t, first * self.slots.scale, (first + self.network.tensors[t].bytes) * self.slots.scale
+            )
         for op in operators:
             self.run_operator(op, streamed)
         for t in inner:
@@ -286,28 +322,40 @@ class Machine:
 
     # -- bytes ---------------------------------------------------------------------------------------------
 
-    def range(self, address: int, size: int, what: str) -> tuple[int, int]:
-        """Planned bytes as a range of the arena."""
-        if address < 0 or address + size > self.plan.budget:
-            self.refuse(
-                "outside-budget",
-                f"{what} at {address:,} with {size:,} bytes leaves the budget of {self.plan.budget:,}",
-            )
-        return address * self.slots.scale, (address + size) * self.slots.scale
+    def place(self, address: int, memory: str | None) -> int:
+        """A planned address in a memory as one in the arena."""
+        if memory not in self.arrays.base:
+            self.refuse("memory", f"the chip has no memory {memory}")
+        return self.arrays.base[memory] + address
 
-    def reserve(self, t: int, address: int, keep: Sequence[int] = ()) -> tuple[int, int]:
+    def range(self, address: int, size: int, what: str, memory: str | None = None) -> tuple[int, int]:
+        """Planned bytes as a range of the arena."""
+        start = self.place(address, memory)
+        most = self.arrays.size[memory]
+        if address < 0 or address + size > most:
+            room = f"the budget of {most:,}" if memory is None else f"the {most:,} of {memory}"
+            self.refuse("outside-budget", f"{what} at {address:,} with {size:,} bytes leaves {room}")
+        return start * self.slots.scale, (start + size) * self.slots.scale
+
+    def reserve(
+        self, t: int, address: int, memory: str | None = None, keep: Sequence[int] = ()
+    ) -> tuple[int, int]:
         """Make a tensor resident; the bytes of `keep` that its range shares stay as they are."""
         if self.network.root[t] != t:
             self.refuse("names-view", f"{self.name(t)} is a view of {self.name(self.network.root[t])}")
         if t in self.address:
             self.refuse("already-resident", f"{self.name(t)} is resident already")
-        start, end = self.range(address, self.network.tensors[t].bytes, self.name(t))
+        start, end = self.range(address, self.network.tensors[t].bytes, self.name(t), memory)
+        self.occupy(t, start, end, keep)
+        return start, end
+
+    def occupy(self, t: int, start: int, end: int, keep: Sequence[int] = ()) -> None:
+        """Give a range of the arena to a tensor, but for the bytes of `keep` in it."""
         kept = {self.owner(x) for x in keep}
         for a, b, claim in self.arena.pieces(start, end):
             if claim is None or claim.owner not in kept:
                 self.arena.reserve(a, b, self.claim(t))
         self.address[t] = start
-        return start, end
 
     def copy_out(self, t: int, data: Bytes) -> None:
         is_output = self.network.output_roots >> t & 1 and t not in self.held.last
@@ -338,7 +386,8 @@ class Machine:
         """What the copies moved, at the plan's sizes: every copy was a whole slot, so nothing is left
         over."""
         moved = {kind: size // self.slots.scale for kind, size in self.moved.items()}
-        return BytesMoved(**moved, weights=self.weights)
+        between = {pair: size // self.slots.scale for pair, size in self.between.items()}
+        return BytesMoved(**moved, weights=self.weights, between=between)
 
     def value(self, t: int, root_bytes: Bytes) -> Array:
         """A tensor's value in the bytes of its root's slot."""
@@ -438,18 +487,11 @@ class Machine:
     def refuse(self, rule: str, reason: str) -> NoReturn:
         raise IllegalPlan(rule, reason, index=self.index, instruction=self.instruction)
 
-    def _extent(self) -> int:
-        """One past the highest byte that the program reserves."""
-        extent = 1
-        for instruction in self.plan.program:
-            match instruction:
-                case Load(name, address) | Alloc(name, address):
-                    t = self.network.tensor_id.get(name)
-                    size = 0 if t is None else self.network.tensors[t].bytes
-                case Scratch(name, address):
-                    known = name in self.groups or name in self.network.operator_id
-                    size = self.scratch_size(name) if known else 0
-                case _:
-                    continue
-            extent = max(extent, address + self.plan.chip.round_up(size))
-        return extent
+    def _reserved(self, instruction: Load | Alloc | Scratch | Move) -> int:
+        """Planned bytes of the range that an instruction reserves."""
+        if isinstance(instruction, Scratch):
+            name = instruction.operator
+            known = name in self.groups or name in self.network.operator_id
+            return self.scratch_size(name) if known else 0
+        t = self.network.tensor_id.get(instruction.tensor)
+        return 0 if t is None else self.network.tensors[t].bytes

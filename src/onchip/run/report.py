@@ -16,13 +16,14 @@ class BytesMoved:
     """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes.
 
     `weights` are counted by copies where a group runs in tiles; elsewhere they are what the plan lets a run
-    fetch.
+    fetch. `between` are the bytes that moves copied from one on-chip memory to another.
     """
 
     compulsory: int
     reload: int
     spill: int
     weights: int = 0
+    between: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def traffic(self) -> int:
@@ -101,6 +102,12 @@ class RunReport:
             f"{f', weights {format_bytes(self.moved.weights)}' if self.tiled else ''}: as planned",
             f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
         ]
+        if self.moved.between:
+            pairs = ", ".join(
+                f"{format_bytes(n)} from {_printable(a)} to {_printable(b)}"
+                for (a, b), n in sorted(self.moved.between.items())
+            )
+            rows.append(f"moved between memories, counted by the copies: {pairs}: as planned")
         if self.tiled:
             rows.append(self._tiled())
         if self.in_place_bytes or self.joined:

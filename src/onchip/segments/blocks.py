@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 
 from onchip.network import bits
+from onchip.segments.bound import least_pixels
 from onchip.segments.chain import Chain
 from onchip.segments.drive import Maker, bands_of, turns
 from onchip.segments.group import StageChoice
 from onchip.segments.layers import Layer, Layers, Range
-from onchip.segments.sweep import RowSweep, columns_of, rows_of, swept
+from onchip.segments.sweep import RowSweep, most_at_once, rows_of, swept
 
-__all__ = ["MOST_ORDERS", "Block", "BlockRows", "Blocks"]
+__all__ = ["MOST_ORDERS", "Block", "BlockRows", "Blocks", "Staged"]
 
 MOST_ORDERS = 24
 """Orders of a module's layers that are looked at: all of them up to four layers side by side."""
@@ -43,7 +44,8 @@ class BlockRows:
     `rings` are the rows at once of what its stages hand on inside, `made` how many rows of every layer are
     made, `tallest` the most rows that one band of each stage takes of every tensor. When u rows of its
     output are made, `taken[u]` rows of what goes into it are needed and those before `unread[u]` never more.
-    `bands` says how many of each stage are swept.
+    `bands` says how many of each stage are swept. When row y of what goes in is first asked for, no row
+    before `asked[y]` is needed any more.
     """
 
     rings: tuple[tuple[int, int], ...]
@@ -51,6 +53,83 @@ class BlockRows:
     taken: tuple[int, ...]
     unread: tuple[int, ...]
     bands: tuple[int, ...]
+    asked: tuple[int, ...]
+
+
+class Staged:
+    """A block with a height of bands for each stage, along the rows; results are kept."""
+
+    def __init__(self, blocks: Blocks, stages: tuple[StageChoice, ...], entering: int) -> None:
+        self.stages, self.entering = stages, entering
+        self._blocks = blocks
+        self._rows: dict[int, BlockRows] = {}
+        self._at_once: dict[tuple[int, int], int] = {}
+
+    def rows(self, upto: int) -> BlockRows:
+        """The block until the first `upto` rows of its output are made."""
+        if upto not in self._rows:
+            self._rows[upto] = self._run(upto)
+        return self._rows[upto]
+
+    def entering_rows(self, upto: int, height: int) -> int:
+        """Rows at once of the tensor that goes into the block, if it is made in bands of this height.
+
+        Which rows are asked for, and when, does not depend on the bands in which they come.
+        """
+        if (upto, height) not in self._at_once:
+            asked, size = self.rows(upto).asked, self._blocks.net.maps[self.entering].rows
+            self._at_once[upto, height] = max(
+                (min(at + height, size) - min(at, asked[at]) for at in range(0, len(asked), height)),
+                default=0,
+            )
+        return self._at_once[upto, height]
+
+    def _makers(self, upto: int) -> list[Maker]:
+        makers = [self._blocks.sweep(stage.layers, stage.rows).maker for stage in self.stages]
+        last = makers[-1]
+        bands = next((i + 1 for i, band in enumerate(last.bands) if band[1] >= upto), len(last.bands))
+        needs = tuple(need[:bands] for need in last.needs)
+        return [*makers[:-1], Maker(last.makes, last.bands[:bands], last.reads, needs)]
+
+    def _run(self, upto: int) -> BlockRows:
+        makers, entering = self._makers(upto), self.entering
+        last = len(makers)
+        source = Maker(entering, bands_of((0, self._blocks.net.maps[entering].rows), 1))
+        rings = {maker.makes: 0 for maker in makers}
+        done = [0] * (last + 1)
+        lowest = [_lowest(maker, entering) for maker in makers]
+        taken, unread, asked, need = [0], [0], list[int](), 0
+        for turn in turns([source, *makers]):
+            n = turn.maker
+            if n == 0:
+                asked.append(min(low[k] for k, low in zip(done[1:], lowest, strict=True)))
+                continue
+            maker = makers[n - 1]
+            rings[maker.makes] = max(rings[maker.makes], turn.live)
+            done[n] += 1
+            for t, needs in zip(maker.reads, maker.needs, strict=True):
+                if t == entering:
+                    need = max(need, needs[turn.band][1])
+            if n == last:
+                here = min(low[k] for k, low in zip(done[1:], lowest, strict=True))
+                rows = maker.bands[turn.band]
+                taken += [need] * (rows[1] - rows[0])
+                unread += [here] * (rows[1] - rows[0])
+        made: list[tuple[int, int]] = []
+        for stage, times in zip(self.stages, done[1:], strict=True):
+            sweep = self._blocks.sweep(stage.layers, stage.rows)
+            layers = self._blocks.layers(stage.layers)
+            body = swept(layers)
+            for i, layer in zip(stage.layers, layers, strict=True):
+                if layer.adds_up:
+                    made.append((i, 1))
+                elif layer in body:
+                    ranges = (need.get(layer.makes, (0, 0)) for need in sweep.taken[:times])
+                    made.append((i, sum(high - low for low, high in ranges)))
+        rings.pop(makers[-1].makes)
+        return BlockRows(
+            tuple(rings.items()), tuple(made), tuple(taken), tuple(unread), tuple(done[1:]), tuple(asked)
+        )
 
 
 class Blocks:
@@ -60,9 +139,9 @@ class Blocks:
         self.chain = chain
         self.net = net
         self.all_orders = True
+        self._before: dict[bool, list[int]] = {}
         self._sweeps: dict[tuple[tuple[int, ...], int], RowSweep] = {}
-        self._rows: dict[tuple[tuple[StageChoice, ...], int], BlockRows] = {}
-        self._entering: dict[tuple[tuple[StageChoice, ...], int, int], int] = {}
+        self._staged: dict[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]], list[Staged]] = {}
         self._bytes: dict[tuple[tuple[int, ...], int, tuple[Range, ...], int | None, int], int] = {}
         self._heights: dict[tuple[int, ...], bool] = {}
         self._cuts: dict[int, list[tuple[int, tuple[tuple[int, ...], ...]]]] = {}
@@ -122,6 +201,17 @@ class Blocks:
                 return False
         return True
 
+    def work_before(self, instructions: bool) -> list[int]:
+        """The least work of all layers before each place: what the output needs, once."""
+        if instructions not in self._before:
+            least = least_pixels(self.net)
+            works = []
+            for layer in self.net.layers:
+                each = max(layer.macs, self.net.maps[layer.makes].pixel) if instructions else layer.macs
+                works.append(least.get(layer.makes, 0) * each)
+            self._before[instructions] = [0, *accumulate(works)]
+        return self._before[instructions]
+
     # -- what they cost ----------------------------------------------------------------------------------
 
     def layers(self, stage: tuple[int, ...]) -> list[Layer]:
@@ -134,62 +224,18 @@ class Blocks:
             self._sweeps[stage, height] = rows_of(self.net, self.layers(stage), height)
         return self._sweeps[stage, height]
 
-    def _makers(self, stages: tuple[StageChoice, ...], upto: int) -> list[Maker]:
-        makers = [self.sweep(stage.layers, stage.rows).maker for stage in stages]
-        last = makers[-1]
-        bands = next((i + 1 for i, band in enumerate(last.bands) if band[1] >= upto), len(last.bands))
-        needs = tuple(need[:bands] for need in last.needs)
-        return [*makers[:-1], Maker(last.makes, last.bands[:bands], last.reads, needs)]
-
-    def rows(self, stages: tuple[StageChoice, ...], entering: int, upto: int) -> BlockRows:
-        """The block along the rows, until the first `upto` rows of its output are made."""
-        if (stages, upto) not in self._rows:
-            self._rows[stages, upto] = self._all_rows(stages, entering, upto)
-        return self._rows[stages, upto]
-
-    def _all_rows(self, stages: tuple[StageChoice, ...], entering: int, upto: int) -> BlockRows:
-        makers = self._makers(stages, upto)
-        rings = {maker.makes: 0 for maker in makers}
-        done = [0] * len(makers)
-        lowest = [_lowest(maker, entering) for maker in makers]
-        taken, unread, need = [0], [0], 0
-        for turn in turns(makers):
-            maker = makers[turn.maker]
-            rings[maker.makes] = max(rings[maker.makes], turn.live)
-            done[turn.maker] += 1
-            for t, needs in zip(maker.reads, maker.needs, strict=True):
-                if t == entering:
-                    need = max(need, needs[turn.band][1])
-            if turn.maker == len(makers) - 1:
-                here = min((low[n] for n, low in zip(done, lowest, strict=True)), default=NEVER)
-                rows = maker.bands[turn.band]
-                taken += [need] * (rows[1] - rows[0])
-                unread += [here] * (rows[1] - rows[0])
-        made: list[tuple[int, int]] = []
-        for stage, times in zip(stages, done, strict=True):
-            sweep = self.sweep(stage.layers, stage.rows)
-            body = swept(self.layers(stage.layers))
-            for i, layer in zip(stage.layers, self.layers(stage.layers), strict=True):
-                if layer.adds_up:
-                    made.append((i, 1))
-                elif layer in body:
-                    ranges = (need.get(layer.makes, (0, 0)) for need in sweep.taken[:times])
-                    made.append((i, sum(high - low for low, high in ranges)))
-        rings.pop(makers[-1].makes)
-        return BlockRows(tuple(rings.items()), tuple(made), tuple(taken), tuple(unread), tuple(done))
-
-    def entering_rows(self, stages: tuple[StageChoice, ...], entering: int, upto: int, height: int) -> int:
-        """Rows at once of the tensor that goes into the block, if it is made in bands of this height."""
-        key = stages, upto, height
-        if key not in self._entering:
-            bands = bands_of((0, self.net.maps[entering].rows), height)
-            makers = self._makers(stages, upto)
-            if len(makers) == 1:
-                self._entering[key] = _most_at_once(makers[0], entering, bands)
-            else:
-                found = turns([Maker(entering, bands), *makers])
-                self._entering[key] = max((turn.live for turn in found if turn.maker == 0), default=0)
-        return self._entering[key]
+    def staged(
+        self, first: int, stages: tuple[tuple[int, ...], ...], offered: tuple[int, ...]
+    ) -> list[Staged]:
+        """The block of these stages, which begins at cut `first`, in every choice of heights worth a look."""
+        key = stages, offered
+        if key not in self._staged:
+            entering = self.chain.entering(first)
+            self._staged[key] = [
+                Staged(self, tuple(StageChoice(s, h) for s, h in zip(stages, heights, strict=True)), entering)
+                for heights in product(*(self.heights(stage, offered) for stage in stages))
+            ]
+        return self._staged[key]
 
     def column_bytes(
         self, stage: tuple[int, ...], height: int, across: tuple[Range, ...], fetched: int | None, bands: int
@@ -209,8 +255,8 @@ class Blocks:
         if key not in self._columns:
             most: dict[int, int] = {}
             for lines in across:
-                found = columns_of(self.layers(stage), lines, () if fetched is None else (fetched,))
-                for t, n in found.at_once.items():
+                found = most_at_once(self.layers(stage), lines, () if fetched is None else (fetched,))
+                for t, n in found.items():
                     most[t] = max(most.get(t, 0), n)
             self._columns[key] = most
         return self._columns[key]
@@ -243,15 +289,3 @@ def _lowest(maker: Maker, tensor: int) -> list[int]:
                 first, end = needs[band]
                 low[band] = min(low[band + 1], first) if first < end else low[band + 1]
     return low
-
-
-def _most_at_once(reader: Maker, tensor: int, bands: tuple[Range, ...]) -> int:
-    """Rows at once of a tensor that is made in these bands for one reader, as `turns` finds them."""
-    (needs,) = (n for t, n in zip(reader.reads, reader.needs, strict=True) if t == tensor)
-    low = _lowest(reader, tensor)
-    made = most = 0
-    for i, (first, end) in enumerate(needs):
-        while first < end and (made == 0 or bands[made - 1][1] < end):
-            most = max(most, bands[made][1] - min(bands[made][0], low[i]))
-            made += 1
-    return most

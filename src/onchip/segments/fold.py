@@ -8,17 +8,18 @@ labels simply add up.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
-from onchip.segments.blocks import Blocks
+from onchip.segments.blocks import Blocks, Staged
+from onchip.segments.bound import Allowed
 from onchip.segments.chain import Fetched
 from onchip.segments.drive import bands_of
-from onchip.segments.group import StageChoice, figures
+from onchip.segments.group import StageChoice, figures, first_column
 from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers
-from onchip.segments.sweep import adds_up, by_column, pyramid, swept
+from onchip.segments.sweep import by_column, pyramid, swept
 
 __all__ = ["Candidate", "Fold", "Label", "Reaches", "Space"]
 
@@ -45,6 +46,13 @@ PERCENT = {"conv": 125, "fully_connected": 125, "depthwise": 106}
 OTHERS_PERCENT = 107
 
 
+MOST_LABELS = 4_000_000
+"""Of one fold; about a gigabyte."""
+
+FEW = 16
+"""Labels kept at a place where not all can be."""
+
+
 class Label(NamedTuple):
     """The stages from some cut to a group's end.
 
@@ -60,7 +68,7 @@ class Label(NamedTuple):
     workspace: int
     upto: int
     reach: int
-    stages: tuple[StageChoice, ...]
+    block: Staged
     rest: Label | None
 
     @property
@@ -72,7 +80,7 @@ class Label(NamedTuple):
         found: list[StageChoice] = []
         label: Label | None = self
         while label is not None:
-            found += label.stages
+            found += label.block.stages
             label = label.rest
         return tuple(found)
 
@@ -136,12 +144,36 @@ class _Part:
     upto: int
     taken: int
 
+    @property
+    def bytes(self) -> int:
+        return self.rings + self.columns + self.workspace
+
 
 class Fold:
-    """Groups that end before layer `end`, in so many strips, within `cap` bytes."""
+    """Groups that end before layer `end`, in so many strips, within `cap` bytes.
 
-    def __init__(self, blocks: Blocks, space: Space, end: int, strips: int, cap: int) -> None:
+    Those that `allowed` says are in no plan worth finding are left out. Labels that another is as good as are
+    dropped, but with `every`; with a `beam` only so many are kept at a place. `late` says that the deadline
+    has passed, `complete` that the labels were not too many.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        space: Space,
+        end: int,
+        strips: int,
+        cap: int,
+        allowed: Allowed | None = None,
+        beam: int | None = None,
+        deadline: float = float("inf"),
+        *,
+        every: bool = False,
+    ) -> None:
         self.blocks, self.space, self.end, self.strips, self.cap = blocks, space, end, strips, cap
+        self.allowed, self.beam, self.deadline, self.every = allowed, beam, deadline, every
+        self.complete, self.late, self._kept_labels = True, False, 0
+        self.before = blocks.work_before(space.instructions)
         self.chain, self.net = blocks.chain, blocks.net
         last = self.net.layers[end - 1].makes
         self.out = self.net.maps[last]
@@ -153,6 +185,10 @@ class Fold:
         self.wide = {t: max(b - a for a, b in lines) for t, lines in self.across.items()}
         self.count = {t: sum(b - a for a, b in lines) for t, lines in self.across.items()}
         self.reaches = Reaches()
+        self._percents: dict[tuple[int, ...], list[tuple[int, bool, int, int, int]]] = {}
+        self._columns: dict[tuple[tuple[int, ...], int, int | None, int | None], int] = {}
+        self._always: dict[int, bool] = {}
+        self.always = self._always_read(0)
         self._whole: dict[int, list[Label]] = {}
         self._states: dict[tuple[int, int], list[Label]] = {}
 
@@ -163,7 +199,9 @@ class Fold:
         """
         closed: list[Candidate] = []
         for first in reversed([c for c in self.chain.cuts if c < self.end]):
-            self._whole[first] = list(self._labels(first, self.chain.entering(first)))
+            self._whole[first] = self._all(first)
+            if self.late:
+                break
             if first == 0 and fetched is None:
                 continue
             if first == 0 and fetched:
@@ -175,30 +213,56 @@ class Fold:
 
     # -- labels ------------------------------------------------------------------------------------------
 
+    def _all(self, first: int) -> list[Label]:
+        """The labels from a cut on; some of them when the time is up."""
+        found = []
+        for label in self._labels(first):
+            found.append(label)
+            if len(found) % 256 == 0 and time.monotonic() > self.deadline:
+                self.late = True
+                return found
+        self.late = time.monotonic() > self.deadline
+        self._room_for(len(found))
+        return found
+
+    def _room_for(self, labels: int) -> None:
+        """So many labels more are kept: above `MOST_LABELS` only some of those to come will be."""
+        self._kept_labels += labels
+        if self._kept_labels > MOST_LABELS and self.beam is None:
+            self.complete, self.beam = False, FEW
+
     def _behind(self, first: int, height: int) -> list[Label]:
         """The labels from a cut on, with the ring of what goes in there, made in bands of this height."""
         if (first, height) not in self._states:
             entering = self.chain.entering(first)
             pixel = self.wide.get(entering, 0) * self.net.maps[entering].pixel
             room = self.cap - self.out.bytes
-            more: dict[tuple[tuple[StageChoice, ...], int], int] = {}
             found = []
             for label in self._whole[first]:
-                upto = self._made(label)
-                key = label.stages, upto
-                if key not in more:
-                    more[key] = self.blocks.entering_rows(label.stages, entering, upto, height) * pixel
-                if label.scratch + more[key] <= room:
-                    found.append(label._replace(rings=label.rings + more[key]))
+                more = label.block.entering_rows(self._made(label), height) * pixel
+                bytes_ = label.rings + label.columns + label.workspace + more
+                if bytes_ <= room and self._worth(first, bytes_ + self.out.bytes, label.work):
+                    found.append(label._replace(rings=label.rings + more))
             self._states[first, height] = self._fewest(found)
+            self._room_for(len(self._states[first, height]))
         return self._states[first, height]
+
+    def _worth(self, first: int, bytes_: int, work: int) -> bool:
+        """Whether a group that begins here or before may still be in a plan that none known beats."""
+        return self.allowed is None or work + self.before[first] < self.allowed.work(bytes_)
 
     def _fewest(self, labels: list[Label]) -> list[Label]:
         """The labels that no other is as good as in everything, wherever the group begins."""
+        if self.every:
+            return labels
         ahead = self.reaches.ahead
         kept: list[Label] = []
         for new in sorted(labels, key=lambda x: (x.work, x.slower, x.rings + x.columns + x.workspace)):
             _, _, rings, columns, workspace, upto, reach, _, _ = new
+            if self.beam is not None:
+                if not kept or new.scratch < kept[-1].scratch:
+                    kept.append(new)
+                continue
             for old in kept:
                 if (
                     old.rings <= rings
@@ -210,13 +274,15 @@ class Fold:
                     break
             else:
                 kept.append(new)
+        if self.beam is not None and len(kept) > self.beam:
+            kept = [kept[i * (len(kept) - 1) // (self.beam - 1)] for i in range(self.beam)]
         return kept
 
     def _made(self, label: Label) -> int:
         """Rows of its own output that the label's first block makes."""
         return self.out.rows if label.rest is None else label.rest.upto
 
-    def _labels(self, first: int, entering: int) -> Iterator[Label]:
+    def _labels(self, first: int) -> Iterator[Label]:
         """Every block that begins here before every label behind it."""
         for end, cut in self.blocks.beginning_at(first):
             if not self.space.joined and any(len(stage) > 1 for stage in cut):
@@ -225,57 +291,66 @@ class Fold:
                 stages = (*cut[:-1], cut[-1] + tuple(range(end, last)))
                 if any(self.net.layers[i].adds_up for i in stages[-1][:-1]):
                     break
-                if last > end and self._column_bytes(stages[-1], 1, None) + self.out.bytes > self.cap:
-                    if self._always_read(last):
-                        break  # longer stages have larger column rings
-                    continue
+                opening = self._column_bytes(stages[-1], 1, None, 1) if last > end else 0
+                if opening + self.out.bytes > self.cap and self._always_read(last):
+                    break  # longer stages have larger column rings
                 if last > end and not self.space.joined:
                     break
-                yield from self._with_heights(last, entering, stages)
+                for block in self.blocks.staged(first, stages, self.space.heights):
+                    yield from self._joined(first, last, block)
 
-    def _with_heights(self, end: int, entering: int, stages: tuple[tuple[int, ...], ...]) -> Iterator[Label]:
+    def _joined(self, first: int, end: int, block: Staged) -> Iterator[Label]:
+        """The block before every label behind it."""
         room = self.cap - self.out.bytes
-        for heights in product(*(self.blocks.heights(stage, self.space.heights) for stage in stages)):
-            chosen = tuple(StageChoice(s, h) for s, h in zip(stages, heights, strict=True))
-            if max(self._column_bytes(stage.layers, stage.rows, None) for stage in chosen) > room:
+        opening = self._opening(block)
+        if opening > room or not self._worth(end, opening + self.out.bytes, 0):
+            return
+        if end == self.end:
+            part = self._part(block, self.out.rows)
+            if part is None:
+                return
+            reach = self.reaches.number(self.reaches.rows[part.taken][1:]) if self.strips == 1 else 0
+            label = Label(
+                part.work,
+                part.slower,
+                part.rings,
+                part.columns,
+                part.workspace,
+                part.upto,
+                reach,
+                block,
+                None,
+            )
+            kept = self._kept(label)
+            if kept <= room and self._worth(first, kept + self.out.bytes, label.work):
+                yield label
+            return
+        parts: dict[int, _Part | None] = {}
+        for rest in self._behind(end, block.stages[-1].rows):
+            least = rest.rings + max(rest.columns, opening) + rest.workspace
+            if least > room or not self._worth(end, least + self.out.bytes, rest.work):
                 continue
-            if end == self.end:
-                part = self._part(chosen, entering, self.out.rows)
-                if part is not None:
-                    reach = 0
-                    if self.strips == 1:
-                        reach = self.reaches.number(self.reaches.rows[part.taken][1:])
-                    label = Label(
-                        part.work,
-                        part.slower,
-                        part.rings,
-                        part.columns,
-                        part.workspace,
-                        part.upto,
-                        reach,
-                        chosen,
-                        None,
-                    )
-                    if self._kept(label) <= room:
-                        yield label
+            if rest.upto not in parts:
+                parts[rest.upto] = self._part(block, rest.upto)
+            part = parts[rest.upto]
+            if part is None:
                 continue
-            parts: dict[int, _Part | None] = {}
-            for rest in self._behind(end, heights[-1]):
-                if rest.upto not in parts:
-                    parts[rest.upto] = self._part(chosen, entering, rest.upto)
-                part = parts[rest.upto]
-                if part is None:
-                    continue
-                rings = rest.rings + part.rings
-                columns = max(rest.columns, part.columns)
-                workspace = max(rest.workspace, part.workspace)
-                if rings + columns + workspace > room:
-                    continue
-                reach = self.reaches.composed(part.taken, rest.reach) if self.strips == 1 else 0
-                work, slower = rest.work + part.work, rest.slower + part.slower
-                yield Label(work, slower, rings, columns, workspace, part.upto, reach, chosen, rest)
+            rings = rest.rings + part.rings
+            columns = max(rest.columns, part.columns)
+            workspace = max(rest.workspace, part.workspace)
+            work, slower = rest.work + part.work, rest.slower + part.slower
+            bytes_ = rings + columns + workspace
+            if bytes_ > room or not self._worth(first, bytes_ + self.out.bytes, work):
+                continue
+            reach = self.reaches.composed(part.taken, rest.reach) if self.strips == 1 else 0
+            yield Label(work, slower, rings, columns, workspace, part.upto, reach, block, rest)
 
     def _always_read(self, first: int) -> bool:
+        if first not in self._always:
+            self._always[first] = self._reads_always(first)
+        return self._always[first]
+
+    def _reads_always(self, first: int) -> bool:
         """Whether every line that the layers from here on make reads a line that exists."""
         for layer in self.net.layers[first : self.end]:
             made = self.net.maps[layer.makes]
@@ -287,40 +362,63 @@ class Fold:
                             return False
         return True
 
-    def _part(self, stages: tuple[StageChoice, ...], entering: int, upto: int) -> _Part | None:
-        """What the block costs while it makes `upto` rows; None where it does work anew and must not."""
-        rows = self.blocks.rows(stages, entering, upto)
+    def _opening(self, block: Staged) -> int:
+        """Bytes that the block's column rings need at least: one band of each stage runs.
+
+        That tells most blocks that need too much from the others before anything else is known of them.
+        """
+        if not self.always:
+            return 0
+        return max(self._column_bytes(stage.layers, stage.rows, None, 1) for stage in block.stages)
+
+    def _part(self, block: Staged, upto: int) -> _Part | None:
+        """What the block costs while it makes `upto` rows; None where that is not to be looked at."""
+        rows = block.rows(upto)
         maps = self.net.maps
         made = dict(rows.made)
         work = slower = 0
         rings = sum(n * self.wide.get(t, 0) * maps[t].pixel for t, n in rows.rings)
-        for stage in stages:
-            layers = self.blocks.layers(stage.layers)
-            columnwise = by_column(layers, ())
-            for i, layer in zip(stage.layers, layers, strict=True):
-                columns = 1 if layer.adds_up else self.count.get(layer.makes, 0)
-                once = maps[layer.makes].rows * maps[layer.makes].columns
-                if not self.space.anew and made[i] * columns > once:
+        for stage in block.stages:
+            for i, adds, macs, moved, percent in self._works(stage.layers):
+                t = self.net.layers[i].makes
+                pixels = made[i] * (1 if adds else self.count.get(t, 0))
+                if not self.space.anew and pixels > maps[t].rows * maps[t].columns:
                     return None
-                pixels = made[i] * columns
-                moved = pixels * max(layer.macs, maps[layer.makes].pixel)
-                later = moved * (percent(self.net, layer) - 100) // 100 if columnwise else 0
-                work += moved + later if self.space.instructions else pixels * layer.macs
+                later = pixels * moved * percent // 100
+                work += pixels * moved + later if self.space.instructions else pixels * macs
                 slower += later
-            if adds_up(layers):
-                rings += ACCUMULATOR_BYTES * maps[layers[-1].makes].pixel
+            last = self.net.layers[stage.layers[-1]]
+            if last.adds_up:
+                rings += ACCUMULATOR_BYTES * maps[last.makes].pixel
+        columns = 0
+        for stage, n in zip(block.stages, rows.bands, strict=True):
+            columns = max(columns, self._column_bytes(stage.layers, stage.rows, None, n))
         return _Part(
             rings,
-            max(
-                self._column_bytes(stage.layers, stage.rows, None, n)
-                for stage, n in zip(stages, rows.bands, strict=True)
-            ),
-            max(self.net.layers[i].workspace for stage in stages for i in stage.layers),
+            columns,
+            max(self.net.layers[i].workspace for stage in block.stages for i in stage.layers),
             work,
             slower,
             rows.taken[-1],
             self.reaches.number(rows.taken),
         )
+
+    def _works(self, stage: tuple[int, ...]) -> list[tuple[int, bool, int, int, int]]:
+        """Of each layer: its place, whether it adds up, a pixel's work both ways, and percent more of it."""
+        if stage not in self._percents:
+            layers = self.blocks.layers(stage)
+            slower = by_column(layers, ())
+            self._percents[stage] = [
+                (
+                    i,
+                    layer.adds_up,
+                    layer.macs,
+                    max(layer.macs, self.net.maps[layer.makes].pixel),
+                    percent(self.net, layer) - 100 if slower else 0,
+                )
+                for i, layer in zip(stage, layers, strict=True)
+            ]
+        return self._percents[stage]
 
     def _column_bytes(
         self, stage: tuple[int, ...], height: int, fetched: int | None, bands: int | None = None
@@ -328,16 +426,19 @@ class Fold:
         """Bytes of a stage's column rings in its first `bands`, or in all."""
         if len(stage) == 1 and fetched is None:
             return 0
-        across = self.across.get(swept(self.blocks.layers(stage))[-1].makes)
-        if across is None:
-            return 0
-        run = len(self.blocks.sweep(stage, height).taken) if bands is None else bands
-        return self.blocks.column_bytes(stage, height, across, fetched, run)
+        key = stage, height, fetched, bands
+        if key not in self._columns:
+            across = self.across.get(swept(self.blocks.layers(stage))[-1].makes)
+            run = len(self.blocks.sweep(stage, height).taken) if bands is None else bands
+            self._columns[key] = (
+                0 if across is None else self.blocks.column_bytes(stage, height, across, fetched, run)
+            )
+        return self._columns[key]
 
     # -- whole groups ------------------------------------------------------------------------------------
 
     def _candidate(self, first: int, bytes_: int, label: Label, fetched: Fetched | None) -> list[Candidate]:
-        if bytes_ > self.cap:
+        if bytes_ > self.cap or not self._worth(first, bytes_, label.work):
             return []
         stages = label.all_stages()
         return [Candidate(first, self.end, bytes_, label.work, label.slower, stages, self.strips, fetched)]
@@ -353,7 +454,7 @@ class Fold:
         return found
 
     def _alone(self, label: Label) -> bool:
-        return self.strips == 1 and label.rest is None and sum(len(s.layers) for s in label.stages) == 1
+        return self.strips == 1 and label.rest is None and sum(len(s.layers) for s in label.block.stages) == 1
 
     def _kept(self, label: Label) -> int:
         """Bytes beside input and output: a pool that is no group of its own keeps no sums."""
@@ -367,9 +468,14 @@ class Fold:
             return self._candidate(first, beside, label, None)
         if label.rest is None:
             alone = self._alone(label)
-            apart = figures(self.net, label.stages, resident=entering, alone=alone).distance or 0
+            distance = figures(self.net, label.block.stages, resident=entering, alone=alone).distance
+            if distance is None:
+                return self._candidate(first, beside, label, None)
+            apart = distance
+        elif self._begins_inside(label.block, entering):
+            apart = figures(self.net, label.all_stages(), resident=entering).distance or 0
         else:
-            unread = self.blocks.rows(label.stages, entering, label.rest.upto).unread
+            unread = label.block.rows(label.rest.upto).unread
             apart = 0
             for row, rows in enumerate(self.reaches.rows[label.rest.reach], start=1):
                 if unread[rows] < source.rows:
@@ -377,17 +483,27 @@ class Fold:
         over = max(source.bytes + apart, self.out.bytes) + self._kept(label)
         return self._candidate(first, min(over, beside), label, None)
 
+    def _begins_inside(self, block: Staged, entering: int) -> bool:
+        """Whether a stage reads no byte of the first columns: rows alone do not say what is read then."""
+        across = {t: strips[0] for t, strips in self.across.items()}
+        reading = [self.blocks.layers(stage.layers) for stage in block.stages]
+        return any(
+            first_column(layers, across, entering)
+            for layers in reading
+            if any(entering in layer.reads for layer in layers)
+        )
+
     def _fetching(self, label: Label, fetched: Sequence[Fetched]) -> list[Candidate]:
         found = []
         entering = self.chain.entering(0)
         if "rows" in fetched:
-            ring = self.blocks.entering_rows(label.stages, entering, self._made(label), 1)
+            ring = label.block.entering_rows(self._made(label), 1)
             more = ring * self.wide.get(entering, 0) * self.net.maps[entering].pixel
             found += self._candidate(0, self.out.bytes + label.scratch + more, label, "rows")
-        later = any(entering in self.net.layers[i].reads for s in label.stages[1:] for i in s.layers)
+        later = any(entering in self.net.layers[i].reads for s in label.block.stages[1:] for i in s.layers)
         if "columns" in fetched and not later:
-            first = label.stages[0]
-            run = self.blocks.rows(label.stages, entering, self._made(label)).bands[0]
+            first = label.block.stages[0]
+            run = label.block.rows(self._made(label)).bands[0]
             opening = self._column_bytes(first.layers, first.rows, entering, run)
             scratch = label.rings + max(label.columns, opening) + label.workspace
             found += self._candidate(0, self.out.bytes + scratch, label, "columns")

@@ -10,18 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.errors import ModelError
+from onchip.interrupt import until_interrupted
 from onchip.network import Network
+from onchip.segments.bound import Point
 from onchip.segments.chain import Chain, GroupChoice
 from onchip.segments.fold import Space
 from onchip.segments.group import Figures
 from onchip.segments.layers import layers_of
 from onchip.segments.options import SegmentOptions
 from onchip.segments.place import Link, Placed, Way, place
-from onchip.segments.search import APART, ONCE, Groups, Row, Search, chosen, rows_of_groups
+from onchip.segments.search import APART, ONCE, Row, Search, chosen, rows_of_groups
 
 __all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front"]
 
 Progress = Callable[[str], None]
+
+BEAM = 8
+"""Labels kept at a place in the first look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,16 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A plan on the front: bytes of RAM, multiply-accumulates, and how many times the network's own."""
+    """A plan on the front: bytes of RAM, multiply-accumulates, and how many times the network's own.
+
+    `reckoned` are instructions against every layer on its own, reckoned from the multiply-accumulates and
+    from how much slower kernels are that make a pixel a call.
+    """
 
     ram_bytes: int
     macs: int
     factor: float
+    reckoned: float
     choice: Choice
 
 
@@ -58,8 +68,9 @@ class FrontPoint:
 class Front:
     """Points from the least work to the least RAM; `macs` are the network's own.
 
-    `complete` says that the whole space of plans was searched: then no plan in it has fewer bytes in its
-    largest group for no more work. Addresses may take more bytes than the largest group (`Choice.bound`).
+    `complete` says that the whole space of plans was searched, every order of every module's layers: then no
+    plan in it has fewer bytes in its largest group for no more work. Addresses may take more bytes than the
+    largest group (`Choice.bound`).
     """
 
     chain: Chain
@@ -67,6 +78,10 @@ class Front:
     macs: int
     complete: bool
     seconds: float
+
+    def within(self, ram_bytes: int) -> FrontPoint | None:
+        """The point with the least work that takes no more bytes; None where there is none."""
+        return next((point for point in self.points if point.ram_bytes <= ram_bytes), None)
 
 
 def chain_of(network: Network) -> Chain:
@@ -94,20 +109,22 @@ def front(
     options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
     chain = chain_of(network)
     search = Search(chain, options.input, _deadline(options))
-    rows, groups = _anew(search, space, progress)
-    rows = rows_of_groups(chain, groups)
+    rows = _anew(search, space, progress)
     own = sum(op.work for op in network.operators)
-    choices = [choice for row in rows for choice in _placements(chain, row, options)]
+    choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
     points: list[FrontPoint] = []
-    for choice in sorted(choices, key=lambda c: (c.macs, c.bytes)):
+    for slower, choice in sorted(choices, key=lambda c: (c[1].macs, c[1].bytes, c[0])):
         if not points or choice.bytes < points[-1].ram_bytes:
-            points.append(FrontPoint(choice.bytes, choice.macs, choice.macs / max(own, 1), choice))
-    return Front(chain, tuple(points), own, search.complete, time.monotonic() - started)
+            times = choice.macs / max(own, 1), (choice.macs + slower) / max(own, 1)
+            points.append(FrontPoint(choice.bytes, choice.macs, *times, choice))
+    complete = search.complete and search.all_orders
+    return Front(chain, tuple(points), own, complete, time.monotonic() - started)
 
 
 def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None = None) -> Choice:
     """The groups that the objective asks for; those with the fewest bytes known where none fit."""
     search = Search(chain, options.input, _deadline(options))
+    anew = Space(instructions=True)
     if options.objective == "free":
         rows, _ = Search(chain, options.input).rows(APART)
         found = _placed(chain, rows[-1], options)
@@ -117,27 +134,60 @@ def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Prog
         fits = _first_that_fits(chain, rows, ram_bytes, options)
         if fits is not None:
             return fits
-        rows, _ = _anew(search, Space(instructions=True), progress)
+        rows = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
         return _first_that_fits(chain, rows, ram_bytes, options) or _placed(chain, rows[-1], options)
     if options.objective == "once":
         rows, _ = search.rows(replace(ONCE, instructions=True))
     else:
-        rows, _ = _anew(search, Space(instructions=True), progress)
+        rows = _anew(search, anew, progress, _smaller)
     return min((_placed(chain, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
 
 
-def _anew(search: Search, space: Space, progress: Progress | None) -> tuple[list[Row], Groups]:
+def _cheaper(rows: Sequence[Row], ram_bytes: int) -> list[Point]:
+    """Of use is only what is less work than the least that is known to fit."""
+    return [(0, row.work) for row in rows if row.bytes <= ram_bytes][:1] or _smaller(rows)
+
+
+def _smaller(rows: Sequence[Row]) -> list[Point]:
+    """Of use is only what takes fewer bytes than any that is known."""
+    return [(rows[-1].bytes, 0)]
+
+
+def _all(rows: Sequence[Row]) -> list[Point]:
+    """Of use is what none beats that is known."""
+    return [(row.bytes, row.work) for row in rows]
+
+
+def _anew(
+    search: Search,
+    space: Space,
+    progress: Progress | None,
+    known: Callable[[Sequence[Row]], list[Point]] = _all,
+) -> list[Row]:
     """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
 
-    More bytes than the best plan without such work are of no use: that is the cap.
+    More bytes than the best plan without such work are of no use: that is the cap. A quick look for good
+    plans comes first; what they say of use, by `known`, bounds the search. Ctrl-C ends it like a deadline.
     """
     unlimited = Search(search.chain, search.mode)
-    rows, once = unlimited.rows(replace(ONCE, instructions=space.instructions))
+    rows, found = unlimited.rows(replace(ONCE, instructions=space.instructions))
     cap = rows[0].bytes
-    found = search.groups(space, cap, progress)
-    for ends, candidates in once.items():
-        found[ends] = sorted([*found.get(ends, ()), *candidates], key=lambda c: (c.work, c.slower, c.bytes))
-    return rows_of_groups(search.chain, found), found
+    with until_interrupted():
+        try:
+            looks = [(replace(space, strips=space.strips[:1]), BEAM), (space, BEAM), (space, None)]
+            for part, beam in looks if len(space.strips) > 1 else looks[1:]:
+                search.groups(part, cap, _stage(progress, beam), known=known(rows), beam=beam, into=found)
+                rows = rows_of_groups(search.chain, found)
+        except KeyboardInterrupt:
+            search.complete = False
+    return rows_of_groups(search.chain, found)
+
+
+def _stage(progress: Progress | None, beam: int | None) -> Progress | None:
+    if progress is None:
+        return None
+    prefix = "every plan" if beam is None else "first look"
+    return lambda text: progress(f"{prefix}: {text}")
 
 
 def _deadline(options: SegmentOptions) -> float:

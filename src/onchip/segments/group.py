@@ -6,7 +6,7 @@ inside a stage of several layers, which sweeps its band column by column, in a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,7 @@ from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
 from onchip.segments.reach import Reach, distance
 from onchip.segments.sweep import RowSweep, adds_up, by_column, columns_of, pyramid, rows_of, swept
 
-__all__ = ["Figures", "StageChoice", "figures"]
+__all__ = ["Figures", "StageChoice", "figures", "first_column"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def figures(
     )
     sums = sum(ACCUMULATOR_BYTES * net.maps[layers[-1].makes].pixel for layers in chosen if adds_up(layers))
     overlap = None
-    if resident is not None and strips == 1:
+    if resident is not None and strips == 1 and not any(layer.blind for layer in flat):
         overlap = distance(_reaches(net, chosen, sweeps, order, len(fetchers), resident, last))
     return Figures(rings + sums + max(layer.workspace for layer in flat), rings, overlap, crossing, macs)
 
@@ -149,6 +149,9 @@ def _reaches(
 ) -> list[Reach]:
     """In time order: who still reads the resident input from where on, and how far the output is written."""
     found: list[Reach] = []
+    flat = [layer for layers in chosen for layer in layers]
+    across = pyramid(flat, last, (0, net.maps[last].columns), rows=False)
+    columns = [first_column(layers, across, resident) for layers in chosen]
     for turn in order:
         if turn.maker < source:
             continue
@@ -158,16 +161,25 @@ def _reaches(
             continue
         band = sweep.maker.bands[turn.band]
         first, end = sweep.taken[turn.band].get(resident, (0, 0))
+        there = net.maps[resident]
+        low = first * there.row + columns[turn.maker - source] * there.pixel if first < end else None
         if adds_up(layers):
-            low = first * net.maps[resident].row if first < end else None
             found.append(Reach(low=low, end=net.maps[last].bytes if writing and band[1] else None))
         elif writing and len(layers) == 1:
             found.extend(Reach.of_rows(net, layers[0], band, resident if reading else None))
         elif writing:
             found.extend(_swept(net, layers, band, resident if reading else None))
-        elif first < end:
-            found.append(Reach(low=first * net.maps[resident].row, end=None))
+        elif low is not None:
+            found.append(Reach(low=low, end=None))
     return found
+
+
+def first_column(layers: Sequence[Layer], across: Mapping[int, Range], tensor: int) -> int:
+    """The first column of a tensor that a stage reads; `across` are the columns of every map in the strip."""
+    made = swept(layers)[-1].makes
+    if adds_up(layers) and len(layers) == 1:
+        return across.get(tensor, (0, 0))[0]
+    return pyramid(swept(layers), made, across.get(made, (0, 0)), rows=False).get(tensor, (0, 0))[0]
 
 
 def _swept(net: Layers, layers: Sequence[Layer], band: Range, resident: int | None) -> list[Reach]:

@@ -69,6 +69,9 @@ class Layer:
     A step writes `step` pixels, in chunks of `chunk` of their bytes each, so that `early` bytes of the last
     pixel are written before its last chunk. One that `adds_up` is a pool over a
     whole map, which takes the map a row at a time as it is made. `macs` are those of one output pixel.
+
+    One that is `blind` reads a map in another shape than it was made in, or no window says what it reads: it
+    shares no group, and nothing may lie over what it reads.
     """
 
     operator: int
@@ -82,6 +85,7 @@ class Layer:
     workspace: int
     macs: int
     adds_up: bool
+    blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def layers_of(network: Network) -> Layers | str:
 
 def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
     g = op.geometry
-    if g is None or not g.promises:
+    if g is None or (not g.promises and g.kind != "other"):
         return "states no geometry to plan with"
     if len(op.outputs) != 1 or not op.inputs:
         return "has not one output and an input"
@@ -139,11 +143,15 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
     for t in op.inputs:
         if t not in maps:
             shape = made if g.kind == "elementwise" else read
+            if g.kind == "other":
+                shape = (1, 1, 0)  # one pixel of all its bytes, until somebody says more
             found = _map(network, t, shape if g.kind != "concat" else (*made[:2], 0))
             if found is None:
                 return "reads a map whose bytes are not its shape's"
             maps[t] = found
-    windows = _windows(g, [maps[t] for t in op.inputs], out)
+    operands = [maps[t] for t in op.inputs]
+    blind = not g.promises or _reshapes(g, read, made, operands, out)
+    windows = _everything(operands) if blind else _windows(g, operands, out)
     if isinstance(windows, str):
         return windows
     rows, columns = windows
@@ -159,7 +167,40 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
         early=(out.pixel - 1) // chunk * chunk,
         workspace=op.workspace,
         macs=-(-op.work // (out.rows * out.columns)),
-        adds_up=_adds_up(g, rows[0], columns[0], out),
+        adds_up=not blind and _adds_up(g, rows[0], columns[0], out),
+        blind=blind,
+    )
+
+
+def _reshapes(
+    g: Geometry, read: tuple[int, int, int], made: tuple[int, int, int], operands: list[Map], out: Map
+) -> bool:
+    """Whether the layer sees an operand in another shape than it was made in.
+
+    A product with a matrix that makes one pixel reads all of its map, whatever the shape.
+    """
+    first = operands[0]
+    match g.kind:
+        case "fully_connected":
+            return False
+        case "elementwise":
+            element = max(1, out.pixel // max(1, made[2]))
+            return any(
+                m.rows not in (1, out.rows)
+                or m.columns not in (1, out.columns)
+                or ((m.rows, m.columns) != (out.rows, out.columns) and m.pixel not in (element, out.pixel))
+                for m in operands
+            )
+        case "concat":
+            return any((m.rows, m.columns) != (out.rows, out.columns) for m in operands)
+    return (first.rows, first.columns) != read[:2]
+
+
+def _everything(operands: list[Map]) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
+    """Windows of a layer of which nothing is known but that it reads all its operands for every pixel."""
+    return (
+        tuple(Window(m.rows, stride=0, span=m.rows) for m in operands),
+        tuple(Window(m.columns, stride=0, span=m.columns) for m in operands),
     )
 
 

@@ -28,7 +28,7 @@ from onchip.segments.front import Choice, chain_of, choose
 from onchip.segments.options import SegmentOptions
 from onchip.segments.place import Placed, Traversal
 
-__all__ = ["plan", "plan_of"]
+__all__ = ["plan", "plan_of", "too_little"]
 
 
 def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None) -> Plan:
@@ -41,7 +41,7 @@ def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None
     chain = chain_of(network)
     choice = choose(chain, ram_bytes, options)
     if choice.bytes > ram_bytes:
-        raise _infeasible(chain, choice.groups, choice.placed, ram_bytes)
+        raise too_little(chain, choice, ram_bytes)
     return plan_of(chain, choice, ram_bytes, options, time.monotonic() - started)
 
 
@@ -67,14 +67,15 @@ def plan_of(
     )
 
 
-def _infeasible(chain: Chain, groups: Sequence[GroupChoice], placed: Placed, has: int) -> Infeasible:
-    worst = max(groups, key=chain.bytes_needed)
+def too_little(chain: Chain, choice: Choice, has: int) -> Infeasible:
+    """That so many bytes are too few even for this choice, and because of which of its groups."""
+    worst = max(choice.groups, key=chain.bytes_needed)
     network = chain.net.network
     layer = chain.net.layers[worst.end - 1]
     tensors = [] if worst.fetched else [network.tensors[chain.entering(worst.first)]]
     tensors.append(network.tensors[layer.makes])
     return Infeasible(
-        needs=placed.bytes,
+        needs=choice.bytes,
         has=has,
         operator=network.operators[layer.operator].name,
         tensors=tuple((t.name, t.bytes) for t in tensors),

@@ -7,11 +7,12 @@ backwards.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from onchip.errors import ModelError
 from onchip.segments.blocks import Blocks
+from onchip.segments.bound import Allowed, Point
 from onchip.segments.chain import Chain, Fetched, GroupChoice
 from onchip.segments.fold import Candidate, Fold, Space
 from onchip.segments.options import InputMode
@@ -62,9 +63,12 @@ class Search:
     """The groups of a network worth a look, in ever larger spaces of plans; what blocks cost is kept.
 
     `deadline` (of `time.monotonic`) ends it early: what was found by then is given, and `complete` is False.
+    So it is when more than `MOST_LABELS` were to be kept at once: from there on only some are.
     """
 
     def __init__(self, chain: Chain, mode: InputMode, deadline: float = float("inf")) -> None:
+        """Raises `ModelError` where a layer that is `blind` cannot run alone."""
+        _must_be_possible(chain, mode)
         self.chain, self.mode, self.deadline = chain, mode, deadline
         self.complete = True
         self._blocks = [Blocks(chain, chain.net)]
@@ -76,25 +80,52 @@ class Search:
         """Whether every order of every module's layers was looked at."""
         return all(blocks.all_orders for blocks in self._blocks)
 
-    def groups(self, space: Space, cap: int, progress: Progress | None = None) -> Groups:
-        """By beginning and end, the groups within `cap` bytes that none beats in bytes and work alike."""
-        found: dict[tuple[int, int], list[Candidate]] = {}
-        for blocks in self._blocks:
-            chain, net = blocks.chain, blocks.net
-            for end in chain.cuts[1:]:
-                width = net.maps[net.layers[end - 1].makes].columns
+    def groups(
+        self,
+        space: Space,
+        cap: int,
+        progress: Progress | None = None,
+        *,
+        known: Sequence[Point] | None = None,
+        beam: int | None = None,
+        into: Groups | None = None,
+        every: bool = False,
+    ) -> Groups:
+        """By beginning and end, the groups within `cap` bytes that none beats in bytes and work alike.
+
+        With the bytes and work of plans that are `known` only groups that belong to a plan that none of them
+        beats; the groups of those plans are then to be in `into`, to which the others are added. With a
+        `beam` a quick look that keeps so many labels at a place; `every` keeps all of them.
+        """
+        found: Groups = {} if into is None else into
+        fronts: dict[int, list[Row]] = {}
+        for end in reversed(self.chain.cuts[1:]):
+            fronts[end] = _rows_from(self.chain, found, fronts, end)
+            allowed = None
+            if known is not None:
+                allowed = Allowed(known, [(row.bytes, row.work) for row in fronts[end]])
+            for blocks in self._blocks:
+                width = blocks.net.maps[blocks.net.layers[end - 1].makes].columns
                 for strips in dict.fromkeys(-(-width // -(-width // min(n, width))) for n in space.strips):
-                    if time.monotonic() > self.deadline:
-                        self.complete = False
-                        return {ends: _best(candidates) for ends, candidates in found.items()}
                     if progress is not None:
-                        progress(f"groups that end with layer {end} of {chain.cuts[-1]}")
-                    ways = WAYS[self.mode] if strips == 1 or self.mode != "once" else None
-                    if net is not chain.net and self.mode == "once":
-                        ways = None  # a camera gives its first row first
-                    for candidate in Fold(blocks, space, end, strips, cap).candidates(ways):
-                        found.setdefault((candidate.first, end), []).append(candidate)
-        return {ends: _best(candidates) for ends, candidates in found.items()}
+                        progress(f"groups that end with layer {end} of {self.chain.cuts[-1]}")
+                    fold = Fold(blocks, space, end, strips, cap, allowed, beam, self.deadline, every=every)
+                    ways = self._ways(blocks, strips)
+                    candidates = [c for c in fold.candidates(ways) if self._may_share(c)]
+                    for first in {candidate.first for candidate in candidates}:
+                        mine = [candidate for candidate in candidates if candidate.first == first]
+                        found[first, end] = _best([*found.get((first, end), ()), *mine])
+                    self.complete &= fold.complete or beam is not None
+                    if fold.late:
+                        self.complete = False
+                        return found
+        return found
+
+    def _ways(self, blocks: Blocks, strips: int) -> tuple[Fetched, ...] | None:
+        """How a group that begins the network comes by its input; None if there is none."""
+        if self.mode == "once" and (strips > 1 or blocks.net is not self.chain.net):
+            return None  # a camera gives its first row first, and once
+        return WAYS[self.mode]
 
     def rows(self, space: Space, progress: Progress | None = None) -> tuple[list[Row], Groups]:
         """All rows of groups that none beats, within the least bytes that some row of this space needs, and
@@ -107,6 +138,31 @@ class Search:
                 return found, groups
             cap += cap // 4 + 1
 
+    def _may_share(self, group: Candidate) -> bool:
+        """Whether none of the group's layers is `blind`, or it is alone."""
+        if not any(layer.blind for layer in self.chain.net.layers[group.first : group.end]):
+            return True
+        return group.end - group.first == 1 and group.strips == 1 and group.fetched is None
+
+
+def _must_be_possible(chain: Chain, mode: InputMode) -> None:
+    cuts = set(chain.cuts)
+    for i, layer in enumerate(chain.net.layers):
+        if not layer.blind:
+            continue
+        op = chain.net.network.operators[layer.operator]
+        where = chain.net.network.source or chain.net.network.name
+        if not {i, i + 1} <= cuts:
+            raise ModelError(
+                "reads no window that a group could follow, while other tensors are kept for later",
+                where=where,
+                item=op.name,
+            )
+        if i == 0 and mode != "held":
+            raise ModelError(
+                "reads no window, so that the input cannot come piece by piece", where=where, item=op.name
+            )
+
 
 def _best(candidates: Iterable[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
@@ -116,30 +172,32 @@ def _best(candidates: Iterable[Candidate]) -> list[Candidate]:
     return kept
 
 
-def rows_of_groups(chain: Chain, groups: Groups, *, cap: int | None = None) -> list[Row]:
-    """All rows of groups that none beats in bytes and work alike, the one with the least work first.
+def rows_of_groups(chain: Chain, groups: Groups) -> list[Row]:
+    """All rows of groups that none beats in bytes and work alike, the one with the least work first."""
+    fronts: dict[int, list[Row]] = {}
+    for first in reversed(chain.cuts):
+        fronts[first] = _rows_from(chain, groups, fronts, first)
+    return fronts[0]
 
-    With `cap` only work counts among those within so many bytes.
-    """
-    cuts = chain.cuts
-    fronts: dict[int, list[Row]] = {cuts[-1]: [Row(0, 0, 0, None, None)]}
-    for first in reversed(cuts[:-1]):
-        rows = [
+
+def _rows_from(chain: Chain, groups: Groups, fronts: Mapping[int, list[Row]], first: int) -> list[Row]:
+    """The rows of groups from a cut on, with those from every later one."""
+    if first == chain.cuts[-1]:
+        return [Row(0, 0, 0, None, None)]
+    return _front(
+        [
             Row(max(group.bytes, rest.bytes), group.work + rest.work, group.slower + rest.slower, group, rest)
-            for end in cuts
-            if end > first
+            for end, rests in fronts.items()
             for group in groups.get((first, end), ())
-            if cap is None or group.bytes <= cap
-            for rest in fronts.get(end, ())
+            for rest in rests
         ]
-        fronts[first] = _front(rows, flat=cap is not None)
-    return fronts[cuts[0]]
+    )
 
 
-def _front(rows: Sequence[Row], *, flat: bool) -> list[Row]:
+def _front(rows: Sequence[Row]) -> list[Row]:
     kept: list[Row] = []
     for new in sorted(rows, key=lambda r: (r.work, r.slower, r.bytes)):
-        if not kept or (not flat and new.bytes < kept[-1].bytes):
+        if not kept or new.bytes < kept[-1].bytes:
             kept.append(new)
     return kept
 

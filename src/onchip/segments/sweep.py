@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from onchip.segments.drive import Maker, bands_of, turns
-from onchip.segments.layers import Layer, Layers, Range
+from onchip.segments.layers import Layer, Layers, Range, Window
 
-__all__ = ["Columns", "RowSweep", "adds_up", "by_column", "columns_of", "pyramid", "rows_of", "swept"]
+__all__ = [
+    "Columns",
+    "RowSweep",
+    "adds_up",
+    "by_column",
+    "columns_of",
+    "most_at_once",
+    "pyramid",
+    "rows_of",
+    "swept",
+]
 
 
 def adds_up(layers: Sequence[Layer]) -> bool:
@@ -108,3 +119,46 @@ def columns_of(layers: Sequence[Layer], across: Range, fetched: Collection[int] 
         order.append((t, makers[turn.maker].bands[turn.band][0]))
     at_once.pop(made, None)
     return Columns(at_once, tuple(order))
+
+
+def most_at_once(layers: Sequence[Layer], across: Range, fetched: Collection[int] = ()) -> Mapping[int, int]:
+    """`columns_of(...).at_once`, quickly: in a stage's chain a tensor is made as its one reader asks for it.
+
+    Then how much of it there is at once follows from that reader's window alone. Where a tensor of the
+    stage has two readers, the stage is gone through.
+    """
+    body = swept(layers)
+    made = {layer.makes for layer in body[:-1]} | set(fetched)
+    readers: dict[int, list[tuple[Layer, Window]]] = {}
+    for layer in body:
+        for t, window in zip(layer.reads, layer.columns, strict=True):
+            if t in made:
+                readers.setdefault(t, []).append((layer, window))
+    if len(readers) != len(made) or any(len(found) != 1 for found in readers.values()):
+        return columns_of(layers, across, fetched).at_once
+    starts = pyramid(body, body[-1].makes, across, rows=False)
+    order = [body[-1].makes, *(layer.makes for layer in reversed(body[:-1])), *fetched]
+    lines, most = {body[-1].makes: across}, {}
+    for t in order[1:]:
+        [(layer, window)] = readers[t]
+        start = starts.get(t, (0, 0))[0]
+        most[t], upto = _made_for(window, lines[layer.makes], start)
+        lines[t] = start, upto
+    return most
+
+
+@lru_cache(maxsize=1 << 16)
+def _made_for(window: Window, lines: Range, start: int) -> tuple[int, int]:
+    """The most lines at once of a tensor, made from `start` on as a window over it asks for them; and to
+    which line it is made."""
+    needs = [window.reads((line, line + 1)) for line in range(*lines)]
+    lowest = [1 << 60] * (len(needs) + 1)
+    for i in range(len(needs) - 1, -1, -1):
+        first, end = needs[i]
+        lowest[i] = min(lowest[i + 1], first) if first < end else lowest[i + 1]
+    most, line = 0, start
+    for (first, end), low in zip(needs, lowest, strict=False):
+        while first < end and line < end:
+            most = max(most, line + 1 - min(line, low))
+            line += 1
+    return most, line

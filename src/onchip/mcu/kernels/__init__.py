@@ -7,6 +7,22 @@ constants and its workspace, and says how it walks: what a planner may overlap w
 
 from __future__ import annotations
 
-from onchip.mcu.kernels.use import KernelUse, PoolSums, kernel_for, pool_sums_for, walk_of, workspace_bytes
+from onchip.mcu.kernels.use import (
+    SHAREABLE,
+    KernelUse,
+    PoolSums,
+    kernel_for,
+    pool_sums_for,
+    walk_of,
+    workspace_bytes,
+)
 
-__all__ = ["KernelUse", "PoolSums", "kernel_for", "pool_sums_for", "walk_of", "workspace_bytes"]
+__all__ = [
+    "SHAREABLE",
+    "KernelUse",
+    "PoolSums",
+    "kernel_for",
+    "pool_sums_for",
+    "walk_of",
+    "workspace_bytes",
+]

@@ -20,16 +20,16 @@ from onchip.mcu.kernels.scale import Form, scaled_of, shift_of
 from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
 from onchip.mcu.model import Conv, Depthwise, FullyConnected
 
-__all__ = ["LibraryUse", "library_for", "library_functions"]
+__all__ = ["LibraryUse", "library_for", "library_functions", "library_workspace"]
 
 PIXELS = 2
 CONV_SHAPE = (
     *("lines_of", "taps", "channels", "outputs", "groups", "stride", "dilation", "before"),
-    *("run", "words_of_run", "side_by_side", "long_form"),
+    *("run", "words_of_run", "side_by_side", "long_form", "backwards"),
 )
 DEPTHWISE_SHAPE = (
     *("lines_of", "taps", "outputs", "multiplier_of", "stride", "dilation", "before"),
-    "long_form",
+    *("long_form", "backwards"),
 )
 
 
@@ -49,29 +49,34 @@ def library_functions() -> tuple[Function, ...]:
     return _conv(), _depthwise()
 
 
-def library_for(layer: Conv | Depthwise | FullyConnected) -> LibraryUse:
-    """The kernel of the library for a layer, forward, its lines being rows."""
+def library_for(
+    layer: Conv | Depthwise | FullyConnected, *, reverse: bool = False, columns: bool = False
+) -> LibraryUse:
+    """The kernel of the library for a layer; with `columns` its lines are columns of the map.
+
+    With `reverse` it makes pixels and channels from the last to the first.
+    """
     long = int(scaled_of(layer, any_shift=True).scale.form is Form.LONG)
     if isinstance(layer, Depthwise):
-        deep = depthwise_shape(layer)
-        window = (
-            *deep.kernel,
-            layer.bias.size,
-            deep.multiplier,
-            deep.stride,
-            deep.dilation,
-            deep.before,
-            long,
-        )
-        return LibraryUse(_depthwise(), (*window, *depthwise_words(layer, any_shift=True)), LANES, 1, LANES)
-    conv = conv_shape(layer, pixels=PIXELS)
+        deep = depthwise_shape(layer, columns=columns)
+        window = (*deep.kernel, layer.bias.size, deep.multiplier, deep.stride, deep.dilation, deep.before)
+        words = depthwise_words(layer, columns=columns, any_shift=True)
+        by_bytes = deep.multiplier > 1 or deep.rest
+        constants = (*window, long, int(reverse), *words)
+        return LibraryUse(_depthwise(), constants, LANES if by_bytes else 0, 1, LANES)
+    conv = conv_shape(layer, columns=columns, pixels=PIXELS)
     head = (
         *(*conv.kernel, conv.channels, layer.bias.size // conv.groups, conv.groups, conv.stride),
-        *(conv.dilation, conv.before, conv.run, conv.words, int(conv.side_by_side), long),
+        *(conv.dilation, conv.before, conv.run, conv.words, int(conv.side_by_side), long, int(reverse)),
     )
     chunk = 1 if conv.groups > 1 and conv.odd else CHUNK
-    patch = PIXELS * conv.kernel[0] * conv.line_bytes
-    return LibraryUse(_conv(), (*head, *conv_words(layer, any_shift=True)), patch, PIXELS, chunk)
+    words = conv_words(layer, columns=columns, any_shift=True)
+    return LibraryUse(_conv(), (*head, *words), conv.patch_bytes, PIXELS, chunk)
+
+
+def library_workspace(layer: Conv | Depthwise | FullyConnected) -> int:
+    """Bytes of RAM that the library's kernel needs beside input and output, along rows or columns."""
+    return max(library_for(layer, columns=columns).workspace for columns in (False, True))
 
 
 class _Window:
@@ -87,6 +92,14 @@ class _Window:
         names = ("input_offset", "output_offset", "low", "high")
         self.head = {name: k.constant(weights, len(shape) + i, name) for i, name in enumerate(names)}
         self.chunks = k.let("chunks", weights + (len(shape) + head))
+
+    def turned(self, name: str, at: Expr, count: Expr) -> Var:
+        """The place `at` of `count` ones, counted from the end where the layer runs backwards."""
+        k = self.k
+        place = k.RegAlloc(name, at)
+        with k.when(self.of["backwards"] > 0):
+            k.set(place, count - 1 - at)
+        return place
 
     def store(self, o: Var, offset: Expr | int, total: Expr, multiplier: Expr, shift: Expr) -> None:
         k, offset_of = self.k, self.head["output_offset"]
@@ -114,32 +127,55 @@ class _AnyConv(_Window):
     def build(self) -> Function:
         k, of = self.k, self.of
         self.line_bytes = k.let("line_bytes", k.most(of["run"], WORD))
+        self.words_of_sums = k.let("words_of_sums", of["lines_of"] * of["words_of_run"])
+        chunks = k.let("chunks_of_group", (of["outputs"] + 1) >> 1)
+        odd_words = (of["outputs"] & 1) * (self.words_of_sums + 3)
+        group_words = k.let("group_words", (of["outputs"] >> 1) * self.chunk_words() + odd_words)
         each = k.let("each", of["lines_of"] * self.line_bytes)
         apart = k.RegAlloc("apart", 0)
         base = k.RegAlloc("base", 0)
-        for x in k.loop(self.x0, self.x1, PIXELS, name="x"):
-            pixels = k.let("pixels", k.least(PIXELS, self.x1 - x))
+        for step in k.loop(0, (self.x1 - self.x0 + (PIXELS - 1)) // PIXELS, name="step"):
+            first = k.RegAlloc("first_pixel", self.x0 + step * PIXELS)
+            with k.when(of["backwards"] > 0):
+                k.set(first, self.x1 - (step + 1) * PIXELS)
+            x = k.let("x", k.most(first, self.x0))
+            pixels = k.let("pixels", k.least(first + PIXELS, self.x1) - x)
             left = k.let("left", x * of["stride"] - of["before"])
-            inside = (left >= 0) & (left + of["stride"] * (PIXELS - 1) + of["taps"] <= self.width)
-            every = self.first.equals(0) & self.last.equals(of["lines_of"]) & pixels.equals(PIXELS)
+            inside = (left >= 0) & (left + of["stride"] * (pixels - 1) + of["taps"] <= self.width)
+            every = self.first.equals(0) & self.last.equals(of["lines_of"])
             in_place = k.let("in_place", inside & every & of["side_by_side"])
-            w = k.RegAlloc("w", self.chunks)
-            o = k.RegAlloc("o", self.out + x * (of["outputs"] * of["groups"]))
-            for group in k.loop(0, of["groups"], name="group"):
+            for number in k.loop(0, of["groups"], name="number"):
+                group = self.turned("group", number, of["groups"])
                 with k.when(in_place):
                     k.set(apart, of["stride"] * of["channels"])
                     k.set(base, left * of["channels"])
                 with k.otherwise():
                     k.set(apart, each)
-                    for p in k.loop(0, PIXELS, name="p"):
-                        self.gather(x + k.least(p, pixels - 1), p * each, group)
-                for _ in k.loop(0, of["outputs"] // CHUNK, name="chunk"):
-                    self.block(CHUNK, w, o, in_place, base, apart, pixels)
-                    k.set(o, o + CHUNK)
-                with k.when(of["outputs"] & 1):
-                    self.block(1, w, o, in_place, base, apart, pixels)
-                    k.set(o, o + 1)
+                    for p in k.loop(0, pixels, name="p"):
+                        self.gather(x + p, p * each, group)
+                o_of_group = k.let("o_of_group", self.out + (x * of["groups"] + group) * of["outputs"])
+                w_of_group = k.let("w_of_group", self.chunks + group * group_words)
+                for at in k.loop(0, chunks, name="at"):
+                    chunk = self.turned("chunk", at, chunks)
+                    w = k.RegAlloc("w", w_of_group + chunk * self.chunk_words())
+                    o = k.let("o", o_of_group + chunk * CHUNK)
+                    with k.when(chunk * CHUNK + 1 < of["outputs"]):
+                        self.blocks(CHUNK, w, o, in_place, base, apart, pixels)
+                    with k.otherwise():
+                        self.blocks(1, w, o, in_place, base, apart, pixels)
         return k.finish()
+
+    def chunk_words(self) -> Expr:
+        """Words of constants of a whole chunk."""
+        return self.words_of_sums * CHUNK + (2 * CHUNK + 1)
+
+    def blocks(
+        self, channels: int, w: Var, o: Var, in_place: Var, base: Var, apart: Var, pixels: Var
+    ) -> None:
+        with self.k.when(pixels.equals(PIXELS)):
+            self.block(PIXELS, channels, w, o, in_place, base, apart)
+        with self.k.otherwise():
+            self.block(1, channels, w, o, in_place, base, apart)
 
     def gather(self, x: Expr, at: Expr, group: Expr) -> None:
         """The window of a pixel into the patch."""
@@ -163,10 +199,10 @@ class _AnyConv(_Window):
             for i in k.loop(of["run"], WORD, name="i"):
                 k.RAMStore(target, i, zero)
 
-    def block(self, channels: int, w: Var, o: Var, in_place: Var, base: Var, apart: Var, pixels: Var) -> None:
+    def block(self, pixels: int, channels: int, w: Var, o: Var, in_place: Var, base: Var, apart: Var) -> None:
         k, of = self.k, self.of
         biases = k.FlashLoad(w, *(f"bias{c}" for c in range(channels)))
-        sums = [[k.RegAlloc(f"sum{p}{c}", biases[c]) for c in range(channels)] for p in range(PIXELS)]
+        sums = [[k.RegAlloc(f"sum{p}{c}", biases[c]) for c in range(channels)] for p in range(pixels)]
         for line in k.loop(0, of["lines_of"], name="line"):
             x = k.RegAlloc("x", k.line(self.lines, line) + base)
             with k.when(in_place.equals(0)):
@@ -178,18 +214,16 @@ class _AnyConv(_Window):
                     k.set(x, x - back)
                 loaded = k.FlashLoad(w, *(f"w{c}" for c in range(channels)), type=Type.WORD)
                 weights = [k.widen(v, v.name) for v in loaded]
-                near, far = k.RAMLoad(x, name="near"), k.RAMLoad(x, apart, name="far")
-                k.Dot(sums[0], k.widen(near, "near"), weights)
-                k.Dot(sums[1], k.widen(far, "far"), weights)
+                for p, row in enumerate(sums):
+                    k.Dot(row, k.widen(k.RAMLoad(x, apart * p, name=f"x{p}"), f"x{p}"), weights)
                 k.set(x, x + WORD)
         step = of["outputs"] * of["groups"]
         multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
         (shifts,) = k.FlashLoad(w, "shifts")
         for c in range(channels):
             shift = k.let(f"shift{c}", shift_of(shifts, c, CONV_SHIFT_BITS))
-            self.store(o, c, sums[0][c], multipliers[c], shift)
-            with k.when(pixels > 1):
-                self.store(o, step + c, sums[1][c], multipliers[c], shift)
+            for p, row in enumerate(sums):
+                self.store(o, step * p + c, row[c], multipliers[c], shift)
 
 
 def _depthwise() -> Function:
@@ -210,42 +244,55 @@ class _AnyDepthwise(_Window):
         offsets = k.Broadcast(self.head["input_offset"], "offsets")
         inputs = k.let("inputs", of["outputs"] // of["multiplier_of"])
         whole = k.let("whole", (of["outputs"] // LANES) * of["multiplier_of"].equals(1))
-        for x in k.loop(self.x0, self.x1, name="x"):
+        count = k.let("chunks_of_pixel", (of["outputs"] + (LANES - 1)) // LANES)
+        window = k.let("window", of["lines_of"] * of["taps"])
+        for at in k.loop(0, self.x1 - self.x0, name="at"):
+            x = k.let("x", self.x0 + self.turned("pixel", at, self.x1 - self.x0))
             left = k.let("left", x * of["stride"] - of["before"])
             begin = k.let("begin", k.most((of["dilation"] - 1 - left) // of["dilation"], 0))
             end = k.let(
                 "end", k.least((self.width - left + (of["dilation"] - 1)) // of["dilation"], of["taps"])
             )
-            w = k.RegAlloc("w", self.chunks)
-            for chunk in k.loop(0, whole, name="chunk"):
-                at = k.let("at", (left + begin * of["dilation"]) * inputs + chunk * LANES)
-                biases = k.FlashLoad(w, *(f"bias{c}" for c in range(LANES)))
-                sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
-                for line in k.loop(self.first, self.last, name="line"):
-                    v = k.RegAlloc("v", w + (line * of["taps"] + begin))
-                    source = k.RegAlloc("source", k.line(self.lines, line) + at)
-                    for _ in k.loop(begin, end, name="tap"):
-                        (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
-                        x4 = k.widen(k.RAMLoad(source, name="x4"), "x4", plus=offsets)
-                        for half, pair in enumerate(k.widen(word, "w4")):
-                            k.set(sums[half], call("mla_low", x4[half], pair, sums[half]))
-                            k.set(sums[half + 2], call("mla_high", x4[half], pair, sums[half + 2]))
-                        k.set(source, source + of["dilation"] * inputs)
-                k.set(w, w + of["lines_of"] * of["taps"])
-                o = k.let("o", self.out + (x * of["outputs"] + chunk * LANES))
-                multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(LANES)))
-                (shifts,) = k.FlashLoad(w, "shifts")
-                for c, total in enumerate(sums):
-                    self.store(o, c, total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
-            for rest in k.loop(whole * LANES, of["outputs"], LANES, name="c"):
-                self.lanes(x, left, begin, end, rest, w, inputs)
+            for number in k.loop(0, count, name="number"):
+                chunk = self.turned("chunk", number, count)
+                w = k.RegAlloc("w", self.chunks + chunk * (window + (2 * LANES + 1)))
+                with k.when(chunk < whole):
+                    self.word(x, left, begin, end, chunk, w, offsets, inputs)
+                with k.otherwise():
+                    self.lanes(x, left, begin, end, chunk * LANES, w, inputs, window)
         return k.finish()
 
-    def lanes(self, x: Expr, left: Var, begin: Var, end: Var, c: Expr, w: Var, inputs: Var) -> None:
+    def word(
+        self, x: Var, left: Var, begin: Var, end: Var, chunk: Var, w: Var, offsets: Expr, inputs: Var
+    ) -> None:
+        """Four outputs, a word of input at a time."""
+        k, of = self.k, self.of
+        at = k.let("place", (left + begin * of["dilation"]) * inputs + chunk * LANES)
+        biases = k.FlashLoad(w, *(f"bias{c}" for c in range(LANES)))
+        sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
+        for line in k.loop(self.first, self.last, name="line"):
+            v = k.RegAlloc("v", w + (line * of["taps"] + begin))
+            source = k.RegAlloc("source", k.line(self.lines, line) + at)
+            for _ in k.loop(begin, end, name="tap"):
+                (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
+                x4 = k.widen(k.RAMLoad(source, name="x4"), "x4", plus=offsets)
+                for half, pair in enumerate(k.widen(word, "w4")):
+                    k.set(sums[half], call("mla_low", x4[half], pair, sums[half]))
+                    k.set(sums[half + 2], call("mla_high", x4[half], pair, sums[half + 2]))
+                k.set(source, source + of["dilation"] * inputs)
+        k.set(w, w + of["lines_of"] * of["taps"])
+        o = k.let("o", self.out + (x * of["outputs"] + chunk * LANES))
+        multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(LANES)))
+        (shifts,) = k.FlashLoad(w, "shifts")
+        for c, total in enumerate(sums):
+            self.store(o, c, total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
+
+    def lanes(
+        self, x: Expr, left: Var, begin: Var, end: Var, c: Expr, w: Var, inputs: Var, taps: Var
+    ) -> None:
         """Up to four outputs, a byte of input at a time: all are summed up before one is written."""
         k, of = self.k, self.of
         count = k.let("lanes", k.least(of["outputs"] - c, LANES))
-        taps = k.let("window", of["lines_of"] * of["taps"])
         for lane in k.loop(0, count, name="lane"):
             total = k.RegAlloc("total", k.constant(w, lane, "bias"))
             source = k.let("channel", (c + lane) // of["multiplier_of"])
@@ -261,4 +308,3 @@ class _AnyDepthwise(_Window):
         o = k.let("o", self.out + (x * of["outputs"] + c))
         for lane in k.loop(0, count, name="lane"):
             k.RAMStore(o, lane, k.RAMLoad(self.patch, lane, Kind.BYTE, name="byte"))
-        k.set(w, w + (count * 2 + taps + 1))

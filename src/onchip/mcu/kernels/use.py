@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cache
@@ -16,6 +16,8 @@ from onchip.mcu.kernels.conv import ConvShape, conv, conv_words
 from onchip.mcu.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
 from onchip.mcu.kernels.depthwise import depthwise, depthwise_words
 from onchip.mcu.kernels.elements import element_shape, element_words, elements
+from onchip.mcu.kernels.library import PIXELS as LIBRARY_PIXELS
+from onchip.mcu.kernels.library import library_for, library_workspace
 from onchip.mcu.kernels.moves import (
     concat,
     concat_shape,
@@ -51,7 +53,11 @@ from onchip.mcu.model import (
     Softmax,
 )
 
-__all__ = ["KernelUse", "PoolSums", "kernel_for", "pool_sums_for", "walk_of", "workspace_bytes"]
+__all__ = ["SHAREABLE", "KernelUse", "PoolSums", "kernel_for", "pool_sums_for", "walk_of", "workspace_bytes"]
+
+
+SHAREABLE = (Conv, Depthwise, FullyConnected)
+"""Layers for which there is a kernel of the library, besides one for their shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +94,11 @@ def kernel_for(
     in_step: int = 0,
     out_step: int = 0,
     pixels: int = 0,
+    shared: bool = False,
 ) -> KernelUse:
     """The kernel of a layer; ModelError if there is none.
+
+    A `shared` one is the library's, if the layer is one of `SHAREABLE`: the same for layers of any shape.
 
     With `columns` its lines are columns of the map. `in_step` and `out_step` are bytes from a pixel of a line
     to the next, 0 where pixels lie one behind the other; `pixels` of a step are chosen where 0 is given.
@@ -97,6 +106,10 @@ def kernel_for(
     steps = {"in_step": in_step, "out_step": out_step}
     turned: dict[str, Any] = {"reverse": reverse, "columns": columns, **steps}
     straight: dict[str, Any] = {"reverse": reverse, **steps}
+    if shared and isinstance(layer, SHAREABLE) and not in_step and not out_step:
+        use = library_for(layer, reverse=reverse, columns=columns)
+        most = min(use.pixels, pixels or use.pixels)  # a call for one pixel makes one
+        return KernelUse(use.function, _signed(use.words), use.workspace, most, use.channels)
     match layer:
         case Conv() | FullyConnected():
             shape = conv_shape(layer, pixels=pixels, **turned)
@@ -144,8 +157,10 @@ def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> P
     )
 
 
-def walk_of(layer: Layer) -> tuple[int, int]:
+def walk_of(layer: Layer, *, shared: bool = False) -> tuple[int, int]:
     """Pixels of a step and channels of a chunk of the layer's kernel (0: all)."""
+    if shared and isinstance(layer, Conv | FullyConnected):
+        return LIBRARY_PIXELS, _conv_chunk(conv_shape(layer))
     match layer:
         case Conv() | FullyConnected():
             shape = conv_shape(layer)
@@ -155,8 +170,10 @@ def walk_of(layer: Layer) -> tuple[int, int]:
     return 1, 0
 
 
-def workspace_bytes(layer: Layer) -> int:
+def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
     """Bytes of RAM that the layer's kernel needs beside its input and output."""
+    if shared and isinstance(layer, SHAREABLE):
+        return library_workspace(layer)
     match layer:
         case Conv() | FullyConnected():
             # Along columns a kernel may need a patch where along rows it needs none; a pixel of it is enough.
@@ -183,9 +200,11 @@ def _use(
     operand: Int8 | None = None,
 ) -> KernelUse:
     function = make(_name(kind, shape), shape)
-    return KernelUse(
-        function, tuple(signed(int(word)) for word in words), workspace, pixels, channels, operand
-    )
+    return KernelUse(function, _signed(words), workspace, pixels, channels, operand)
+
+
+def _signed(words: Iterable[int]) -> tuple[int, ...]:
+    return tuple(signed(int(word)) for word in words)
 
 
 @cache

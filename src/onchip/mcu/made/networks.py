@@ -1,8 +1,8 @@
 """The topologies of published int8 networks, as compact tables of our own; weights come from a seed.
 
-MLPerf Tiny's four (image classification, keyword spotting, visual wake words, anomaly detection) and two of
-MCUNet's networks, with the operators that their converters leave: explicit padding, a transpose in front of
-the last means, floats at the ends.
+MLPerf Tiny's four (image classification, keyword spotting, visual wake words, anomaly detection), two of
+MCUNet's networks, and MobileNet v2 in a third of its width, rounded and as msf-CNN has it; with the operators
+that their converters leave: explicit padding, a transpose in front of the last means, floats at the ends.
 """
 
 from __future__ import annotations
@@ -75,6 +75,57 @@ def mcunet_320kb(b: Builder) -> bytes:
     return b.file(b.reshape(x, (1, 1000)))
 
 
+_MOBILENET_V2: tuple[tuple[int, int, int, int], ...] = (
+    (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
+)  # fmt: skip
+"""MobileNet v2: expansion, channels of the full width, blocks, stride of the first block."""
+
+
+def mobilenet_v2(b: Builder) -> bytes:
+    """MobileNet v2 of width 0.35, 144 x 144, channels in multiples of 8 as its authors round them."""
+
+    def width(channels: int) -> int:
+        wanted = channels * 0.35
+        rounded = max(8, int(wanted + 4) // 8 * 8)
+        return rounded + 8 if rounded < 0.9 * wanted else rounded
+
+    x = b.conv(b.input((1, 144, 144, 3), 2 / 255), width(32), 3, 2, activation="RELU6")
+    x = _inverted(b, x, width, residuals=True)
+    x = b.mean(b.conv(x, 1280, activation="RELU6"))
+    return b.file(b.fully_connected(x, 1000))
+
+
+def mobilenet_v2_msfcnn(b: Builder) -> bytes:
+    """The same as msf-CNN (Huang and Baccelli, 2025) defines it, and the pool that it leaves out.
+
+    No channel is rounded (11, 5, 8, 11, 22, 33, 56, 112, 448), no block's input is added to its output, and
+    the first block has a 1 x 1 convolution too. msf-CNN's definition ends with the last convolution, whose
+    map its bytes do not count; here the mean over it ends the network, so that nothing is left uncounted.
+    """
+
+    def width(channels: int) -> int:
+        return channels * 35 // 100
+
+    x = b.conv(b.input((1, 144, 144, 3), 2 / 255), width(32), 3, 2, activation="RELU6")
+    x = _inverted(b, x, width, residuals=False, always_expand=True)
+    return b.file(b.mean(b.conv(x, width(1280), activation="RELU6")))
+
+
+def _inverted(
+    b: Builder, x: Map, width: Callable[[int], int], *, residuals: bool, always_expand: bool = False
+) -> Map:
+    """MobileNet v2's blocks."""
+    for expansion, channels, blocks, stride in _MOBILENET_V2:
+        for i in range(blocks):
+            step = stride if i == 0 else 1
+            y = x
+            if always_expand or expansion > 1:
+                y = b.conv(x, x.shape[3] * expansion, activation="RELU6")
+            y = b.conv(b.depthwise(y, 3, step, activation="RELU6"), width(channels))
+            x = _residual(b, x, y, step) if residuals else y
+    return x
+
+
 def _residual(b: Builder, x: Map, y: Map, stride: int) -> Map:
     """The block's input added where it fits."""
     return b.add(y, x) if stride == 1 and x.shape == y.shape else y
@@ -122,6 +173,8 @@ def ad01(b: Builder) -> bytes:
 _NETWORKS: Mapping[str, Callable[[Builder], bytes]] = {
     "mcunet_vww": mcunet_vww,
     "mcunet_320kb": mcunet_320kb,
+    "mobilenet_v2": mobilenet_v2,
+    "mobilenet_v2_msfcnn": mobilenet_v2_msfcnn,
     "vww_96": vww_96,
     "resnet8": resnet8,
     "kws": kws,

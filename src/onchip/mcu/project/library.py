@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from onchip.errors import ModelError, PlanFormatError
@@ -34,9 +34,15 @@ class Call:
 
 @dataclass
 class Library:
-    """Collects kernels and constants under names that begin with `prefix`."""
+    """Collects kernels and constants under names that begin with `prefix`.
+
+    Layers named in `shared` are made by the kernels for all shapes.
+    """
 
     prefix: str
+    shared: Collection[str] = ()
+    users: dict[str, set[str]] = field(default_factory=dict)
+    """The layers that each function makes, by its name in C."""
     functions: dict[str, Function] = field(default_factory=dict)
     """By the kernel's own name."""
     constants: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
@@ -52,8 +58,9 @@ class Library:
         """
         number, layer, workspace = op.number, op.layer, op.workspace
         reverse = op.in_place and op.reverse
-        use: KernelUse = kernel_for(layer, reverse=reverse, columns=columns, pixels=pixels)
-        while use.workspace > workspace and columns and pixels > 1:
+        shared = layer.name in self.shared
+        use: KernelUse = kernel_for(layer, reverse=reverse, columns=columns, pixels=pixels, shared=shared)
+        while use.workspace > workspace and columns and pixels > 1 and not shared:
             pixels -= 1
             use = kernel_for(layer, reverse=reverse, columns=columns, pixels=pixels)
         if use.workspace > workspace:
@@ -83,6 +90,7 @@ class Library:
         known = self.functions.setdefault(
             function.name, replace(function, name=f"{self.prefix}_{function.name}")
         )
+        self.users.setdefault(known.name, set()).add(layer.name)
         name = f"{self.prefix}_constants{number}"
         if words:
             held, _ = self.constants.setdefault(name, (words, layer.name))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from onchip.errors import PlanFormatError
 from onchip.mcu.kernel import c_prelude, c_prototype, c_source
 from onchip.mcu.kernel.names import c_comment, c_name
 from onchip.mcu.model import Int8Model
@@ -26,7 +27,7 @@ class Sources:
     """The C files of a network, by name; what they are called in C, and what they take.
 
     `constant_bytes` are those of weights and factors by layer. `streamed` says that the input comes from a
-    reader of the user's.
+    reader of the user's. `users` are the layers that each kernel makes, by its name in C.
     """
 
     name: str
@@ -36,16 +37,19 @@ class Sources:
     streamed: bool
     input_bytes: int
     output_bytes: int
+    users: Mapping[str, frozenset[str]]
 
 
-def sources_of(plan: Plan, model: Int8Model) -> Sources:
-    """The network as C: `model.c` and `model.h`, constants, kernels.
+def sources_of(plan: Plan, model: Int8Model, shared: Collection[str] = ()) -> Sources:
+    """The network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
 
     Raises `PlanFormatError` or `ModelError` for what cannot be written.
     """
+    if plan.chip.memories:
+        raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
     firmware = firmware_of(plan, model)
     name = _name(model.name)
-    library = Library(name)
+    library = Library(name, shared)
     units = []
     for i, unit in enumerate(firmware.units):
         units.append((f"step{i}", unit_source(unit, f"step{i}", library)))
@@ -72,6 +76,7 @@ def sources_of(plan: Plan, model: Int8Model) -> Sources:
         firmware.input_address is None,
         model.tensors[firmware.input].bytes,
         model.tensors[firmware.output].bytes,
+        {function: frozenset(layers) for function, layers in library.users.items()},
     )
 
 

@@ -178,9 +178,11 @@ def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
 
 def _same(network: Network, model: Int8Model) -> None:
     tensors = {(t.name, t.bytes) for t in network.tensors}
-    layers = {(op.name, *(network.tensors[t].name for t in op.inputs)) for op in network.operators}
+    layers = {
+        (op.name, *(network.tensors[t].name for t in dict.fromkeys(op.inputs))) for op in network.operators
+    }
     name = [t.name for t in model.tensors]
-    mine = {(layer.name, *(name[t] for t in layer.inputs)) for layer in model.layers}
+    mine = {(layer.name, *(name[t] for t in dict.fromkeys(layer.inputs))) for layer in model.layers}
     if tensors != {(t.name, t.bytes) for t in model.tensors} or layers != mine:
         raise PlanFormatError("is a plan of another network", where=model.name)
 
@@ -197,8 +199,6 @@ def _op(
     for o in read if grouped else ():
         if o.shape != model.tensors[o.tensor].shape and o.shape[1:3] != (1, 1):
             raise ModelError("reshapes its input inside a group", where=model.name, item=layer.name)
-        if not (o.rows.always_inside and o.columns.always_inside):
-            raise ModelError("has a window outside of its map in a group", where=model.name, item=layer.name)
     return Op(number, layer, read, in_place, reverse, g.pixels, g.channels, found.workspace)
 
 

@@ -46,12 +46,6 @@ class Axis:
         """Whether any window hangs over an end of the map."""
         return self.before > 0 or (self.made - 1) * self.stride - self.before + self.span > self.size
 
-    @property
-    def always_inside(self) -> bool:
-        """Whether every window has at least one line that exists."""
-        last = (self.made - 1) * self.stride - self.before
-        return self.span > self.before and last < self.size
-
 
 @dataclass(frozen=True, slots=True)
 class Operand:

@@ -19,6 +19,14 @@ __all__ = ["project_files", "replaceable", "write_project"]
 MARKER = "model.h"
 """The file by which a folder is known as a project that may be replaced."""
 
+_OURS = frozenset(
+    {
+        *("Makefile", "README.md", "example", "main.c", "onchip_dsp.h"),
+        *(f"{unit}.{kind}" for unit in ("model", "kernels", "weights") for kind in "cho"),
+    }
+)
+"""What a project consists of and its Makefile makes, but for the library, whose name is the network's."""
+
 
 def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str, str]:
     """The whole project by file name: sources, an example, a Makefile and a page that says how to use it."""
@@ -59,6 +67,15 @@ def replaceable(folder: Path) -> None:
             ours = False
         if not ours:
             raise UsageError("is a folder with files that onchip has not written", where=str(folder))
+        others = sorted(path.name for path in folder.iterdir() if not _made_by_us(path))
+        if others:
+            reason = f"would be replaced, and has {others[0]!r}, which onchip has not written"
+            raise UsageError(reason, where=str(folder))
+
+
+def _made_by_us(path: Path) -> bool:
+    library = path.name.startswith("lib") and path.suffix == ".a"
+    return (path.name in _OURS or library) and path.is_file()
 
 
 def write_project(files: Mapping[str, str], folder: Path) -> None:

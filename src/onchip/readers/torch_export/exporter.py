@@ -98,6 +98,10 @@ def shape(node: Node) -> list[int]:
     return [size if isinstance(size, int) else size.node.hint for size in node.meta["val"].shape]
 
 
+_SENSELESS = (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+"""What Python says of a call whose arguments are of other kinds than its operator takes."""
+
+
 class Exporter:
     """Walks one exported program and collects ONNX nodes; `values` maps a torch node to its ONNX value."""
 
@@ -154,7 +158,11 @@ class Exporter:
             elif node in self.whole:
                 self.whole[node]()
             elif node.op == "call_function" and node not in self.skipped:
-                self.translate(node)
+                try:
+                    self.translate(node)
+                except _SENSELESS as problem:  # torch loads files whose calls do not fit their operators
+                    reason = f"its arguments make no sense ({type(problem).__name__}: {problem})"
+                    raise self.refuse(node, reason) from problem
 
     def translate(self, node: Node) -> None:
         if node.target is operator.getitem:

@@ -13,7 +13,8 @@ function awayText(away) {
 }
 
 function describeBox(box) {
-  const where = count(box.address) + " to " + count(box.address + box.size) + " (" + short(box.address) + " to " + short(box.address + box.size) + ")";
+  const home = memoryAt(box.address), from = box.address - (home ? home.base : 0), to = from + box.size;
+  const where = (home ? home.name + ", " : "") + count(from) + " to " + count(to) + " (" + short(from) + " to " + short(to) + ")";
   if (box.weights !== undefined)
     return { title: box.weights, kind: "pinned weights", rows: [["bytes", exact(box.size)], ["addresses", where], ["here", "always"]] };
   if (box.tensor < 0)

@@ -33,6 +33,7 @@ function readTheme() {
 
 function layOut() {
   const width = canvas.clientWidth, wide = width > 900;
+  if (!width) return; // another tab is open
   // Tall enough to use the window, short enough that the whole map and its legend are in it at once.
   const top = canvas.getBoundingClientRect().top + window.scrollY;
   const plot = Math.min(Math.max(300, steps.length * 44), Math.max(420, window.innerHeight - Math.min(top, 330) - TOP - 62));
@@ -48,7 +49,10 @@ function layOut() {
     traffic: { x: labels + map + occupancy + 2 * gap, w: traffic }, strip: { x: width - strip - 1, w: strip } };
 }
 
-const domain = Math.max(plan.budget, plan.extent, 1);
+// Several memories lie side by side on one axis, each as far as the program reaches; memoryAt tells which.
+const several = plan.memories.map(([name, base, shown, size]) => ({ name, base, shown, size }));
+const domain = Math.max(several.length ? 1 : plan.budget, plan.extent, 1);
+const memoryAt = (address) => several.findLast((m) => m.base <= address);
 const toX = (address) => place.map.x + (address / domain) * place.map.w;
 const toY = (step) => TOP + ((step - state.from) / (state.to - state.from)) * place.plot;
 const toStep = (y) => state.from + ((y - TOP) / place.plot) * (state.to - state.from);
@@ -360,11 +364,12 @@ function drawHead() {
   pen.font = "600 12px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
   const narrow = place.width < 900;
   pen.fillText(narrow ? "Step" : "Step and operator", 0, 12);
-  pen.fillText(narrow ? "Address" : "Address in the scratchpad", place.map.x, 12);
+  pen.fillText(narrow ? "Address" : several.length ? "Address in each memory" : "Address in the scratchpad", place.map.x, 12);
   pen.fillText("Occupancy", place.occupancy.x, 12);
   pen.fillText(narrow ? "DRAM" : "DRAM traffic of the step", place.traffic.x, 12);
   pen.font = FONT;
-  byteAxis(place.map.x, place.map.w, domain, Math.max(2, place.map.w / 84));
+  for (const m of several.length ? several : [{ base: 0, shown: domain }])
+    if (m.shown) byteAxis(toX(m.base), (m.shown / domain) * place.map.w, m.shown, Math.max(1, ((m.shown / domain) * place.map.w) / 84));
   byteAxis(place.occupancy.x, place.occupancy.w, domain, Math.max(1, place.occupancy.w / 70));
   const { out, into, scale, zero } = trafficScale();
   const end = (bytes, x, align) => {
@@ -390,9 +395,24 @@ function drawHead() {
   return drawMarks();
 }
 
+// The name of each memory over its map, and a frame around it.
+function drawMemories() {
+  pen.textAlign = "left";
+  pen.lineWidth = 1;
+  for (const m of several) {
+    const x = Math.round(toX(m.base)), w = Math.max(2, Math.round((m.shown / domain) * place.map.w));
+    pen.strokeStyle = ink.budget;
+    pen.strokeRect(x + 0.5, TOP - 0.5, w, place.plot + 1);
+    const text = fitText(m.name + ": " + short(m.shown) + " of " + short(m.size), Math.max(w, 60), 3);
+    pen.fillStyle = ink.ink;
+    pen.fillText(text, x, TOP - 25);
+  }
+}
+
 // The budget, MR and, where known, the least budget without traffic: labels that would meet are joined or moved left.
 function drawMarks() {
   const marks = [];
+  if (several.length) return drawMemories();
   const add = (name, bytes) => {
     if (bytes == null) return;
     const same = marks.find((m) => m.bytes === bytes);
@@ -470,6 +490,7 @@ function drawCursor() {
 }
 
 function draw() {
+  if (!place.map) return;
   pen.font = FONT;
   pen.direction = "ltr";
   pen.fillStyle = ink.paper;

@@ -3,17 +3,21 @@ const sheet = document.getElementById("graph"), brush = sheet.getContext("2d");
 const G = plan.graph;
 const operators = G.operators.map(([unit, x, y, name, type, label, kind, reads, writes, weights, times], id) =>
   ({ id, unit, x, y, w: G.operator[0], h: G.operator[1], name, type, label, kind, reads, writes, weights, times }));
-const bufferIn = ([what, tensor, weights, rows, columns, channels, images, bytes, streamed]) =>
-  ({ what, tensor, name: tensor < 0 ? weights : tensors[tensor].name, rows, columns, channels, images, bytes, streamed });
+const bufferIn = ([what, tensor, weights, rows, columns, channels, images, bytes, streamed, whole, shared]) =>
+  ({ what, tensor, name: tensor < 0 ? weights : tensors[tensor].name, rows, columns, channels, images, bytes, streamed, whole, own: bytes - shared, shared });
 const units = G.units.map(([name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers], id) =>
   ({ id, name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers: buffers.map(bufferIn), members: [], total: into + out + halo + weights }));
 for (const op of operators) units[op.unit].members.push(op);
 const terminals = G.terminals.map(([input, tensor, x, y, w, h]) => ({ input, tensor, x, y, w, h }));
-const outer = G.outer.map(([tensor, maker, reader, read, written, path], id) => ({ id, tensor, maker, reader, read, written, path, bytes: Math.max(read, written) }));
+const outer = G.outer.map(([tensor, maker, reader, read, written, path], id) => ({ id, tensor, maker, reader, read, written, path,
+  // What its reader finds on chip does not cross on this way, whether or not it is stored for another one.
+  bytes: reader >= 0 && !read ? 0 : Math.max(read, written) }));
 const inner = G.inner.map(([tensor, unit, path]) => ({ tensor, unit, path }));
 for (const unit of units) {
   unit.inner = inner.filter((link) => link.unit === unit.id);
   unit.streams = new Set(unit.buffers.filter((b) => b.streamed).map((b) => b.tensor));
+  unit.whole = new Set(unit.buffers.filter((b) => b.whole && b.tensor >= 0).map((b) => b.tensor));
+  unit.filled = Math.max(unit.scratch, unit.buffers.reduce((sum, b) => sum + b.own, 0));
 }
 const openSize = G.size, openPaths = outer.map((link) => link.path);
 const openAt = [...units, ...terminals].map((box) => [box.x, box.y, box.w, box.h]);
@@ -79,7 +83,7 @@ function bringUnit(unit, zoomed) {
 
 const shades = {
   bytes: ["DRAM bytes", (u) => u.total / mostTotal],
-  scratch: ["buffer filled", (u) => u.scratch / Math.max(1, plan.budget)],
+  scratch: ["scratchpad filled", (u) => u.filled / Math.max(1, plan.budget)],
   weights: ["weight bytes", (u) => u.weights / Math.max(1, ...units.map((v) => v.weights))],
 };
 const linkWidth = (link) => Math.max(1.2, (9 * link.bytes) / mostBytes);
@@ -91,6 +95,16 @@ function tracePath(g, path) {
   g.moveTo(path[0], path[1]);
   for (let i = 2; i < path.length; i += 6) g.bezierCurveTo(path[i], path[i + 1], path[i + 2], path[i + 3], path[i + 4], path[i + 5]);
   g.stroke();
+}
+// On chip and whole: a hollow line, as no byte runs through it to DRAM.
+function traceHollow(g, path, width) {
+  g.lineWidth = width;
+  tracePath(g, path);
+  const colour = g.strokeStyle;
+  g.strokeStyle = ink.paper;
+  g.lineWidth = width * 0.5;
+  tracePath(g, path);
+  g.strokeStyle = colour;
 }
 function arrowHead(g, path, size) {
   const x = path[path.length - 2], y = path[path.length - 1];
@@ -149,7 +163,7 @@ function paintTitle(g, unit, k, x, y, w, opened) {
   g.font = PLAIN(10);
   g.fillStyle = ink.quiet;
   const tile = [unit.tile, unit.tile.split(" ")[0]].find((words) => used + g.measureText(words).width + right + 14 < w);
-  if (tile && unit.tile !== "whole") {
+  if (tile && unit.tile !== "one piece") {
     g.fillText(tile, x + used, y + 10.5);
     used += g.measureText(tile).width + 8;
   }
@@ -195,7 +209,8 @@ function paintOperators(g, unit, k, dx, dy) {
     g.strokeStyle = hot ? ink.focus : ink.inner;
     g.lineWidth = (hot ? 2 : 1) / Math.max(0.6, Math.min(k, 1));
     if (unit.streams.has(link.tensor) && k > 0.3) g.setLineDash([3.5, 2.5]);
-    tracePath(g, link.path);
+    if (unit.whole.has(link.tensor) && k > 0.3) traceHollow(g, link.path, hot ? 4 : 3);
+    else tracePath(g, link.path);
     g.setLineDash([]);
   }
   for (const op of unit.members) {
@@ -242,9 +257,8 @@ function paintOuter(g, k) {
     g.strokeStyle = g.fillStyle = on ? ink.focus : ink.link;
     g.globalAlpha = on || !view.hot ? 0.85 : 0.4;
     g.lineWidth = Math.max(linkWidth(link), (on ? 2 : 0.7) / k);
-    g.setLineDash(link.bytes ? [] : [4, 4]);
-    tracePath(g, link.path);
-    g.setLineDash([]);
+    if (link.bytes || k <= 0.3) tracePath(g, link.path);
+    else traceHollow(g, link.path, on ? 4.4 : 3.4);
     if (k > 0.25) arrowHead(g, link.path, Math.max(3.4, linkWidth(link) * 0.75));
   }
   g.globalAlpha = 1;

@@ -58,14 +58,16 @@ function pickGraph(sx, sy) {
 
 const unitName = (i, instead) => (i < 0 ? instead : units[i].group ? units[i].name : "operator " + units[i].members[0].name);
 const bufferOf = (unit, tensor) => unit.buffers.find((b) => b.tensor === tensor);
-const held = (b) => (b.streamed ? b.channels + " of its channels at a time, shared rows made anew (streamed)" : "all channels, shared rows kept (held)");
+const held = (b) => (b.whole ? "whole, in a range of its own" : b.streamed ? b.channels + " of its channels at a time, shared rows made anew (streamed)" : "all channels, shared rows kept (held)");
+
+const percent = (bytes) => ((100 * bytes) / Math.max(1, plan.budget)).toFixed(1) + " %";
 
 function aboutOperator(op) {
   const unit = units[op.unit], rows = [["runs in", unitName(op.unit) + ", " + unit.tile]];
   for (const [word, list] of [["reads", op.reads], ["writes", op.writes]])
     for (const t of list.slice(0, 5)) {
       const b = bufferOf(unit, t);
-      rows.push([word, tensors[t].name + ": " + mapText(t) + (b && b.rows ? "; " + count(b.rows) + " rows in the buffer, " + held(b) : "")]);
+      rows.push([word, tensors[t].name + ": " + mapText(t) + (b && b.rows ? "; " + (b.whole ? held(b) : count(b.rows) + " rows in the buffer, " + held(b)) : "")]);
     }
   if (op.reads.length > 5) rows.push(["reads", op.reads.length - 5 + " more"]);
   if (op.weights)
@@ -75,7 +77,8 @@ function aboutOperator(op) {
 function aboutUnit(unit) {
   const rows = [["operators", unit.members.slice(0, 6).map((o) => o.label).join(", ") + (unit.members.length > 6 ? " and " + (unit.members.length - 6) + " more" : "")]];
   if (unit.group) rows.push(["runs in", unit.subgroups > 1 ? count(unit.subgroups) + " sub-groups: " + unit.tile : "one piece"]);
-  rows.push(["buffer", exact(unit.scratch) + ", " + ((100 * unit.scratch) / Math.max(1, plan.budget)).toFixed(1) + " % of the budget"]);
+  rows.push(["scratch", exact(unit.scratch) + ", " + percent(unit.scratch) + " of the budget"]);
+  if (unit.whole.size) rows.push(["whole operands", exact(unit.buffers.reduce((sum, b) => sum + (b.whole && b.tensor >= 0 ? b.own : 0), 0))]);
   for (const [word, bytes] of [["read from DRAM", unit.into], ["halo read again", unit.halo], ["written to DRAM", unit.out], ["weights fetched", unit.weights]])
     if (bytes) rows.push([word, exact(bytes) + ", " + words(bytes)]);
   rows.push(["DRAM in all", exact(unit.total) + ", " + words(unit.total)]);
@@ -86,12 +89,13 @@ function aboutTensor(t, unit) {
   const rows = [["bytes", exact(tensors[t].bytes)]], links = outer.filter((l) => l.tensor === t);
   if (G.maps[t]) rows.push(["map", G.maps[t].slice(1).map(count).join(" × ") + " (channels, rows, columns)" + (G.maps[t][0] > 1 ? ", " + count(G.maps[t][0]) + " images" : "")]);
   const b = unit && bufferOf(unit, t);
-  if (b && b.rows) rows.push(["in the buffer", count(b.rows) + " rows, " + held(b) + ": " + exact(b.bytes)]);
+  if (b && b.whole) rows.push(["on chip", held(b) + ": " + exact(b.bytes)]);
+  else if (b && b.rows) rows.push(["in the buffer", count(b.rows) + " rows, " + held(b) + ": " + exact(b.bytes)]);
   if (!links.length) rows.push(["DRAM", "nothing: it lives in the buffer only"]);
   else {
     rows.push(["made by", unitName(links[0].maker, "outside: a network input") + (links[0].written ? ", written " + exact(links[0].written) : "")]);
     for (const link of links.slice(0, 6))
-      rows.push(["read by", unitName(link.reader, "nobody: a network output") + (link.read ? ", " + exact(link.read) + (link.read > tensors[t].bytes ? " with halo" : "") : link.reader >= 0 ? ", on chip already" : "")]);
+      rows.push(["read by", unitName(link.reader, "nobody: a network output") + (link.read ? ", " + exact(link.read) + (link.read > tensors[t].bytes ? " with halo" : "") : link.reader >= 0 ? ", on chip, whole" : "")]);
     if (links.length > 6) rows.push(["read by", links.length - 6 + " more"]);
   }
   return { title: tensors[t].name, kind: ROLE[tensors[t].role], rows };
@@ -108,7 +112,9 @@ function chooseUnit(unit, zoomed) {
 
 // -- the panel: the group, opened, and what lies in the buffer -----------------------------------------------------
 
-const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile"];
+const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile", "b-tile", "b-kept"];
+const bufferHow = (b) => (b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.what > 4 ? "" : b.streamed ? "streamed" : !b.whole ? "held"
+  : "whole" + (b.shared ? ", " + short(b.shared) + " under the output" : ""));
 
 function fillPanel(unit) {
   panel.textContent = "";
@@ -150,23 +156,26 @@ function paintInset(unit, parent) {
 }
 
 function paintScratch(unit, parent) {
-  const wide = 1000, scale = wide / Math.max(plan.budget, unit.scratch, 1);
-  element("h4", "In the buffer while it runs: " + exact(unit.scratch) + " of " + exact(plan.budget), parent);
-  const svg = drawn("svg", parent, { viewBox: "0 0 1000 40", preserveAspectRatio: "none", class: "scratch", role: "img", "aria-label": "The buffer, filled by tensors and weights; the table below has the figures" });
+  const wide = 1000, scale = wide / Math.max(plan.budget, unit.filled, 1);
+  const beside = unit.filled > unit.scratch ? ", " + short(unit.scratch) + " of it scratch" : "";
+  element("h4", "In the scratchpad while it runs: " + exact(unit.filled) + " of " + exact(plan.budget) + beside, parent);
+  const svg = drawn("svg", parent, { viewBox: "0 0 1000 40", preserveAspectRatio: "none", class: "scratch", role: "img", "aria-label": "The scratchpad, filled by tensors and weights; the table below has the figures" });
   drawn("rect", svg, { x: 0, y: 4, width: wide, height: 32, class: "b-free" });
   let at = 0;
-  for (const b of unit.buffers) {
-    const rect = drawn("rect", svg, { x: at, y: 4, width: Math.max(0.6, b.bytes * scale - 0.8), height: 32, class: BUFFER_CLASS[b.what] });
-    drawn("title", rect, {}).textContent = b.name + ": " + exact(b.bytes);
-    if (b.streamed) for (let x = at + 4; x < at + b.bytes * scale - 2; x += 7) drawn("path", svg, { d: "M" + x + " 36L" + Math.min(x + 6, at + b.bytes * scale - 1) + " 4", class: "b-stripe" });
-    at += b.bytes * scale;
+  if (unit.filled > unit.scratch) drawn("rect", svg, { x: 0, y: 37, width: unit.scratch * scale, height: 3, class: "b-under" });
+  for (const b of unit.buffers.filter((b) => b.own)) {
+    const rect = drawn("rect", svg, { x: at, y: 4, width: Math.max(0.6, b.own * scale - 0.8), height: 32, class: BUFFER_CLASS[b.what] });
+    drawn("title", rect, {}).textContent = (b.name || G.what[b.what]) + ": " + exact(b.bytes);
+    if (b.streamed) for (let x = at + 4; x < at + b.own * scale - 2; x += 7) drawn("path", svg, { d: "M" + x + " 36L" + Math.min(x + 6, at + b.own * scale - 1) + " 4", class: "b-stripe" });
+    at += b.own * scale;
   }
   const key = element("div", null, parent, "legend");
   for (const what of new Set(unit.buffers.map((b) => b.what))) {
     const row = element("span", null, key);
     drawn("rect", drawn("svg", row, { viewBox: "0 0 14 10", width: 14, height: 10, "aria-hidden": "true" }), { width: 14, height: 10, class: BUFFER_CLASS[what] });
-    row.append(G.what[what] + " " + short(unit.buffers.reduce((sum, b) => sum + (b.what === what ? b.bytes : 0), 0)));
+    row.append(G.what[what] + " " + short(unit.buffers.reduce((sum, b) => sum + (b.what === what ? b.own : 0), 0)));
   }
+  if (unit.filled > unit.scratch) element("span", "underlined: the scratch", key);
   if (unit.streams.size) element("span", "striped: streamed by channels", key);
 }
 
@@ -192,13 +201,13 @@ function bufferTable(unit, parent) {
     else drawn("rect", drawn("svg", cell, { viewBox: "-1 -1 34 34", class: "glyph", "aria-hidden": "true" }), { x: 0, y: 8, width: 26, height: 10, class: BUFFER_CLASS[b.what] });
     element("bdi", b.name, element("td", null, row));
     element("td", G.what[b.what], row);
-    element("td", b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.streamed ? "streamed" : "held", row);
+    element("td", bufferHow(b), row);
     const of = (n, all) => (n ? count(n) + (all && all !== n ? " of " + count(all) : "") : "");
     element("td", (b.images > 1 ? b.images + " × " : "") + of(b.rows, map && map[2]), row, "n");
     element("td", of(b.columns, map && map[3]), row, "n");
     element("td", of(b.channels, map && map[1]), row, "n");
     element("td", count(b.bytes), row, "n");
-    element("td", ((100 * b.bytes) / Math.max(1, plan.budget)).toFixed(1) + " %", row, "n");
+    element("td", percent(b.bytes), row, "n");
   }
 }
 
@@ -345,8 +354,13 @@ function graphLegend() {
     t.lineTo(22, 6);
     t.stroke();
   };
-  add("in the buffer, held", stroke(ink.inner, 1.5, []));
-  if (units.some((u) => u.streams.size)) add("in the buffer, streamed by channels", stroke(ink.inner, 1.5, [3.5, 2.5]));
+  const hollow = (t) => {
+    stroke(ink.link, 4, [])(t);
+    stroke(ink.paper, 2, [])(t);
+  };
+  if (units.some((u) => u.whole.size)) add("on chip, whole", hollow);
+  add("in the scratch, held", stroke(ink.inner, 1.5, []));
+  if (units.some((u) => u.streams.size)) add("in the scratch, streamed by channels", stroke(ink.inner, 1.5, [3.5, 2.5]));
   add("read", plain(ink.reload));
   if (units.some((u) => u.halo)) add("halo", plain(ink.spill));
   add("written", plain(ink.compulsory));
@@ -359,6 +373,7 @@ function restyleGraph() {
   repaint();
 }
 function layOutGraph() {
+  if (!sheet.clientWidth) return; // another tab is open
   const before = view.width;
   sizeSheet();
   if (view.width !== before) fitGraph();

@@ -115,6 +115,7 @@ function pin(about, x, y) {
   redraw();
 }
 function pinHere() {
+  layOut();
   const frame = canvas.getBoundingClientRect();
   if (frame.top < 0 || frame.top + TOP > window.innerHeight * 0.7) canvas.scrollIntoView({ block: "center" });
   draw();
@@ -123,6 +124,7 @@ function pinHere() {
   pin(box ? describeBox(box) : describeStep(state.cursor), again.left + x, again.top + Math.max(TOP, y));
 }
 function showBox(box) {
+  showTab("map");
   state.box = box;
   state.cursor = box.start;
   const room = Math.max(24, 3 * (box.end - box.start));
@@ -131,6 +133,7 @@ function showBox(box) {
   pinHere();
 }
 function showStep(s) {
+  showTab("map");
   state.box = null;
   state.cursor = s;
   if (state.to - state.from > 120) look(s - 20, s + 20);
@@ -269,6 +272,7 @@ function restyle() {
   legend();
   redraw();
   if (plan.graph) restyleGraph();
+  if (plan.times) drawTimes();
 }
 const dark = matchMedia("(prefers-color-scheme: dark)"), theme = document.getElementById("theme");
 let choice = "auto";

@@ -15,7 +15,7 @@ from onchip.corun.judged import Judged
 from onchip.corun.schedule import Step
 from onchip.corun.timeline import Segment, Timeline
 from onchip.report.corun.words import idle_reason, milliseconds
-from onchip.report.modules.svg import element, fitted, number, picture, title
+from onchip.report.svg import element, fitted, number, picture, title
 from onchip.report.wording import visible
 
 __all__ = ["MOST", "SHADES", "by_network", "by_unit", "in_small"]

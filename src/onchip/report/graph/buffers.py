@@ -1,32 +1,39 @@
-"""What lies in the buffer while a tiled group runs, as the checker derives it."""
+"""What lies in the scratchpad while a unit runs: its scratch, as the checker derives it, and what else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from onchip.check.contents import contents
 from onchip.check.parts import Part
 from onchip.errors import IllegalPlan
 from onchip.plan import Plan
-from onchip.report.graph.units import Unit
+from onchip.report.graph.units import Unit, map_of
+from onchip.report.timeline import Residency, Timeline
 
 __all__ = ["WHAT", "Buffer", "buffers"]
 
-WHAT = ("enters", "inside", "leaves", "resident weights", "weight tile")
-"""What a buffer is to its group."""
+WHAT = ("enters", "inside", "leaves", "resident weights", "weight tile", "scratch", "kept for later")
+"""What a buffer is to its unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One piece of the scratch; `what` is its place in `WHAT`."""
+    """One piece of the scratch, or with `whole` a range beside it; `what` is its place in `WHAT`.
+
+    `shared` of its bytes are another one's too, which is written over it.
+    """
 
     what: int
     part: Part
+    whole: bool = False
+    shared: int = 0
 
 
-def buffers(plan: Plan, units: tuple[Unit, ...]) -> Mapping[str, tuple[Buffer, ...]]:
-    """The buffers of every tiled group by its name: what enters, is inside, leaves; then weights.
+def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str, tuple[Buffer, ...]]:
+    """The buffers of every unit by its name: what enters, is inside, leaves; weights; whole operands; others.
 
     None of a plan whose groups are not legal: the report shows what is there.
     """
@@ -34,13 +41,52 @@ def buffers(plan: Plan, units: tuple[Unit, ...]) -> Mapping[str, tuple[Buffer, .
         found = contents(plan)
     except IllegalPlan:
         return {}
-    return {
-        u.name: tuple(
-            sorted((Buffer(_what(u, p), p) for p in found[u.name] if p.bytes), key=lambda b: b.what)
-        )
-        for u in units
-        if u.name in found
-    }
+    count, size = _live(line)
+    result = {}
+    for u in units:
+        inside = [Buffer(_what(u, p), p) for p in found.get(u.name, ()) if p.bytes]
+        if u.name not in found and u.scratch:
+            inside = [Buffer(5, Part("", plan.chip.round_up(u.scratch)))]
+        there = {t: stay for t in u.whole if (stay := _stay(line, t, u.step)) is not None}
+        beside = [_whole(plan, u, t, there) for t in u.whole]
+        others = count[u.step] - len(there) - (u.scratch > 0)
+        kept = size[u.step] - sum(stay.size for stay in there.values()) - plan.chip.round_up(u.scratch)
+        if others > 0 and kept > 0:
+            word = "tensor" if others == 1 else "tensors"
+            beside.append(Buffer(6, Part(f"{others:,} {word}", kept), True))
+        result[u.name] = (*sorted(inside, key=lambda b: b.what), *beside)
+    return result
+
+
+def _live(line: Timeline) -> tuple[list[int], list[int]]:
+    """By step: how much lies in the scratchpad when its unit runs, and its bytes."""
+    count, size = [0] * (len(line.steps) + 2), [0] * (len(line.steps) + 2)
+    for r in line.residencies:
+        count[r.start] += 1
+        count[r.end] -= 1
+        size[r.start] += r.size
+        size[r.end] -= r.size
+    return list(accumulate(count)), list(accumulate(size))
+
+
+def _stay(line: Timeline, tensor: int, step: int) -> Residency | None:
+    return next((r for r in line.stays.get(tensor, ()) if r.start <= step < r.end), None)
+
+
+def _whole(plan: Plan, unit: Unit, t: int, there: Mapping[int, Residency]) -> Buffer:
+    """A whole operand. What it shares with an output is counted there."""
+    net = plan.network
+    size, mine, shared = plan.chip.round_up(net.tensors[t].bytes), there.get(t), 0
+    if mine is None:
+        shared = size  # an operand that is a part of a concat's range
+    elif t in unit.inputs:
+        for y in unit.outputs:
+            if (other := there.get(y)) is not None and other.memory == mine.memory:
+                low = max(mine.address, other.address)
+                shared += max(0, min(mine.address + mine.size, other.address + other.size) - low)
+    images, channels, rows, columns = map_of(net, t) or (0, 0, 0, 0)
+    part = Part(net.tensors[t].name, size, t, images, channels, rows, columns, False)
+    return Buffer(0 if t in unit.inputs else 2, part, True, shared)
 
 
 def _what(unit: Unit, part: Part) -> int:

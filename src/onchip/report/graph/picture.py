@@ -69,7 +69,7 @@ class _Picture:
     def __init__(self, plan: Plan, line: Timeline) -> None:
         self.plan, self.net = plan, plan.network
         self.units = units(plan, line)
-        self.held = buffers(plan, self.units)
+        self.held = buffers(plan, line, self.units)
         self.inside = [_inside(self.net, u) for u in self.units]
         self.maker = {t: i for i, u in enumerate(self.units) for t in u.outputs}
         self.begins = [
@@ -168,7 +168,8 @@ class _Picture:
         p = b.part
         tensor = -1 if p.tensor is None else p.tensor
         figures = (p.rows, p.columns, p.channels, p.images, p.bytes, int(p.streamed))
-        return [b.what, tensor, "" if p.tensor is not None else visible(p.name), *figures]
+        beside = (int(b.whole), b.shared)
+        return [b.what, tensor, "" if p.tensor is not None else visible(p.name), *figures, *beside]
 
     def _operator(self, i: int, op: int, x: float, y: float) -> list[Any]:
         o, group = self.net.operators[op], self.units[i].group

@@ -26,7 +26,8 @@ __all__ = [
 class Unit:
     """One run. `into` and `out` are bytes that cross to or from DRAM for it, by tensor.
 
-    What a unit reads without an entry in `into` was on chip already.
+    What a unit reads without an entry in `into` was on chip already. `whole` are the operands that lie on
+    chip while it runs: all but those that pass through its scratch.
     """
 
     step: int
@@ -39,6 +40,7 @@ class Unit:
     weights: int
     into: dict[int, int] = field(default_factory=dict)
     out: dict[int, int] = field(default_factory=dict)
+    whole: tuple[int, ...] = ()
 
     def halo(self, network: Network) -> int:
         """Bytes read beyond each input's size: rows that two bands share."""
@@ -66,6 +68,8 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
                 by.out[ids[name]] = by.out.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
             case Run(name) | Join(name):
                 s = next(steps)
+                through = dict(s.streamed)
+                operands = () if s.joined else (*s.inputs, *s.outputs)
                 unit = Unit(
                     s.index,
                     name,
@@ -75,14 +79,14 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
                     s.outputs,
                     s.workspace,
                     s.traffic.weights,
-                    loads,
+                    {t: loads.pop(t) for t in s.inputs if t in loads and t not in through},
+                    whole=tuple(t for t in operands if t not in through),
                 )
                 for t, n in s.streamed:
                     side = unit.out if t in s.outputs else unit.into
                     side[t] = side.get(t, 0) + n
                 made.update(dict.fromkeys(s.outputs, unit))
                 found.append(unit)
-                loads = {}
     return tuple(found)
 
 
@@ -91,7 +95,7 @@ def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, in
     if blocks is not None:
         return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
     if subgroups == 1 or not rows:
-        return "whole"
+        return "one piece"
     of = f" of {images:,} images" if images > 1 else ""
     return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onchip.module_roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
+from onchip.modules.roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
 from onchip.network import Network, bits
 from onchip.plan import Join, Plan, Run, Section
 from onchip.report.timeline import Timeline

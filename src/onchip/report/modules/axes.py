@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from onchip.report.modules.anatomy import Part
-from onchip.report.modules.svg import element, fitted, title
+from onchip.report.svg import element, fitted, title
 from onchip.report.wording import short_size
 
 __all__ = ["LEFT", "RIGHT", "WIDTH", "Steps", "bands", "horizontal", "ticks"]

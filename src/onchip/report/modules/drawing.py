@@ -8,14 +8,14 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from onchip.module_roles import Nested
+from onchip.modules.roles import Nested
 from onchip.network import Network, bits
 from onchip.report.graph.flow import Box, Spacing
 from onchip.report.graph.frames import Edge, Frame, Leaf, Margins, Picture, Route, arranged
 from onchip.report.graph.units import KINDS, kind_of, label_of, map_of
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import WIDTH
-from onchip.report.modules.svg import element, fitted, number, picture, title
+from onchip.report.svg import element, fitted, number, picture, title
 from onchip.report.timeline import Timeline
 from onchip.report.wording import short_size, visible
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from onchip.module_table import Row
+from onchip.modules.table import Row
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, horizontal
-from onchip.report.modules.svg import element, fitted, picture, title
+from onchip.report.svg import element, fitted, picture, title
 from onchip.report.wording import short_size, visible
 
 __all__ = ["moved"]

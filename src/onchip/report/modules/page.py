@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onchip.module_table import ModuleTable, Row, module_table
+from onchip.modules.table import ModuleTable, Row, module_table
 from onchip.plan import Plan
 from onchip.report.graph.units import KINDS, kind_of
 from onchip.report.modules.anatomy import Part, parts

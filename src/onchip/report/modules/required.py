@@ -15,7 +15,7 @@ from markupsafe import Markup
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, horizontal
 from onchip.report.modules.roles import Layer
-from onchip.report.modules.svg import element, fitted, picture, title
+from onchip.report.svg import element, fitted, picture, title
 from onchip.report.timeline import Timeline
 from onchip.report.wording import exact, visible
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from onchip.module_roles import TensorRole
+from onchip.modules.roles import TensorRole
 from onchip.network import Network
 from onchip.report.modules.anatomy import Part
 from onchip.report.timeline import Residency, Timeline

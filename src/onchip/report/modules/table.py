@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from onchip.module_table import ModuleTable, Row
+from onchip.modules.table import ModuleTable, Row
 from onchip.report.wording import shorten, visible
 
 __all__ = ["MOST_ROWS", "kilobytes", "shortly", "terminal_table"]

@@ -122,7 +122,7 @@ def _firmware() -> dict[str, str]:
 
 def _failure(printed: str, board: Board) -> BuildFailed | DoesNotFitBoard:
     """What the compiler or linker complained of first."""
-    over = re.findall(r"region `(FLASH|RAM)' overflowed by (\d+) bytes", printed)
+    over = re.findall(r"region `(FLASH|RAM)' overflowed by (\d+) bytes?", printed)
     if over:
         missing = {memory: int(count) for memory, count in over}
         return DoesNotFitBoard(

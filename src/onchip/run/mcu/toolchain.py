@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from onchip.errors import MissingTool
+from onchip.errors import BuildFailed, MissingTool
 
 __all__ = ["Toolchain", "call", "find_toolchain"]
 
 PREFIX = "arm-none-eabi-"
-SECONDS = 120.0
-"""Longer than any compilation of a network takes."""
+SECONDS = 600.0
+"""Longer than any compilation of a network takes, on a machine that has other things to do, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,19 @@ def _find(program: str, packages: str) -> str:
 
 
 def call(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a tool in `folder` and return what it printed; a nonzero exit status is the caller's to judge."""
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
-    )
+    """Run a tool in `folder` and return what it printed; a nonzero exit status is the caller's to judge.
+
+    Raises `BuildFailed` for one that does not end.
+    """
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildFailed(f"{Path(command[0]).name} did not end within {SECONDS:g} s") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from onchip.run.tiled.maps import Region
 from onchip.run.tiled.parameters import Fetched, Parameters
 from onchip.run.tiled.passes import IllegalTiling
 from onchip.run.tiled.shape import GroupShape
+from onchip.run.tiled.whole import Place, Whole
 
 if TYPE_CHECKING:
     from onchip.run.machine import Machine
@@ -29,7 +30,12 @@ Span = tuple[int, int]
 
 
 def run_in_blocks(
-    machine: Machine, kernels: Kernels, group: Group, blocks: Blocks, shape: GroupShape
+    machine: Machine,
+    kernels: Kernels,
+    group: Group,
+    blocks: Blocks,
+    shape: GroupShape,
+    whole: Mapping[int, Whole],
 ) -> Executed:
     """Run a group of one operator block by block. Raises `IllegalTiling` where that cannot be done."""
     sizes = (blocks.rows, blocks.columns, blocks.output_channels, blocks.channels)
@@ -42,7 +48,7 @@ def run_in_blocks(
     [chain] = shape.chains
     if chain.kind not in ("conv", "matrix", "pool"):
         raise IllegalTiling("tiling-blocks", f"{chain.op.name} has no windows")
-    return _Run(machine, kernels, group, blocks, shape, chain).all()
+    return _Run(machine, kernels, group, blocks, shape, chain, whole).all()
 
 
 class _Run:
@@ -54,6 +60,7 @@ class _Run:
         blocks: Blocks,
         shape: GroupShape,
         chain: Chain,
+        whole: Mapping[int, Whole],
     ) -> None:
         self.machine, self.kernels, self.shape, self.blocks, self.chain = (
             machine,
@@ -72,7 +79,7 @@ class _Run:
                 "tiling-subgroups",
                 f"it states {group.subgroups:,} sub-groups, and its blocks are {self.subgroups:,}",
             )
-        self.dram = Dram(machine, shape)
+        self.dram, self.whole = Dram(machine, shape, whole), whole
         self._lay_out(group)
 
     def _lay_out(self, group: Group) -> None:
@@ -90,8 +97,8 @@ class _Run:
         block *= min(blocks.rows, self.made.rows) * min(blocks.columns, self.made.columns)
         width = self.shape.width
         sizes = (
-            window * width[self.source],
-            block * width[self.target],
+            0 if self.source in self.whole else window * width[self.source],
+            0 if self.target in self.whole else block * width[self.target],
             parameters.largest(self.weights.steps),
         )
         need = sum(map(round_up, sizes))
@@ -108,8 +115,11 @@ class _Run:
         dtypes = machine.slots.dtype
         owners = (f"tensor {machine.name(self.source)}", f"tensor {machine.name(self.target)}", "weights")
         claim = [Claim(f"{owner} in {claims}", machine.index) for owner in owners]
-        self.window = SliceBuffer(machine.arena, *ranges[0], dtypes[self.source], window, claim[0])
-        self.block = SliceBuffer(machine.arena, *ranges[1], dtypes[self.target], block, claim[1])
+        if self.source not in self.whole:
+            self.window = SliceBuffer(machine.arena, *ranges[0], dtypes[self.source], window, claim[0])
+        self.block: SliceBuffer | Place
+        if self.target not in self.whole:
+            self.block = SliceBuffer(machine.arena, *ranges[1], dtypes[self.target], block, claim[1])
         machine.arena.reserve(*ranges[2], claim[2])
         self.weights.through(machine.arena.bytes[slice(*ranges[2])])
 
@@ -130,7 +140,7 @@ class _Run:
                 for rows in self.rows:
                     for columns in self.columns:
                         self.one(Region((image, image + 1), outs, rows, columns))
-        written = {self.target: self.made.stored(self.dram.written[self.target])}
+        written = {t: self.made.stored(value) for t, value in self.dram.written.items()}
         crossed = self.dram.crossed
         return Executed(self.subgroups, crossed, self.weights.moved, self.made.size, 0, written)
 
@@ -139,6 +149,8 @@ class _Run:
         chain, outs = self.chain, region.channels
         if not self.blocks.keep_weights:
             self.weights.forget(slice(*outs))
+        if self.target in self.whole:
+            self.block = Place(self.whole[self.target], region)
         self.block.put(region.rows, outs, np.zeros(region.shape, self.machine.slots.dtype[self.target]))
         for channels in _cut(*self.inputs_of(outs), self.blocks.channels):
             operand = self.bring(region, channels)
@@ -159,13 +171,17 @@ class _Run:
             f"written by {chain.op.name} ({self.machine.where()})",
             exact=False,
         )
-        self.dram.write(self.target, region, value)
+        if self.target not in self.whole:
+            self.dram.write(self.target, region, value)
 
     def bring(self, region: Region, channels: Span) -> Array:
-        """The window of some channels that a block reads, through its buffer."""
+        """The window of some channels that a block reads, through its buffer or where it lies."""
         rows = self.chain.rows[0].reads(*region.rows)
         columns = self.chain.columns[0].reads(*region.columns)
-        value = self.dram.read(self.source, Region(region.images, channels, rows, columns))
+        window = Region(region.images, channels, rows, columns)
+        if self.source in self.whole:
+            return self.whole[self.source].read(window.slices, self.chain.op.name)
+        value = self.dram.read(self.source, window)
         self.window.put(rows, channels, value)
         return self.window.get(rows, channels, self.chain.op.name)
 

@@ -51,8 +51,8 @@ class Ring(_Buffer):
         self.data = self.elements.reshape(rows, images, found.channels, found.columns)
         self.tags = np.full(rows, -1)
 
-    def begin(self) -> None:
-        """Another image: nothing is left of the one before."""
+    def begin(self, images: tuple[int, int]) -> None:
+        """Other images: nothing is left of those before."""
         self.bytes[:] = POISON
         self.tags[:] = -1
 

@@ -1,7 +1,8 @@
-"""The DRAM side of a group: its operands, its results, and how many bytes of each have crossed."""
+"""The DRAM side of a group: what it streams, and how many bytes of each have crossed."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +19,23 @@ Array = np.ndarray[Any, Any]
 
 
 class Dram:
-    """`crossed` are planned bytes by tensor, `written` the maps that the group sends out."""
+    """`crossed` are planned bytes by tensor, `written` the maps that the group sends out.
 
-    def __init__(self, machine: Machine, shape: GroupShape) -> None:
+    What is `whole` neither comes nor goes.
+    """
+
+    def __init__(self, machine: Machine, shape: GroupShape, whole: Collection[int]) -> None:
         self.shape = shape
-        self.crossed = dict.fromkeys((*shape.external, *shape.escaping), 0)
-        self.sources = {t: shape.maps[t].whole(machine.value(t, machine.dram[t])) for t in shape.external}
+        self.crossed = {t: 0 for t in (*shape.external, *shape.escaping) if t not in whole}
+        self.sources = {
+            t: shape.maps[t].whole(machine.value(t, machine.dram[t]))
+            for t in shape.external
+            if t not in whole
+        }
         self.written: dict[int, Array] = {}
         for t in shape.escaping:
+            if t in whole:
+                continue
             found = shape.maps[t]
             extents = (found.images, found.channels, found.rows, found.columns)
             self.written[t] = np.full(extents, np.nan, machine.slots.dtype[t])

@@ -17,6 +17,7 @@ from onchip.run.tiled.group import Executed, run_in_bands
 from onchip.run.tiled.kernels import Kernels
 from onchip.run.tiled.passes import IllegalTiling
 from onchip.run.tiled.shape import group_shape
+from onchip.run.tiled.whole import finish_whole, whole_operands
 
 if TYPE_CHECKING:
     from onchip.run.machine import Machine
@@ -60,27 +61,20 @@ class Tiles:
             )
         shape = group_shape(self.kernels.engine, name, operators)
         stated = {machine.tensor(tensor): crossing for tensor, crossing in streaming}
-        for t in (*shape.external, *shape.escaping):
-            if t not in stated:
-                raise InputError(
-                    f"{machine.name(t)} does not stream: in tiles everything comes from DRAM and goes there",
-                    item=f"group {name}",
-                )
         for t in stated:
             if t not in (*shape.external, *shape.escaping):
                 machine.refuse("streaming-operand", f"{machine.name(t)} is no operand of {name}")
-        for t in shape.escaping:
-            if t in machine.address:
+            if t in shape.escaping and t in machine.address:
                 machine.refuse("streaming-reserved", f"{machine.name(t)} is streamed and has a range")
-        for t in shape.external:
-            if t not in machine.dram:
+            if t in shape.external and t not in machine.dram:
                 machine.refuse("streaming-no-dram-copy", f"{machine.name(t)} has no copy in DRAM")
+        whole = whole_operands(machine, shape, stated)
         try:
             if isinstance(group.tiling, Blocks):
-                done = run_in_blocks(machine, self.kernels, group, group.tiling, shape)
+                done = run_in_blocks(machine, self.kernels, group, group.tiling, shape, whole)
             else:
                 assert group.tiling is not None
-                done = run_in_bands(machine, self.kernels, group, group.tiling, shape)
+                done = run_in_bands(machine, self.kernels, group, group.tiling, shape, whole)
         except IllegalTiling as problem:
             machine.refuse(problem.rule, f"group {name}: {problem.reason}")
         finally:
@@ -89,6 +83,7 @@ class Tiles:
                 machine.arena.reserve(start, end, Claim(f"the scratch of {name}", machine.index))
         self._account(machine, name, stated, done)
         machine.ran.update(op.id for op in operators)
+        finish_whole(machine, shape, whole)
 
     def _account(self, machine: Machine, name: str, stated: dict[int, int], done: Executed) -> None:
         for t, crossing in stated.items():

@@ -17,6 +17,7 @@ from onchip.run.tiled.maps import Region
 from onchip.run.tiled.memory import lay_out
 from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of, takes_two
 from onchip.run.tiled.shape import GroupShape
+from onchip.run.tiled.whole import Whole
 
 if TYPE_CHECKING:
     from onchip.run.machine import Machine
@@ -45,14 +46,17 @@ def run_in_bands(
     group: Group,
     tiling: Tiling,
     shape: GroupShape,
+    whole: Mapping[int, Whole],
 ) -> Executed:
-    """Run a group as its tiling says. Raises `IllegalTiling` where that cannot be done."""
+    """Run a group as its tiling says, its `whole` operands in place. Raises `IllegalTiling` if it cannot."""
     names = {t: machine.name(t) for t in shape.tensors}
     streamed = set()
     for name in tiling.streamed:
         t = machine.network.tensor_id.get(name)
         if t not in names:
             raise IllegalTiling("tiling-streamed", f"it streams {name}, which it neither reads nor writes")
+        if t in whole:
+            raise IllegalTiling("tiling-operands", f"its tiling streams {name}, and its run does not")
         streamed.add(t)
     if tiling.rows < 1 or tiling.channels < 1 or not 1 <= tiling.images <= shape.images:
         raise IllegalTiling(
@@ -65,7 +69,7 @@ def run_in_bands(
         raise IllegalTiling(
             "tiling-subgroups", f"it states {group.subgroups:,} sub-groups, and its bands are {subgroups:,}"
         )
-    return _Run(machine, kernels, group, tiling, shape, passes, bands).all(subgroups)
+    return _Run(machine, kernels, group, tiling, shape, passes, bands, whole).all(subgroups)
 
 
 class _Run:
@@ -78,12 +82,13 @@ class _Run:
         shape: GroupShape,
         passes: list[Pass],
         bands: list[Band],
+        whole: Mapping[int, Whole],
     ) -> None:
         self.machine, self.kernels, self.group, self.shape = machine, kernels, group, shape
         self.passes, self.bands, self.step = passes, bands, tiling.channels
-        self.memory = lay_out(machine, group, tiling, shape, bands)
+        self.memory = lay_out(machine, group, tiling, shape, bands, whole)
         self.rings, self.slices, self.weights = self.memory.rings, self.memory.slices, self.memory.weights
-        self.dram = Dram(machine, shape)
+        self.dram = Dram(machine, shape, whole)
         self.chunk = tiling.images
         self.images: Span = (0, 0)
         self.band = bands[0]
@@ -101,13 +106,13 @@ class _Run:
         for first in range(0, self.shape.images, self.chunk):
             self.images = (first, min(first + self.chunk, self.shape.images))
             for ring in self.rings.values():
-                ring.begin()
+                ring.begin(self.images)
             self.had = dict.fromkeys(self.shape.tensors, 0)
             for band in self.bands:
                 self.band = band
                 self.subgroup()
                 self.had = {t: end for t, (_, end) in self.band.new.items()}
-            for t in self.shape.external:
+            for t in self.dram.sources:
                 self.cross_the_rest(t)
         weights = sum(w.moved for w in self.weights.values())
         written = {t: self.shape.maps[t].stored(value) for t, value in self.dram.written.items()}
@@ -120,8 +125,9 @@ class _Run:
             self.weights[chain.op.id].forget()
         for t, ring in self.rings.items():
             ring.drop(self.band.low[t])
-            if t in self.shape.external:
+            if t in self.dram.sources:
                 self.bring_rows(t, self.band.new[t])
+            if t in self.shape.external:
                 self.ready.add(t)
         waiting: list[Chain | Pass] = [c for c in self.shape.chains if c.output in self.rings]
         waiting += self.passes
@@ -153,7 +159,7 @@ class _Run:
         if t in self.rings:
             ring = self.rings[t]
             for first in range(*rows, ring.rows):
-                ring.begin()
+                ring.begin(self.images)
                 self.bring_rows(t, (first, min(first + ring.rows, rows[1])))
             return
         height = max(band.held(t) for band in self.bands)
@@ -193,7 +199,7 @@ class _Run:
         line = value.size // (rows[1] - rows[0])
         self.made += value.size
         self.again += old * line
-        if t in self.shape.escaping and old < rows[1] - rows[0]:
+        if t in self.dram.written and old < rows[1] - rows[0]:
             self.dram.write(t, self.region(t, (rows[0] + old, rows[1]), channels), value[:, :, old:])
 
     # -- operators -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from onchip.run.tiled.buffers import Ring, SliceBuffer, buffer_bytes
 from onchip.run.tiled.parameters import Fetched, Parameters
 from onchip.run.tiled.passes import IllegalTiling
 from onchip.run.tiled.shape import GroupShape
+from onchip.run.tiled.whole import Whole
 
 if TYPE_CHECKING:
     from onchip.plan import Group, Tiling
@@ -22,15 +23,20 @@ __all__ = ["Memory", "lay_out"]
 
 @dataclass(frozen=True)
 class Memory:
-    """Everything that a group has on chip while it runs."""
+    """Everything that a group has on chip while it runs; `rings` are held tensors, whole ones among them."""
 
-    rings: Mapping[int, Ring]
+    rings: Mapping[int, Ring | Whole]
     slices: Mapping[int, SliceBuffer]
     weights: Mapping[int, Fetched]
 
 
 def lay_out(
-    machine: Machine, group: Group, tiling: Tiling, shape: GroupShape, bands: Sequence[Band]
+    machine: Machine,
+    group: Group,
+    tiling: Tiling,
+    shape: GroupShape,
+    bands: Sequence[Band],
+    whole: Mapping[int, Whole],
 ) -> Memory:
     """Divide the scratch. Raises `IllegalTiling` when it is too small for what the bands need."""
     start, end = machine.scratch.get(group.name, (0, 0))
@@ -40,9 +46,10 @@ def lay_out(
     step = tiling.channels
     streamed = {machine.network.tensor_id[name] for name in tiling.streamed}
     refilled = [c.op.id for c in shape.chains if c.op.name not in group.resident_weights]
-    rows = {t: max(band.held(t) for band in bands) for t in shape.tensors}
+    inside = [t for t in shape.tensors if t not in whole]
+    rows = {t: max(band.held(t) for band in bands) for t in inside}
     sizes: dict[tuple[str, int], int] = {}
-    for t in shape.tensors:
+    for t in inside:
         found = shape.maps[t]
         channels = min(step, found.channels) if t in streamed else found.channels
         sizes["tensor", t] = buffer_bytes(found, shape.width[t], rows[t], channels, tiling.images)
@@ -61,8 +68,8 @@ def lay_out(
     for key, size in sizes.items():
         ranges[key] = (at, at + size * scale)
         at += round_up(size) * scale
-    arena, rings, slices = machine.arena, {}, {}
-    for t in shape.tensors:
+    arena, rings, slices = machine.arena, dict[int, Ring | Whole](whole), {}
+    for t in inside:
         claim = Claim(f"tensor {machine.name(t)} in {claims}", machine.index)
         low, high = ranges["tensor", t]
         dtype, found = machine.slots.dtype[t], shape.maps[t]

@@ -1,0 +1,284 @@
+#include "joint_prices.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace onchip::joint {
+
+using fusion::Form;
+using fusion::Tensor;
+
+std::optional<Bytes> Stairs::at(Bytes room) const {
+    if (room <= too_small_) return unlimited;
+    for (const Part& p : parts_)
+        if (p.from <= room && room <= p.to) return p.cost;
+    return std::nullopt;
+}
+
+bool Stairs::below(Bytes room, Bytes limit) const {
+    return std::none_of(bounds_.begin(), bounds_.end(),
+                        [&](const auto& b) { return room <= b.first && limit <= b.second; });
+}
+
+void Stairs::learn(Bytes room, Bytes cost, Bytes needs) {
+    if (cost >= unlimited) {
+        too_small_ = std::max(too_small_, room);
+        return;
+    }
+    // Costs fall with the room, so between two parts of the same cost it is that, too.
+    Part merged{needs, room, cost};
+    std::erase_if(parts_, [&](const Part& p) {
+        if (p.cost != cost) return false;
+        merged.from = std::min(merged.from, p.from), merged.to = std::max(merged.to, p.to);
+        return true;
+    });
+    parts_.push_back(merged);
+}
+
+Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over)
+    : problem_(fuser.problem()),
+      sets_(fuser.sets()),
+      budget_(budget),
+      candidates_(static_cast<Id>(fuser.candidates().size())),
+      over_(std::move(over)),
+      evaluator_(problem_),
+      blocks_(problem_) {
+    for (const fusion::Candidate& c : fuser.candidates()) listed_.push_back(c.set);
+    infos_.resize(groups());
+    over_.resize(problem_.operators.size());
+}
+
+const std::vector<Id>& Prices::members(Id group) {
+    if (members_of_ != group) {
+        members_of_ = group;
+        if (single(group))
+            members_.assign(1, group - candidates_);
+        else
+            sets_.members(listed_[group], members_);
+    }
+    return members_;
+}
+
+void Prices::load(Id group) {
+    if (loaded_ == group) return;
+    loaded_ = group;
+    evaluator_.load(members(group));
+}
+
+Prices::Info& Prices::info(Id group) {
+    Info& i = infos_[group];
+    if (i.weights >= 0) return i;
+    load(group);
+    i.at = static_cast<std::uint32_t>(operands_.size());
+    i.weights = 0;
+    for (const fusion::Group::Op& op : evaluator_.group().ops) i.weights += problem_.operators[op.id].weight;
+    for (const fusion::Group::Map& m : evaluator_.group().maps) {
+        if (!m.external && !m.escaping) continue;
+        const Tensor& t = problem_.tensors[m.id];
+        const bool free = m.external ? t.producer == no_id : t.output;
+        operands_.push_back({m.id, t.bytes, problem_.round_up(t.bytes), m.external, free});
+    }
+    i.count = static_cast<std::uint32_t>(operands_.size()) - i.at;
+    if (single(group)) {
+        // Blocks need not read pixels between windows: what those are at most.
+        const fusion::Operator& op = problem_.operators[group - candidates_];
+        if (op.grid) {
+            const Tensor& x = problem_.tensors[op.inputs.front().tensor];
+            const Tensor& y = problem_.tensors[op.outputs.front()];
+            const std::int64_t sides[2][2] = {{x.rows, y.rows}, {x.columns, y.columns}};
+            Bytes read = problem_.images * x.channels * x.element;
+            bool gaps = false;
+            for (std::size_t a = 0; a < 2; ++a) {
+                const auto& [size, outputs] = sides[a];
+                const std::int64_t stride = op.grid->stride[a], span = op.grid->span[a], pad = op.grid->padding[a];
+                std::int64_t seen = 0, end = 0;
+                for (std::int64_t o = 0; o < outputs; ++o) {
+                    const std::int64_t first = std::clamp<std::int64_t>(o * stride - pad, end, size);
+                    const std::int64_t last = std::clamp<std::int64_t>(o * stride - pad + span, first, size);
+                    seen += last - first, end = last;
+                }
+                gaps = gaps || seen < size;
+                read *= seen;
+            }
+            if (gaps) i.skipped = std::max<Bytes>(0, x.bytes - read);
+        }
+    }
+    return i;
+}
+
+std::span<const Operand> Prices::operands(Id group) {
+    const Info& i = info(group);
+    return {operands_.data() + i.at, i.count};
+}
+
+Bytes Prices::weights(Id group) { return info(group).weights; }
+
+Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
+    Way way;
+    cut_now_ = false;
+    load(group);
+    ++evaluated_;
+    evaluator_.keep_whole(whole);
+    evaluator_.reserve(budget_ - room);
+    const bool parts = problem_.maps_budget < budget_ || problem_.weights_budget < budget_;
+    if (evaluator_.banded()) {
+        const Bytes crossing = evaluator_.group().crossing;
+        evaluator_.at_most(most_branches);
+        const Bytes found = evaluator_.best(budget_, limit >= unlimited ? unlimited : limit + crossing);
+        cut_now_ = evaluator_.was_cut();
+        cut_ = cut_ || cut_now_;
+        if (found < unlimited) {
+            way.cost = evaluator_.describe();
+            way.own = found - crossing;
+            way.needs = way.cost.scratch;
+            if (parts) way.needs = std::max(way.needs, budget_ - problem_.maps_budget + way.cost.maps);
+        }
+    }
+    const Info& i = info(group);
+    if (single(group) && whole == 0 && problem_.operators[group - candidates_].grid &&
+        (way.own >= unlimited || (problem_.options.blocks && way.own > i.weights - i.skipped))) {
+        // A buffer in parts that others lie in: we ask that all of the blocks find room beside the maps.
+        const Bytes within = parts && room < budget_
+                                 ? std::min({room, problem_.maps_budget - (budget_ - room), problem_.weights_budget})
+                                 : room;
+        const std::optional<fusion::Blocked>& found = blocks_.best(group - candidates_, within);
+        if (found) {
+            const fusion::Operator& op = problem_.operators[group - candidates_];
+            const Bytes again = found->input - problem_.tensors[op.inputs.front().tensor].bytes;
+            if (found->weight + again < way.own) {
+                way.own = found->weight + again;
+                way.cost = {};
+                way.cost.halo = again, way.cost.weight = found->weight, way.cost.scratch = found->scratch;
+                way.cost.subgroups = found->tiles, way.cost.blocks = found;
+                way.needs = parts ? room : found->scratch;
+            }
+        }
+    }
+    return way;
+}
+
+Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {
+    if (room < 0) return unlimited;
+    if (single(group)) limit = unlimited;
+    const auto [entry, fresh] = stairs_.try_emplace(Key{group, whole});
+    if (fresh) bytes_ += 160;
+    cut_now_ = entry->second.cut;
+    if (const auto known = entry->second.at(room)) return *known;
+    if (!entry->second.below(room, limit)) return unlimited;
+    const Way way = evaluate(group, whole, room, limit);
+    cut_now_ = entry->second.cut = entry->second.cut || cut_now_;
+    if (way.own >= limit && limit < unlimited) {
+        entry->second.learn_bound(room, limit);
+        bytes_ += 16;
+        return unlimited;
+    }
+    entry->second.learn(room, way.own, way.needs);
+    return way.own;
+}
+
+Way Prices::describe(Id group, Mask whole, Bytes room) {
+    return evaluate(group, whole, room, unlimited);
+}
+
+Prices::Info& Prices::outlined(Id group) {
+    Info& i = info(group);
+    if (i.outlined) return i;
+    i.outlined = true;
+    if (single(group)) {
+        i.own = i.weights - i.skipped;
+        i.bound = least(group);
+        return i;
+    }
+    load(group);
+    ++evaluated_;
+    evaluator_.keep_whole(0);
+    evaluator_.reserve(0);
+    // A whole operand takes no less than its buffer. The bound charges no halo, which a whole one has not.
+    const Bytes found = evaluator_.lower(budget_, unlimited);
+    if (found >= unlimited || i.count > most_operands) {
+        i.own = i.bound = unlimited;
+        return i;
+    }
+    i.own = found - evaluator_.group().crossing;
+    // What is whole takes its bytes, all else its buffer at least; the best by bytes for room, in parts if need be.
+    evaluator_.least_buffers(buffers_);
+    Bytes room = budget_ - evaluator_.least_weights();
+    for (const Bytes size : buffers_) room -= size;
+    std::vector<std::pair<double, const Operand*>> worth;
+    std::vector<Bytes> more;
+    Bytes crossing = 0;
+    std::size_t at = 0;
+    const std::span<const Operand> all = operands(group);
+    for (std::uint32_t x = 0; x < evaluator_.group().maps.size(); ++x) {
+        const fusion::Group::Map& m = evaluator_.group().maps[x];
+        if (!m.external && !m.escaping) continue;
+        const Operand& o = all[at++];
+        more.push_back(o.room - buffers_[x]);
+        if (o.free) continue;
+        crossing += o.bytes;
+        worth.emplace_back(static_cast<double>(more.back()) / static_cast<double>(std::max<Bytes>(o.bytes, 1)), &o);
+    }
+    std::sort(worth.begin(), worth.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [ratio, o] : worth) {
+        const Bytes takes = more[static_cast<std::size_t>(o - all.data())];
+        if (takes <= room) {
+            room -= std::max<Bytes>(takes, 0), crossing -= o->bytes;
+            continue;
+        }
+        if (room > 0) crossing -= static_cast<Bytes>(static_cast<double>(room) / ratio) + 1;
+        break;
+    }
+    i.bound = i.own + std::max<Bytes>(crossing, 0);
+    return i;
+}
+
+Bytes Prices::least(Id group, Bytes limit) {
+    Info& i = info(group);
+    if (i.priced) return i.least;
+    if (single(group)) limit = unlimited;
+    else if (outlined(group).bound >= limit) return i.bound;
+    choice_.clear();
+    const std::span<const Operand> all = operands(group);
+    Bytes whole = 0, over = 0;
+    for (std::size_t o = 0; o < all.size(); ++o) {
+        whole += all[o].room;
+        // What crosses in any case may as well be streamed: a buffer is no larger than the tensor.
+        if (!all[o].free && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
+    }
+    std::sort(choice_.begin(), choice_.end(), [](const auto& a, const auto& b) { return a.first.bytes > b.first.bytes; });
+    priced_ = group, patterns_ = 0;
+    best_ = limit;
+    least_own_ = single(group) ? floor(group) : i.own;
+    if (single(group)) {
+        const Id op = group - candidates_;
+        if (!over_[op].empty()) over = problem_.round_up(problem_.tensors[problem_.operators[op].outputs.front()].bytes);
+        if (whole - over + workspace(group) <= std::min(budget_, problem_.maps_budget)) best_ = i.weights;
+    }
+    if (all.size() <= most_operands) cheapest(0, 0, budget_, 0);
+    i.priced = best_ < limit || limit >= unlimited;
+    // Not below the limit: that is worth knowing, too.
+    if (!single(group)) i.bound = std::max(i.bound, best_);
+    return i.least = best_;
+}
+
+// Patterns in the order of their largest operands, those that are whole first.
+void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole) {
+    if (crossing + least_own_ >= best_) return;
+    if (from == choice_.size()) {
+        ++patterns_;
+        cut_now_ = false;
+        const Bytes found = tiled(priced_, whole, room, best_ >= unlimited ? unlimited : best_ - crossing);
+        if (found < unlimited) best_ = std::min(best_, found + crossing);
+        if (cut_now_) best_ = std::min(best_, crossing + least_own_), patterns_ = most_patterns;
+        return;
+    }
+    if (patterns_ > most_patterns) {  // too many to look at: what it costs at least will do
+        best_ = crossing + least_own_;
+        return;
+    }
+    const auto& [operand, bit] = choice_[from];
+    if (operand.room <= room) cheapest(from + 1, crossing, room - operand.room, whole | bit);
+    cheapest(from + 1, crossing + operand.bytes, room, whole);
+}
+
+}  // namespace onchip::joint

@@ -1,0 +1,146 @@
+// What a group costs beside its operands, when some of those lie whole on chip: fusion's cost model, asked for every
+// pattern of whole operands and every room that is left beside them. docs/joint.md uses the same words.
+#pragma once
+#include <unordered_map>
+
+#include "fusion_fuser.h"
+
+namespace onchip::joint {
+
+using fusion::Bytes;
+using fusion::Id;
+using fusion::no_id;
+using fusion::unlimited;
+
+using Mask = std::uint64_t;  // of a group's operands
+
+inline constexpr std::size_t most_operands = 60;
+inline constexpr std::size_t most_patterns = 256;  // looked at for c(G); beyond, a bound of it
+inline constexpr std::size_t most_branches = 20'000;  // of one evaluation; beyond, a way that may not be the best
+
+// A tensor that a group reads from outside or that leaves it; external ones come first.
+struct Operand {
+    Id tensor;
+    Bytes bytes, room;  // what crosses, and what it takes whole
+    bool external;
+    bool free;  // crosses in any case, once: a graph input that nobody has read yet, an output of the network
+};
+
+// The least bytes by room: a falling step function, known in parts.
+class Stairs {
+  public:
+    // The least bytes in `room`, where that is known.
+    std::optional<Bytes> at(Bytes room) const;
+    // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less).
+    void learn(Bytes room, Bytes cost, Bytes needs);
+    // In `room` or less it is not below `cost`.
+    void learn_bound(Bytes room, Bytes cost) { bounds_.emplace_back(room, cost); }
+    bool below(Bytes room, Bytes limit) const;
+    bool cut = false;  // some of it may be too much
+
+  private:
+    struct Part {
+        Bytes from, to, cost;
+    };
+    std::vector<Part> parts_;  // disjoint
+    std::vector<std::pair<Bytes, Bytes>> bounds_;
+    Bytes too_small_ = -1;     // in this room and less nothing fits
+};
+
+// How a group runs: whole as it is (a single operator, all operands whole), in blocks, or in bands.
+struct Way {
+    fusion::Cost cost;
+    Bytes own = unlimited;  // bytes beside the operands: weights and halo
+    Bytes needs = 0;        // the least room for it
+    bool plain = false, over = false;  // over: the output takes the place of a dying operand
+};
+
+class Prices {
+  public:
+    // `over`: for each operator the inputs that its output may be written over.
+    Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over);
+
+    const fusion::Problem& problem() const { return problem_; }
+    Bytes budget() const { return budget_; }
+    Id groups() const { return candidates_ + static_cast<Id>(problem_.operators.size()); }
+    // Operators alone stand behind the candidates.
+    Id alone(Id op) const { return candidates_ + op; }
+    bool single(Id group) const { return group >= candidates_; }
+    const std::vector<Id>& members(Id group);
+    // At most `most_operands`, else the group is never run.
+    std::span<const Operand> operands(Id group);
+    Bytes weights(Id group);
+    // No way to run it moves less beside its operands: less than its weights where blocks skip pixels.
+    Bytes floor(Id group) { return weights(group) - skipped(group); }
+    // The same, sharper: `unlimited` where nothing fits. And a bound of least(), quicker than that.
+    Bytes own(Id group) { return outlined(group).own; }
+    Bytes bound(Id group) { return outlined(group).bound; }
+    const std::vector<Id>& over(Id op) const { return over_[op]; }
+
+    // The least bytes beside the operands of a pattern in `room` bytes, in bands or blocks, if they are below `limit`;
+    // else `unlimited`.
+    Bytes tiled(Id group, Mask whole, Bytes room, Bytes limit = unlimited);
+    // Room that an operator needs beside its operands to run whole; no tiling has to hold.
+    Bytes workspace(Id group) const { return problem_.round_up(problem_.operators[group - candidates_].workspace); }
+    // c(G) if it is below `limit`, else `limit` or more: no pattern costs less, operands that cross included but for
+    // those that cross in any case.
+    Bytes least(Id group, Bytes limit = unlimited);
+    // How it runs at the cost of tiled().
+    Way describe(Id group, Mask whole, Bytes room);
+
+    // Whether some way may not have been the best.
+    bool was_cut() const { return cut_; }
+    std::uint64_t evaluated() const { return evaluated_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    struct Info {
+        std::uint32_t at = 0, count = 0;  // of operands_
+        Bytes weights = -1, least = 0, skipped = 0, own = 0, bound = 0;
+        bool priced = false, outlined = false;
+    };
+    Info& info(Id group);
+    Info& outlined(Id group);
+    Bytes skipped(Id group) { return info(group).skipped; }
+    void load(Id group);
+    Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
+    void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);
+
+    const fusion::Problem& problem_;
+    // The groups as they were listed: the fuser may list others later.
+    fusion::Sets sets_;
+    std::vector<Id> listed_;
+    Bytes budget_;
+    Id candidates_;
+    std::vector<std::vector<Id>> over_;
+    fusion::Evaluator evaluator_;
+    fusion::BlockSearch blocks_;
+    Id loaded_ = no_id;
+    std::vector<Id> members_;
+    Id members_of_ = no_id;
+    std::vector<Info> infos_;
+    std::vector<Operand> operands_;
+    std::vector<std::pair<Operand, Mask>> choice_;  // of the search for c(G)
+    Id priced_ = no_id;
+    Bytes best_ = 0, least_own_ = 0;
+    std::size_t patterns_ = 0;
+    std::vector<Bytes> buffers_;
+    struct Key {
+        Id group;
+        Mask whole;
+        bool operator==(const Key&) const = default;
+    };
+    struct Hash {
+        std::size_t operator()(const Key& k) const {
+            std::uint64_t x = (k.whole + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL ^ k.group;
+            x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+            return x ^ (x >> 31);
+        }
+    };
+    std::unordered_map<Key, Stairs, Hash> stairs_;
+    std::uint64_t evaluated_ = 0;
+    bool cut_ = false, cut_now_ = false;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace onchip::joint

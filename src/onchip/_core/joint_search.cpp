@@ -1,0 +1,393 @@
+#include "joint_search.h"
+
+#include <algorithm>
+
+namespace onchip::joint {
+
+using fusion::Clock;
+using fusion::End;
+using fusion::Limits;
+
+Search::Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, const Rules& rules)
+    : prices_(fuser, budget, std::move(over)),
+      problem_(prices_.problem()),
+      downsets_(prices_),
+      rules_(rules),
+      maps_room_(std::min(budget, problem_.maps_budget)) {}
+
+Bytes Search::floor() {
+    Bytes sum = 0;
+    for (Id v = 0; v < problem_.operators.size(); ++v) sum += prices_.floor(prices_.alone(v));
+    return sum;
+}
+
+bool Search::prepare(std::size_t most, const Limits& limits) {
+    if (!rules_.ahead) return true;
+    Clock clock(limits);
+    return downsets_.price(most, clock);
+}
+
+Search::Priced Search::price(std::vector<Bytes> worth, std::size_t most, const Limits& limits) {
+    Priced result;
+    Clock clock(limits);
+    const auto n = static_cast<Id>(problem_.operators.size());
+    // By first operators from the last to the first: then lowering one worth breaks no group that was looked at.
+    std::vector<std::vector<Id>> first(n);
+    for (Id g = 0; g < prices_.groups(); ++g) first[prices_.members(g).front()].push_back(g);
+    std::vector<std::pair<Bytes, Id>> cheap;
+    result.complete = true;
+    for (Id v = n; v-- > 0;) {
+        Bytes lowest = 0;
+        for (const Id g : first[v]) {
+            Bytes sum = 0;
+            for (const Id u : prices_.members(g)) sum += worth[u];
+            Bytes cost = prices_.bound(g);
+            if (cost - sum >= lowest && cost >= sum) continue;
+            // Out of time a floor bounds as well, if worse.
+            if (!clock.check({prices_.groups(), 0}, prices_.bytes()))
+                cost = prices_.least(g, sum);
+            else
+                result.complete = false;
+            if (cost >= unlimited || cost >= sum) continue;
+            lowest = std::min(lowest, cost - sum);
+            if (result.complete) cheap.emplace_back(cost - sum, g);
+        }
+        worth[v] += lowest;
+    }
+    std::sort(cheap.begin(), cheap.end());
+    if (cheap.size() > most) cheap.resize(most);
+    for (const auto& [by, g] : cheap) result.columns.emplace_back(prices_.members(g), prices_.least(g));
+    result.worth = std::move(worth);
+    return result;
+}
+
+std::size_t Search::bytes() const {
+    return nodes_.size() * sizeof(Node) + pool_.size() * sizeof(Word) + evicted_.size() * sizeof(Id) +
+           downsets_.bytes() + prices_.bytes();
+}
+
+Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Limits& limits) {
+    Found found;
+    Clock clock(limits);
+    clock_ = &clock;
+    nodes_.clear(), pool_.clear(), evicted_.clear();
+    bucket_.assign(downsets_.size(), {});
+    layer_.assign(problem_.operators.size() + 1, {});
+    below_ = rules_.incumbent ? below : unlimited;
+    best_ = no_id, seed_ = seed, ties_ = 0;
+    const std::size_t words = downsets_.tensor_words();
+    pool_.assign(2 * words, 0);
+    for (Id t = 0; t < problem_.tensors.size(); ++t)
+        if (problem_.tensors[t].producer == no_id) add(&pool_[words], t);
+    nodes_.push_back({0, no_id, no_id, 0, 0, 0, 0, no_id, false, 0, 0, 0});
+    bucket_[0].push_back(0);
+    layer_[0].push_back(0);
+    open_ = unlimited;
+    most_tries_ = width ? tries_for_each * (1 + width) : 0;
+    std::vector<Move> moves;
+    std::vector<std::pair<Bytes, Id>> queue;
+    for (std::size_t layer = 0; layer < problem_.operators.size(); ++layer) {
+        queue.clear();
+        for (const Id set : layer_[layer])
+            for (const Id node : bucket_[set]) {
+                const Bytes least = nodes_[node].cost + downsets_.ahead(set);
+                if (least < below_) queue.emplace_back(least, node);
+            }
+        if (clock.ended() == End::time || clock.ended() == End::stopped) {
+            if (below_ < unlimited) {  // there is something to fall back on
+                for (const auto& [least, node] : queue) open_ = std::min(open_, least);
+                break;
+            }
+        }
+        const std::size_t at_most = clock.ended().has_value() ? (clock.ended() == End::memory ? 16 : 1) : width;
+        if (at_most && queue.size() > at_most) {
+            std::sort(queue.begin(), queue.end(), [&](const auto& a, const auto& b) {
+                return std::tie(a.first, nodes_[a.second].tie, a.second) < std::tie(b.first, nodes_[b.second].tie, b.second);
+            });
+            open_ = std::min(open_, queue[at_most].first);
+            queue.resize(at_most);
+        }
+        // All states of a set together, so that its moves are made once.
+        std::sort(queue.begin(), queue.end(), [&](const auto& a, const auto& b) {
+            return std::pair(nodes_[a.second].at, a.second) < std::pair(nodes_[b.second].at, b.second);
+        });
+        for (std::size_t i = 0; i < queue.size();) {
+            const Id set = nodes_[queue[i].second].at;
+            std::size_t end = i;
+            Bytes cheapest = unlimited;
+            for (; end < queue.size() && nodes_[queue[end].second].at == set; ++end)
+                cheapest = std::min(cheapest, nodes_[queue[end].second].cost);
+            downsets_.moves(set, moves);
+            bucket_.resize(downsets_.size());
+            std::size_t kept = 0;
+            // Out of time operators alone are enough to come to an end.
+            const bool late = clock.ended().has_value();
+            for (Move m : moves) {
+                if (late && !prices_.single(m.group)) {
+                    open_ = std::min(open_, cheapest + downsets_.ahead(set));
+                    continue;
+                }
+                const Bytes quick = prices_.bound(m.group);
+                if (quick >= unlimited || cheapest + quick + downsets_.ahead(m.to) >= below_) continue;
+                m.bound = quick + downsets_.ahead(m.to);
+                const Bytes limit = below_ >= unlimited ? unlimited : below_ - cheapest - downsets_.ahead(m.to);
+                const Bytes least = prices_.least(m.group, limit);
+                if (least >= limit) continue;
+                m.bound = std::max(m.bound, least + downsets_.ahead(m.to));
+                if (cheapest + m.bound < below_) moves[kept++] = m;
+                clock.check({prices_.groups(), nodes_.size()}, bytes());
+            }
+            moves.resize(kept);
+            std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
+                return std::pair(a.bound, a.group) < std::pair(b.bound, b.group);
+            });
+            for (; i < end; ++i) {
+                ++found.states;
+                clock.check({prices_.groups(), found.states}, bytes());
+                for (const Move& m : moves) {
+                    if (nodes_[queue[i].second].cost + m.bound >= below_) break;
+                    expand(queue[i].second, m);
+                }
+            }
+        }
+    }
+    found.downsets = downsets_.size(), found.evaluated = prices_.evaluated(), found.memory = bytes();
+    found.passes = 1;
+    found.end = clock.ended().value_or(open_ < unlimited ? End::memory : End::complete);
+    if (best_ != no_id) found.cost = nodes_[best_].cost, found.steps = steps(best_);
+    // Pruned at the cost known, cut at `open`: nothing else is cheaper.
+    // A way that was not searched to the end may be cheaper than we think.
+    if (prices_.was_cut()) open_ = std::min(open_, downsets_.ahead(0));
+    found.bound = std::min({open_, found.cost, below});
+    found.complete = open_ >= std::min(found.cost, below);
+    clock_ = nullptr;
+    return found;
+}
+
+void Search::expand(Id node, const Move& move) {
+    node_ = node, move_ = move;
+    const std::span<const Operand> all = prices_.operands(move.group);
+    operands_.assign(all.begin(), all.end());
+    others_.clear(), out_.clear();
+    others_room_ = 0;
+    const std::size_t words = downsets_.tensor_words();
+    each(resident(nodes_[node]), words, [&](std::uint32_t t) {
+        if (std::any_of(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.tensor == t; })) return;
+        others_.push_back(t);
+        others_room_ += problem_.round_up(problem_.tensors[t].bytes);
+    });
+    // The smallest last: sets that need a large one gone are few.
+    const Bytes room = prices_.budget() - others_room_;
+    own_ = prices_.own(move.group);
+    tries_ = 0;
+    if (operands_.size() <= most_operands) operand(0, 0, 0, room);
+    if (prices_.single(move.group)) plain(room);
+}
+
+// Whether enough ways of one move have been tried; then the others are left, at what they cost at least.
+bool Search::stuck() {
+    const bool late = clock_->check({prices_.groups(), nodes_.size()}, bytes()).has_value();
+    if ((most_tries_ == 0 || tries_ < most_tries_) && (!late || tries_ < few_tries)) {
+        ++tries_;
+        return false;
+    }
+    open_ = std::min(open_, nodes_[node_].cost + move_.bound);
+    return true;
+}
+
+// Decides operand by operand whether it is whole. `room` is what is left of the budget, before evictions.
+void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
+    const Bytes so_far = nodes_[node_].cost + paid + downsets_.ahead(move_.to);
+    if (so_far + own_ >= below_ || stuck()) return;
+    if (i == operands_.size()) {
+        const Bytes limit = below_ >= unlimited ? unlimited : below_ - so_far;
+        const auto own = [&](Bytes left) { return left < 0 ? unlimited : prices_.tiled(move_.group, whole, left, limit); };
+        evictions(whole, paid, room, no_id, false, own);
+        return;
+    }
+    const Operand o = operands_[i];
+    const Mask bit = Mask{1} << i;
+    const bool later = test(downsets_.live(move_.to), o.tensor);
+    const Bytes left = room - o.room;
+    const bool possible = left + others_room_ >= 0;
+    if (!o.external) {
+        const bool unread = problem_.tensors[o.tensor].readers.empty() && !o.free;
+        if ((later || unread) && possible) operand(i + 1, whole | bit, paid, left);
+        operand(i + 1, whole, paid + (o.free ? 0 : o.bytes), room);
+        return;
+    }
+    const bool touched = [&] {
+        if (!o.free) return true;
+        const std::vector<Id>& readers = problem_.tensors[o.tensor].readers;
+        return std::any_of(readers.begin(), readers.end(),
+                           [&](Id r) { return test(downsets_.done(nodes_[node_].at), r); });
+    }();
+    const Bytes crosses = touched ? o.bytes : 0;
+    if (test(resident(nodes_[node_]), o.tensor)) {
+        if (possible) operand(i + 1, whole | bit, paid, left);
+        // Else it leaves first, and is read again piece by piece.
+        const Bytes write = test(copied(nodes_[node_]), o.tensor) ? 0 : o.bytes;
+        out_.push_back(o.tensor);
+        operand(i + 1, whole, paid + write + crosses, room);
+        out_.pop_back();
+        return;
+    }
+    operand(i + 1, whole, paid + crosses, room);
+    if (later && possible) operand(i + 1, whole | bit, paid + crosses, left);
+}
+
+// A single operator as it is, everything on chip.
+void Search::plain(Bytes room) {
+    Bytes paid = 0;
+    for (const Operand& o : operands_) {
+        room -= o.room;
+        if (!o.external || test(resident(nodes_[node_]), o.tensor)) continue;
+        const std::vector<Id>& readers = problem_.tensors[o.tensor].readers;
+        const bool touched = !o.free || std::any_of(readers.begin(), readers.end(), [&](Id r) {
+            return test(downsets_.done(nodes_[node_].at), r);
+        });
+        paid += touched ? o.bytes : 0;
+    }
+    room -= prices_.budget() - maps_room_;
+    const Id op = prices_.members(move_.group).front();
+    const Bytes workspace = prices_.workspace(move_.group), weights = prices_.weights(move_.group);
+    const Mask all = operands_.size() >= 64 ? ~Mask{0} : (Mask{1} << operands_.size()) - 1;
+    const auto own = [&](Bytes left) { return left >= workspace ? weights : unlimited; };
+    evictions(all, paid, room, no_id, true, own);
+    for (const Id x : prices_.over(op)) {
+        if (test(downsets_.live(move_.to), x)) continue;  // somebody still reads it
+        const Bytes shared = problem_.round_up(problem_.tensors[problem_.operators[op].outputs.front()].bytes);
+        evictions(all, paid, room + shared, x, true, own);
+        break;  // another one would free no more
+    }
+}
+
+template <class Own>
+void Search::evictions(Mask whole, Bytes paid, Bytes room, Id over, bool is_plain, Own own) {
+    const Bytes so_far = nodes_[node_].cost + paid + downsets_.ahead(move_.to);
+    const Bytes least = own(room + others_room_);
+    if (least >= unlimited || so_far + least >= below_) return;
+    whole_ = whole, over_ = over, plain_ = is_plain;
+    gone_.clear();
+    const auto in = [&](Bytes freed) { return own(room + freed); };
+    evict(0, 0, 0, paid, in);
+}
+
+template <class Own>
+void Search::evict(std::size_t from, Bytes freed, Bytes smallest, Bytes paid, const Own& own) {
+    if (stuck()) return;
+    const Bytes cost = own(freed);
+    // With the smallest of them still there it would be dearer, so none is too many.
+    if (cost < unlimited && (gone_.empty() || !rules_.minimal || own(freed - smallest) > cost)) reach(paid + cost, freed);
+    if (rules_.minimal && cost < unlimited && own(others_room_) >= cost) return;  // nothing is won by more room
+    for (std::size_t i = from; i < others_.size(); ++i) {
+        const Id t = others_[i];
+        const fusion::Tensor& x = problem_.tensors[t];
+        const Bytes write = test(copied(nodes_[node_]), t) ? 0 : x.bytes, size = problem_.round_up(x.bytes);
+        if (nodes_[node_].cost + paid + write + own(others_room_) + downsets_.ahead(move_.to) >= below_) continue;
+        gone_.push_back(t);
+        evict(i + 1, freed + size, gone_.size() == 1 ? size : std::min(smallest, size), paid + write, own);
+        gone_.pop_back();
+    }
+}
+
+// The state after the move as it has been decided.
+void Search::reach(Bytes cost, Bytes freed) {
+    const Node& before = nodes_[node_];
+    const Bytes total = before.cost + cost;
+    if (total + downsets_.ahead(move_.to) >= below_) return;
+    const std::size_t words = downsets_.tensor_words();
+    const Word* const live = downsets_.live(move_.to);
+    made_.assign(2 * words, 0);
+    Word* const in = made_.data();
+    Word* const copy = in + words;
+    for (std::size_t w = 0; w < words; ++w) in[w] = resident(before)[w], copy[w] = copied(before)[w];
+    for (const Id t : gone_) drop(in, t), add(copy, t);
+    for (const Id t : out_)
+        if (!plain_) drop(in, t), add(copy, t);
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+        const Operand& o = operands_[i];
+        const bool kept = plain_ || (whole_ >> i & 1) != 0;
+        if (kept) add(in, o.tensor);
+        if (!o.external && (!kept || o.free)) add(copy, o.tensor);
+    }
+    for (std::size_t w = 0; w < words; ++w) in[w] &= live[w], copy[w] &= live[w];
+    const std::size_t at = pool_.size();
+    pool_.insert(pool_.end(), made_.begin(), made_.end());
+    const auto first = static_cast<std::uint32_t>(evicted_.size());
+    evicted_.insert(evicted_.end(), gone_.begin(), gone_.end());
+    if (!plain_) evicted_.insert(evicted_.end(), out_.begin(), out_.end());
+    const auto evictions = static_cast<std::uint32_t>(evicted_.size()) - first;
+    Bytes room = prices_.budget() - others_room_ + freed;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+        if (plain_ || (whole_ >> i & 1) != 0) room -= operands_[i].room;
+    const std::uint64_t tie = seed_ ? fusion::random_word(static_cast<Id>(seed_ * 0x9e3779b9U + ties_++)) : 0;
+    const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, plain_, total, room, tie};
+    if (rules_.dominance && beaten(node)) {
+        pool_.resize(at);
+        evicted_.resize(first);
+        return;
+    }
+    std::vector<Id>& bucket = bucket_[move_.to];
+    if (bucket.empty()) layer_[downsets_.count(move_.to)].push_back(move_.to);
+    const auto id = static_cast<Id>(nodes_.size());
+    nodes_.push_back(node);
+    bucket.push_back(id);
+    if (downsets_.count(move_.to) == problem_.operators.size() && (best_ == no_id || total < nodes_[best_].cost)) {
+        best_ = id;
+        if (rules_.incumbent) below_ = total;
+    }
+}
+
+// What a has to pay to become b, as far as that is at most `most`.
+Bytes Search::imitate(const Node& a, const Node& b, Bytes most) const {
+    Bytes sum = 0;
+    const std::size_t words = downsets_.tensor_words();
+    const Word *ma = resident(a), *mb = resident(b), *ha = copied(a), *hb = copied(b);
+    const auto size = [&](std::uint32_t t) { sum += problem_.tensors[t].bytes; };
+    for (std::size_t w = 0; w < words && sum <= most; ++w) {
+        const auto base = static_cast<std::uint32_t>(w * 64);
+        const Word gone = ma[w] & ~mb[w];
+        each_bit(gone & ~ha[w], base, size);                // evicted
+        each_bit(mb[w] & ~ma[w], base, size);               // loaded
+        each_bit(hb[w] & ~ha[w] & ~gone, base, size);       // written
+    }
+    return sum;
+}
+
+bool Search::beaten(const Node& node) {
+    std::vector<Id>& bucket = bucket_[node.at];
+    for (const Id other : bucket)
+        if (nodes_[other].cost <= node.cost && imitate(nodes_[other], node, node.cost - nodes_[other].cost) <= node.cost - nodes_[other].cost)
+            return true;
+    std::erase_if(bucket, [&](Id other) {
+        const Bytes slack = nodes_[other].cost - node.cost;
+        return slack >= 0 && imitate(node, nodes_[other], slack) <= slack;
+    });
+    return false;
+}
+
+std::vector<Step> Search::steps(Id last) {
+    std::vector<Step> result;
+    for (Id at = last; nodes_[at].from != no_id; at = nodes_[at].from) {
+        const Node& n = nodes_[at];
+        Step s;
+        s.members = prices_.members(n.group);
+        const std::span<const Operand> all = prices_.operands(n.group);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (n.plain || (n.whole >> i & 1) != 0) s.whole.push_back(all[i].tensor);
+        s.evicted.assign(evicted_.begin() + n.evicted, evicted_.begin() + n.evicted + n.evictions);
+        s.over = n.over;
+        if (n.plain) {
+            s.way.plain = true;
+            s.way.own = prices_.weights(n.group);
+        } else {
+            s.way = prices_.describe(n.group, n.whole, n.room);
+        }
+        result.push_back(std::move(s));
+    }
+    std::reverse(result.begin(), result.end());
+    return result;
+}
+
+}  // namespace onchip::joint

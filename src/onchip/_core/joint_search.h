@@ -1,0 +1,117 @@
+// Fusion and placement as one search: groups one after the other, and which tensors between them stay on chip.
+// docs/joint.md defines states and moves and proves the rules.
+#pragma once
+#include "joint_downsets.h"
+
+namespace onchip::joint {
+
+// Rules that do not change the result. All are exact: off means more work.
+struct Rules {
+    bool dominance = true;  // J1: drop a state that another one of the same operators can imitate at no more cost
+    bool minimal = true;    // J2: evict only what the next group needs gone, and then no tensor too many
+    bool ahead = true;      // J3: a lower bound of the rest that looks at all groups
+    bool incumbent = true;  // J4: drop what cannot be cheaper than the best known
+};
+
+inline constexpr std::size_t tries_for_each = 100;  // ways of a move that a pass tries for each state it follows
+inline constexpr std::size_t few_tries = 40;        // when time is up
+
+struct Step {
+    std::vector<Id> members;
+    std::vector<Id> whole, evicted;  // tensors: operands on chip; what leaves before
+    Id over = no_id;                 // the operand whose place the output takes
+    Way way;
+};
+
+struct Found {
+    std::vector<Step> steps;
+    Bytes cost = unlimited, bound = 0;  // beside what crosses in any case
+    bool complete = false;
+    fusion::End end = fusion::End::complete;
+    std::uint64_t states = 0, downsets = 0, evaluated = 0, passes = 0;
+    std::size_t memory = 0;
+};
+
+class Search {
+  public:
+    Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, const Rules& rules);
+
+    // Groups that cost less than their operators are worth, at most `most` of them, and what every operator is worth
+    // at most so that none does: the sum bounds every plan from below.
+    struct Priced {
+        std::vector<Bytes> worth;
+        std::vector<std::pair<std::vector<Id>, Bytes>> columns;
+        bool complete = false;  // every group was looked at
+    };
+    Priced price(std::vector<Bytes> worth, std::size_t most, const fusion::Limits& limits);
+    Bytes least(Id op) { return prices_.least(prices_.alone(op)); }
+    // What all operators cost at least beside what crosses in any case, however they are grouped.
+    Bytes floor();
+
+    // Prices downsets if there are no more than `most`. False: `ahead` is by the worth of operators.
+    bool prepare(std::size_t most, const fusion::Limits& limits);
+    void worth(std::vector<Bytes> of) { downsets_.worth(std::move(of)); }
+
+    // The cheapest way that costs less than `below`, through at most `width` states of every number of operators
+    // (0: any number). `seed` breaks ties.
+    Found pass(std::size_t width, Bytes below, std::uint64_t seed, const fusion::Limits& limits);
+
+  private:
+    struct Node {
+        Id at, from, group;
+        Mask whole;
+        std::size_t sets;  // residents and copies, in pool_
+        std::uint32_t evicted, evictions;
+        Id over;
+        bool plain;
+        Bytes cost, room;
+        std::uint64_t tie;
+    };
+    void expand(Id node, const Move& move);
+    void operand(std::size_t i, Mask whole, Bytes paid, Bytes room);
+    bool stuck();
+    void plain(Bytes room);
+    template <class Own>
+    void evictions(Mask whole, Bytes paid, Bytes room, Id over, bool is_plain, Own own);
+    template <class Own>
+    void evict(std::size_t from, Bytes freed, Bytes smallest, Bytes paid, const Own& own);
+    void reach(Bytes cost, Bytes room);
+    bool beaten(const Node& node);
+    Bytes imitate(const Node& a, const Node& b, Bytes most) const;
+    const Word* resident(const Node& n) const { return &pool_[n.sets]; }
+    const Word* copied(const Node& n) const { return &pool_[n.sets + downsets_.tensor_words()]; }
+    std::size_t bytes() const;
+    std::vector<Step> steps(Id node);
+
+    Prices prices_;
+    const fusion::Problem& problem_;
+    Downsets downsets_;
+    Rules rules_;
+    Bytes maps_room_;  // what tensors may take of the budget
+
+    // Of a pass.
+    std::vector<Node> nodes_;
+    std::vector<Word> pool_;
+    std::vector<Id> evicted_;
+    std::vector<std::vector<Id>> bucket_;  // by downset
+    std::vector<std::vector<Id>> layer_;   // downsets by how many operators ran
+    Bytes below_ = unlimited;
+    Bytes open_ = unlimited;  // what was not followed costs no less
+    std::size_t tries_ = 0, most_tries_ = 0;
+    Id best_ = no_id;
+    std::uint64_t seed_ = 0, ties_ = 0;
+    fusion::Clock* clock_ = nullptr;
+
+    // Of an expansion.
+    Id node_ = no_id;
+    Move move_{};
+    std::vector<Operand> operands_;
+    std::vector<Id> others_, gone_, out_;  // residents that the group does not touch; those evicted; operands evicted
+    Bytes others_room_ = 0, own_ = 0;
+    Mask whole_ = 0;
+    Id over_ = no_id;
+    bool plain_ = false;
+    std::vector<Word> made_;
+};
+
+}  // namespace onchip::joint

@@ -1,0 +1,116 @@
+"""A plan made again: the same network, planner and options on another budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from onchip import api
+from onchip.chip import Chip, builtin_chips, load_chip
+from onchip.errors import InputError, UsageError
+from onchip.network import Network
+from onchip.plan import Plan
+from onchip.readers import Source
+from onchip.report.what_if import WhatIf
+from onchip.results.what_if import what_if as over_budgets
+
+__all__ = ["replanner", "what_if"]
+
+
+def what_if(
+    plan: Plan,
+    *,
+    model: str | Path | None = None,
+    chip: str | Path | Chip | None = None,
+    budgets: Sequence[int] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> WhatIf:
+    """DRAM bytes of a plan's network for other budgets in bytes, each a plan of its own.
+
+    `model` is where the model is now, if it has moved; `chip` is needed for a chip that is not built in;
+    `time_limit` are the seconds for each plan. Raises `UsageError` where the model or the chip is not known,
+    `InputError` when the model has changed.
+    """
+    return over_budgets(plan, replanner(plan, model, chip, time_limit), budgets, progress)
+
+
+def replanner(
+    plan: Plan,
+    model: str | Path | None = None,
+    chip: str | Path | Chip | None = None,
+    time_limit: float | None = None,
+) -> Callable[[int], Plan]:
+    """What makes the plan for another budget; see `what_if`."""
+    from onchip.branches.options import BranchOptions
+    from onchip.fusion.options import FusionOptions
+    from onchip.placement import PlacementOptions
+
+    source, on = _source(plan, model), _chip(plan, chip)
+    planner = plan.options.get("planner", "placement")
+    if planner == "fusion":
+        fusing = _options(plan, FusionOptions, time_limit)
+
+        def fused(budget: int) -> Plan:
+            made = api.fuse(source, on, budget, **fusing).plan
+            if made is None:
+                raise UsageError("what this fuser finds is no plan", item="--what-if")
+            return made
+
+        return fused
+    if planner == "branches":
+        branching = _options(plan, BranchOptions, time_limit)
+        return lambda budget: api.branches(source, on, budget, **branching).plan
+    if planner == "joint":
+        from onchip.joint.options import SHARED, JointOptions
+
+        joining = {k: v for k, v in _options(plan, JointOptions, None).items() if k != "fuse"}
+        sharing = {k: v for k, v in _options(plan, PlacementOptions, time_limit).items() if k in SHARED}
+        return lambda budget: api.plan(source, on, budget, fuse=True, **joining, **sharing)
+    if planner == "placement":
+        placing = _options(plan, PlacementOptions, time_limit)
+        if plan.pins or plan.state:
+            raise UsageError("what is pinned or handed on has addresses in this budget", item="--what-if")
+        return lambda budget: api.plan(source, on, budget, **placing)
+    raise UsageError(f"plans by {planner} cannot be made again for another budget", item="--what-if")
+
+
+def _options(plan: Plan, kind: type[Any], time_limit: float | None) -> dict[str, Any]:
+    """The planner's options that the plan records."""
+    known = {f.name for f in fields(kind)}
+    found = {key: value for key, value in plan.options.items() if key in known}
+    if time_limit is not None and "time_limit" in known:
+        found["time_limit"] = time_limit
+    return found
+
+
+def _source(plan: Plan, model: str | Path | None) -> Source | Network:
+    """The model read again; the network of the plan where it names none."""
+    from onchip.readers.reference import imported, is_reference
+    from onchip.run.source import read_options
+
+    named = str(model or plan.network.source)
+    if not named or (model is None and named.endswith(".json")):
+        if plan.options.get("weights") == "resident" or any(t.patches for t in plan.network.tensors):
+            raise UsageError("the network of this plan is not the one that was read: name it with --model")
+        return plan.network
+    if model is None and is_reference(named) and not imported(named):
+        raise UsageError("importing it runs code, and a plan is only data: name it with --model", where=named)
+    how = read_options(plan)
+    source = api.load(named, **{f.name: v for f in fields(how) if (v := getattr(how, f.name))})
+    if plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256:
+        raise InputError("the model changed since it was planned", where=named)
+    return source
+
+
+def _chip(plan: Plan, chip: str | Path | Chip | None) -> Chip:
+    if isinstance(chip, Chip):
+        return chip
+    if chip is None and all(known.name != plan.chip.name for known in builtin_chips()):
+        raise UsageError("is no built-in chip: name its file with --chip", where=plan.chip.name)
+    on = load_chip(plan.chip.name if chip is None else chip)
+    if (on.name, on.alignment_bytes) != (plan.chip.name, plan.chip.alignment_bytes):
+        raise UsageError(f"the plan is for chip {plan.chip.name}, not {on.name}", item="--chip")
+    return on

@@ -1,0 +1,240 @@
+"""A network in modules of branches, and what they move: what `onchip.branches` gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from onchip.chip import Chip
+from onchip.modules.regions import Region, regions_of
+from onchip.modules.table import ModuleTable, Row, SkipRow, kilobytes, module_table, skip_rows
+from onchip.network import Network
+from onchip.plan import Plan as Program
+from onchip.plan import Section
+
+if TYPE_CHECKING:
+    from onchip.branches.modules import Detection
+    from onchip.branches.plan import BranchPlan
+    from onchip.progress import Progress
+    from onchip.results.beside import Beside
+    from onchip.results.planned import Plan
+
+__all__ = ["Branched", "BranchedModule", "Layer", "LongSkip", "Unmerged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one layer of a module requires beside what there is, in bytes (Algorithm 6; Figure 10).
+
+    `branch` are the places of its branches in the processing order, outermost first and from 1; empty for the
+    merge. `forwarded` says that its output stays on chip for the next layer.
+    """
+
+    operator: str
+    branch: tuple[int, ...]
+    required_bytes: int
+    available_bytes: int
+    forwarded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BranchedModule:
+    """One module: its row of the table, how its branches run, and where everything lies."""
+
+    row: Row
+    section: Section
+    regions: tuple[Region, ...]
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LongSkip:
+    """A connection around `layers` layers, too many for a module: it goes through DRAM.
+
+    `cost` is what that moves; it is part of the rows of the sections where it happens.
+    """
+
+    tensor: str
+    reader: str
+    layers: int
+    cost: SkipRow
+
+
+@dataclass(frozen=True, slots=True)
+class Unmerged:
+    """A concat or sum that closes no module, and why."""
+
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Branched:
+    """A network's modules processed by the simple method: the plan, and Table 1 of its paper for it.
+
+    Every figure of `table` is counted on the plan's program. `plan` covers the whole network: modules on
+    chip, the layers outside any streamed. `seconds` is how long planning took, `options` are the planner's.
+    """
+
+    network: Network
+    chip: str
+    budget: int
+    plan: Plan
+    table: ModuleTable
+    modules: tuple[BranchedModule, ...]
+    long_skips: tuple[LongSkip, ...]
+    unmerged: tuple[Unmerged, ...]
+    seconds: float
+    options: Mapping[str, Any]
+    again: Callable[[int], Program | None] = field(repr=False, compare=False)
+    """The same network's plan within other budgets, None where some layer does not fit."""
+    machine: Chip = field(repr=False)
+
+    def beside(self, *, time_limit: float | None = 60.0, progress: Progress | None = None) -> Beside:
+        """The modules placed exactly, with the same chip and sizes, and the smallest buffers of both methods.
+
+        `time_limit` is for each exact search, in seconds; Ctrl-C gives what is finished.
+        """
+        from onchip.results.beside import beside
+
+        return beside(self.plan, self.machine, self.again, time_limit=time_limit, progress=progress)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The modules' rows."""
+        return self.table.modules
+
+    @property
+    def total(self) -> Row:
+        """All modules together: the last row of Table 1."""
+        return self.table.total
+
+    @property
+    def status(self) -> str:
+        """`optimal` where nothing moves that the plan could leave out, else `feasible`."""
+        return self.plan.result.status
+
+    @property
+    def processing(self) -> Mapping[str, int]:
+        """How many modules have processing I, and how many II."""
+        count = Counter(row.processing for row in self.rows)
+        return {kind: count[kind] for kind in ("I", "II")}
+
+    def data(self) -> dict[str, Any]:
+        """The result as JSON has it: KB of 1,024 bytes, ratios in percent, None for nothing of nothing."""
+        result = self.plan.result
+        return {
+            "network": self.network.name,
+            "chip": self.chip,
+            "budget": self.budget,
+            "element": self.network.element,
+            "status": self.status,
+            "seconds": self.seconds,
+            "options": dict(self.options),
+            "modules": [_module_data(m) for m in self.modules],
+            "total": self.total.data(),
+            "outside": [{"name": row.name, **row.data()} for row in self.table.outside],
+            "outside_total": self.table.total_outside.data(),
+            "network_total": self.table.network.data(),
+            "long_skips": [
+                {
+                    "tensor": s.tensor,
+                    "reader": s.reader,
+                    "layers": s.layers,
+                    "read_kb": kilobytes(s.cost.read_bytes),
+                    "reads": s.cost.reads,
+                    "fetched_in": s.cost.fetched_in,
+                    "written_kb": kilobytes(s.cost.written_bytes),
+                    "writes": s.cost.writes,
+                    "stored_in": s.cost.stored_in,
+                }
+                for s in self.long_skips
+            ],
+            "rejected": [{"merge": u.operator, "reason": u.reason} for u in self.unmerged],
+            "traffic_bytes": result.traffic_bytes,
+            "compulsory_bytes": result.compulsory_bytes,
+            "weight_bytes": result.weight_bytes,
+            "dram_bytes": result.dram_bytes,
+            "peak_bytes": result.peak_bytes,
+        }
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.results.branched_table import table
+
+        console = Console(width=110, no_color=True)
+        with console.capture() as capture:
+            console.print(table(self, console.width))
+        return capture.get()
+
+
+def _module_data(module: BranchedModule) -> dict[str, Any]:
+    section = module.section
+    return {
+        "name": module.row.name,
+        "start": section.start,
+        "merge": section.merge,
+        "processing": section.processing,
+        **module.row.data(),
+        "branches": [list(branch) for branch in section.branches],
+        "regions": [
+            {"name": r.name, "kind": r.kind, "address": r.address, "bytes": r.bytes,
+             "first": r.first, "end": r.end}
+            for r in module.regions
+        ],
+        "layers": [
+            {
+                "operator": layer.operator,
+                "branch": list(layer.branch),
+                "required_kb": kilobytes(layer.required_bytes),
+                "available_kb": kilobytes(layer.available_bytes),
+                "forwarded": layer.forwarded,
+            }
+            for layer in module.layers
+        ],
+    }  # fmt: skip
+
+
+def branched_of(made: BranchPlan, chip: Chip, plan: Plan, again: Callable[[int], Program | None]) -> Branched:
+    """What the planner found, as its user meets it; `plan` is its plan with the verbs."""
+    network, rows, layers = plan.network, module_table(plan), _layers(made)
+    modules = tuple(
+        BranchedModule(row, section, regions, layers.get(section.name, ()))
+        for row, section, regions in zip(rows.rows, plan.sections, regions_of(plan), strict=True)
+        if row.is_module
+    )
+    return Branched(
+        network,
+        chip.name,
+        plan.budget,
+        plan,
+        rows,
+        modules,
+        _long_skips(made.detection, plan),
+        tuple(Unmerged(network.operators[r.merge].name, r.reason) for r in made.detection.rejected),
+        made.seconds,
+        {f.name: getattr(made.options, f.name) for f in fields(made.options)},
+        again,
+        chip,
+    )
+
+
+def _layers(made: BranchPlan) -> dict[str, tuple[Layer, ...]]:
+    """By module, in running order."""
+    found: dict[str, list[Layer]] = {}
+    for fit in made.layers:
+        layer = Layer(fit.operator, fit.branch, fit.required, fit.available, fit.forwarded)
+        found.setdefault(fit.module, []).append(layer)
+    return {name: tuple(layers) for name, layers in found.items()}
+
+
+def _long_skips(detection: Detection, plan: Plan) -> tuple[LongSkip, ...]:
+    network, found = plan.network, detection.long_skips
+    names = [(network.tensors[s.tensor].name, network.operators[s.reader].name) for s in found]
+    return tuple(
+        LongSkip(tensor, reader, skip.span, cost)
+        for (tensor, reader), skip, cost in zip(names, found, skip_rows(plan, names), strict=True)
+    )

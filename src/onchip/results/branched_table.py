@@ -1,0 +1,212 @@
+"""The modules of a network as a table for a terminal, from 80 columns up: Table 1 of the simple method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from onchip.modules.table import Row, accesses, counted
+from onchip.plan import Join, Run
+from onchip.report.wording import exact, shorten, visible
+from onchip.results.branched import Branched, BranchedModule
+
+__all__ = ["resource_map", "table"]
+
+MOST_ROWS = 100
+"""Modules, and stretches, that the terminal lists; the rest is in the totals and in --json."""
+
+MOST_REASONS = 12
+"""The same of long connections and of concats and sums that close no module."""
+
+SHORTEST_NAME, LONGEST_NAME = 9, 24
+
+
+def table(made: Branched, width: int) -> RenderableType:
+    """A rich renderable: what was found, the table, the stretches, and what has no module and why."""
+    head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
+    head.append(f", {exact(made.budget)}: {modules_in_words(made)}", style="not bold")
+    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
+    if made.rows:
+        body = _rows(made.rows, ("total", made.total), width=width - 2)
+        parts += [Text(), *_section("Modules", EXPLANATION, body)]
+    outside, whole = made.table.outside, ("all", made.table.network)
+    if outside:
+        sums = [("all outside", made.table.total_outside), whole] if made.rows else [whole]
+        parts += [
+            Text(),
+            *_section("Outside modules", "one layer at a time", _rows(outside, *sums, width=width - 2)),
+        ]
+    if made.long_skips:
+        what = "through DRAM; part of the rows above"
+        parts += [Text(), *_section("Long connections", what, _skips(made, width - 2))]
+    if made.unmerged:
+        parts += [
+            Text(),
+            *_section("No module", "concats and sums that close none", _reasons(made, width - 2)),
+        ]
+    return Group(*parts)
+
+
+def modules_in_words(made: Branched) -> str:
+    """`11 modules, 10 with processing I and 1 with II`."""
+    if not made.rows:
+        return "no module of branches"
+    count = counted(len(made.rows), "module")
+    kinds = {kind: n for kind, n in made.processing.items() if n}
+    if len(kinds) == 1:
+        return f"{count}, processing {next(iter(kinds))}"
+    return f"{count}, {kinds['I']:,} with processing I and {kinds['II']:,} with II"
+
+
+def _sentence(made: Branched) -> str:
+    total, speed = made.total, f"Planned in {made.seconds * 1000:,.1f} ms."
+    if not made.rows:
+        why = "for the reasons below" if made.unmerged else "for it has no concat or sum of several branches"
+        count = counted(len(made.network.operators), "operator")
+        return f"Nothing to keep on chip, {why}: all {count} run by themselves. {speed}"
+    share = "" if total.fm_ratio is None else f"{100 * total.fm_ratio:.2f} % of naive; "
+    return (
+        f"Feature maps of modules that cross to DRAM: {_kb(total.fm_bytes)} of {_kb(total.naive_fm_bytes)} KB"
+        f" ({share}{accesses(total)}). {speed}"
+    )
+
+
+EXPLANATION = "in KB (1,024 B); W weights, FM feature maps, r/w reads and writes of them"
+
+
+def _section(heading: str, more: str, body: RenderableType) -> tuple[RenderableType, ...]:
+    title = Text(heading, style="bold")
+    title.append(f"  {more}", style="not bold dim")
+    return title, Padding(body, (0, 0, 0, 2))
+
+
+COLUMNS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
+    ("W", 0, lambda r: _kb(r.weight_bytes)),
+    ("naive FM", 0, lambda r: _kb(r.naive_fm_bytes)),
+    ("overall", 3, lambda r: _kb(r.weight_bytes + r.naive_fm_bytes)),
+    ("FM", 0, lambda r: _kb(r.fm_bytes)),
+    ("overall", 3, lambda r: _kb(r.weight_bytes + r.fm_bytes)),
+    ("ratio %", 2, lambda r: _percent(r.ratio)),
+    ("FM %", 1, lambda r: _percent(r.fm_ratio)),
+    ("naive r/w", 0, lambda r: f"{r.naive_reads:,}/{r.naive_writes:,}"),
+    ("r/w", 0, lambda r: f"{r.reads:,}/{r.writes:,}"),
+)
+"""Heading, how early the column gives way on a narrow terminal (0: never), and its text."""
+
+
+def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> RenderableType:
+    shown, rest = rows[:MOST_ROWS], len(rows) - MOST_ROWS
+    lines = [*((visible(row.name), row) for row in shown), *sums]
+    kinds = [row.processing or "" for row in shown]
+    widths = [max(len(heading), *(len(text(row)) for _, row in lines)) + 2 for heading, _, text in COLUMNS]
+    names = max(SHORTEST_NAME, *(len(name) for name, _ in lines))
+    last = max(4, *map(len, kinds)) if any(kinds) else 0
+    for patience in (4, 3, 2, 1):
+        columns = [i for i, column in enumerate(COLUMNS) if column[1] < patience]
+        room = width - sum(widths[i] for i in columns) - 2 - last
+        if room >= min(names, LONGEST_NAME):
+            break
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("", *(COLUMNS[i][0] for i in columns), *(("kind",) if any(kinds) else ())):
+        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for i, (name, row) in enumerate(lines):
+        if i == len(shown):
+            if rest > 0:
+                grid.add_row("...")
+            grid.add_section()
+        kind = [kinds[i]] if any(kinds) and i < len(shown) else []
+        grid.add_row(
+            Text(shorten(name, max(SHORTEST_NAME, room))), *(COLUMNS[c][2](row) for c in columns), *kind
+        )
+    return _cut(grid, rest)
+
+
+def _cut(grid: Table, rest: int) -> RenderableType:
+    """The rows that are shown, and where the others are."""
+    return Group(grid, Text(f"{rest:,} more: --json lists all", style="dim")) if rest > 0 else grid
+
+
+def _skips(made: Branched, width: int) -> RenderableType:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, number in (("tensor", 0), ("to", 0), ("around layers", 1), ("KB", 1), ("r/w", 1)):
+        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    room = max(SHORTEST_NAME, (width - 44) // 2)
+    for s in made.long_skips[:MOST_REASONS]:
+        names = (Text(shorten(visible(name), room)) for name in (s.tensor, s.reader))
+        moved = s.cost.read_bytes + s.cost.written_bytes
+        grid.add_row(*names, f"{s.layers:,}", _kb(moved), f"{s.cost.reads:,}/{s.cost.writes:,}")
+    return _cut(grid, len(made.long_skips) - MOST_REASONS)
+
+
+def _reasons(made: Branched, width: int) -> RenderableType:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for u in made.unmerged[:MOST_REASONS]:
+        grid.add_row(
+            Text(shorten(visible(u.operator), max(SHORTEST_NAME, width // 3))), Text(visible(u.reason))
+        )
+    return _cut(grid, len(made.unmerged) - MOST_REASONS)
+
+
+def resource_map(made: Branched, width: int) -> RenderableType:
+    """Module by module: the regions with their offsets as they begin, then what layers require and have."""
+    parts: list[RenderableType] = []
+    for module in made.modules:
+        title = Text(visible(module.row.name), style="bold")
+        title.append(f"  processing {module.row.processing}: {_order(module)}", style="not bold dim")
+        for heading, body in ((title, _regions(made, module, width - 2)), (None, _layers(module, width - 2))):
+            parts += [Text(), *([] if heading is None else [heading]), Padding(body, (0, 0, 0, 2))]
+    return Group(*parts)
+
+
+def _order(module: BranchedModule) -> str:
+    sizes = [len(branch) for branch in module.section.branches]
+    words = ", ".join("identity" if n == 0 else counted(n, "layer") for n in sizes)
+    return f"branches of {words}, in this order"
+
+
+def _regions(made: Branched, module: BranchedModule, width: int) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, number in (("from", 1), ("to", 1), ("bytes", 1), ("layers", 1), ("what", 0), ("of", 0)):
+        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    room = max(SHORTEST_NAME, width - 62)
+    program, began = made.plan.program, module.section.first
+    ran = [0, *accumulate(isinstance(step, Run | Join) for step in program[began : module.section.end])]
+    for r in module.regions:
+        first = min(ran[r.first - began] + 1, ran[-1])
+        last = max(first, ran[r.end - began])
+        while_ = f"{first}" if first == last else f"{first}-{last}"
+        name = Text(shorten(visible(r.name), room))
+        grid.add_row(f"{r.address:,}", f"{r.address + r.bytes:,}", f"{r.bytes:,}", while_, r.kind, name)
+    return grid
+
+
+def _layers(module: BranchedModule, width: int) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("branch", "required", "available", "output", "layer"):
+        number = heading in ("required", "available")
+        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    room = max(SHORTEST_NAME, width - 46)
+    for layer in module.layers:
+        grid.add_row(
+            ".".join(map(str, layer.branch)) or "merge",
+            f"{layer.required_bytes:,}",
+            f"{layer.available_bytes:,}",
+            "stays" if layer.forwarded else "DRAM",
+            Text(shorten(visible(layer.operator), room)),
+        )
+    return grid
+
+
+def _kb(n: int) -> str:
+    return f"{n / 1024:,.1f}"
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.2f}"

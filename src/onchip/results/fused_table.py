@@ -1,0 +1,87 @@
+"""Fused groups as a table for a terminal, from 80 columns up."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from onchip.report.grouped import group_table
+from onchip.report.wording import exact, short_size, visible
+from onchip.results.fused import Fused
+
+__all__ = ["table"]
+
+BASELINES = {
+    "none": "no fusion: every operator by itself",
+    "dnnvm": "DNNVM: chains, all weights resident",
+    "efficient_s": "Efficient-S: with joins and forks, all weights resident",
+    "without_model": "without our cost model: all groups, at Efficient-S's price",
+    "oracle": "oracle: inputs, outputs and weights, each once",
+}
+
+
+def table(made: Fused, width: int) -> RenderableType:
+    """A rich renderable: what was found, the groups, and what others need."""
+    head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
+    images = "" if made.batch == 1 else f", {made.batch:,} images"
+    head.append(f", {exact(made.budget)}{images}: {status_words(made)}", style="not bold")
+    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim"), Text()]
+    heading = Text("Groups", style="bold")
+    heading.append(
+        "  thousands of words; bands: how many of how many rows; isoa: tensors a few channels at a time;"
+        " kept: operators whose weights stay",
+        style="not bold dim",
+    )
+    parts += [heading, Padding(group_table(made.rows(), made.element_bytes, width - 2), (0, 0, 0, 2)), Text()]
+    parts += [Text("Against", style="bold"), Padding(_against(made), (0, 0, 0, 2)), Text()]
+    parts.append(
+        Text(
+            "executable: onchip run executes the plan"
+            if made.executable
+            else f"not executable: {visible(made.why_not)}"
+        )
+    )
+    if made.note:
+        parts.append(Text(visible(made.note)))
+    return Group(*parts)
+
+
+def status_words(made: Fused) -> str:
+    """`optimal`, or how far above the bound at most."""
+    if made.status == "optimal":
+        return "optimal"
+    if made.lower_bound_bytes <= 0:
+        return f"{made.status}, no bound known"
+    gap = 100 * (made.dram_bytes / made.lower_bound_bytes - 1)
+    if gap > 100:
+        return f"{made.status}, at most {1 + gap / 100:.1f} times the bound"
+    return f"{made.status}, at most {gap:.2g} % above the bound"
+
+
+def _sentence(made: Fused) -> str:
+    fused = sum(len(g.operators) > 1 for g in made.groups)
+    text = (
+        f"{len(made.network.operators):,} operators in {len(made.groups):,} groups, {fused:,} of them fused;"
+        f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
+    )
+    if made.status == "optimal":
+        return f"{text}, and no partition needs fewer."
+    return f"{text}; no partition needs fewer than {made.data()['lower_bound_words']:,}."
+
+
+def _against(made: Fused) -> Table:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading, number in (("words", True), ("this has", True), ("what", False)):
+        rows.add_column(heading, justify="right" if number else "left", no_wrap=number)
+    words = made.data()["baselines"]
+    for name, what in BASELINES.items():
+        n = words.get(name)
+        if name in made.baselines_incomplete:
+            what += " (best found)"
+        if n is None:
+            rows.add_row("-", "", what)
+        else:
+            rows.add_row(f"{n:,}", f"{100 * made.dram_words / n:.1f} %" if n else "", what)
+    return rows

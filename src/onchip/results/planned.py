@@ -1,0 +1,110 @@
+"""A plan as its user meets it: a program that checks, runs, exports and shows itself."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onchip.files import write_atomically
+from onchip.plan import Plan as PlanProgram
+from onchip.plan import Result, from_json, from_text, to_json, to_text, write_plan
+
+if TYPE_CHECKING:
+    from onchip.readers import Source
+    from onchip.report.what_if import WhatIf
+    from onchip.run import RunReport
+
+__all__ = ["Plan"]
+
+
+class Plan(PlanProgram):
+    """A plan that can check, run and show itself. `plan()` and `read()` make it.
+
+    >>> import onchip
+    >>> plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
+    >>> plan.result.status, plan.check() == plan.result
+    ('optimal', True)
+    """
+
+    @classmethod
+    def of(cls, program: PlanProgram) -> Plan:
+        """The same plan with these verbs."""
+        return cls(**{f.name: getattr(program, f.name) for f in fields(PlanProgram)})
+
+    def check(self) -> Result:
+        """Prove the plan legal and return its figures, all recomputed; raises `IllegalPlan` if it is not."""
+        from onchip.check import check
+
+        return check(self)
+
+    def run(
+        self, model: Source | str | Path | None = None, *, seed: int = 0, checked: bool = True
+    ) -> RunReport:
+        """Execute the plan on `seed`'s weights and input, and compare every tensor with the whole network.
+
+        `model` is where the model is now, if it has moved since it was planned.
+
+        Raises `Mismatch` naming the tensor that differs, `IllegalPlan` when `checked` and it is illegal,
+        `InputError` when the model is gone or changed.
+        """
+        from onchip.run import run
+
+        return run(self, model, seed=seed, checked=checked)
+
+    def report(self, path: str | Path | None = None, *, what_if: WhatIf | None = None) -> str:
+        """The report as one self-contained HTML page; written to `path` when given.
+
+        `what_if` adds what other budgets would cost: `onchip.replanning.what_if(plan)`.
+        """
+        from onchip.report import html
+
+        page = html(self, what_if)
+        if path is not None:
+            write_atomically(Path(path), page)
+        return page
+
+    def export(self, to: str, path: str | Path | None = None, *, model: str | Path | None = None) -> bytes:
+        """The plan in another program's format (`minimalloc`, `tflm`, `c`, `json`), checked first.
+
+        Written to `path` when given. `model` is where the model is now, for `tflm`, if it has moved. Raises
+        `UsageError` when the format cannot say the plan.
+        """
+        from onchip.export import export
+
+        written = export(self, to, model=model)
+        if path is not None:
+            write_atomically(Path(path), written)
+        return written
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan: JSON for a name ending in `.json`, the text form for any other."""
+        write_plan(self, path)
+
+    def to_json(self) -> str:
+        """The JSON form."""
+        return to_json(self)
+
+    def to_text(self) -> str:
+        """The text form."""
+        return to_text(self)
+
+    @classmethod
+    def from_text(cls, text: str) -> Plan:
+        """The plan in either written form."""
+        return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.report import summary
+
+        console = Console(width=100, no_color=True)
+        with console.capture() as capture:
+            console.print(summary(self))
+        return capture.get()
+
+    def _repr_html_(self) -> str:
+        from onchip.report import notebook
+
+        return notebook(self)

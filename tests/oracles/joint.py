@@ -1,0 +1,262 @@
+"""Joint fusion and placement by elementary moves: load, store, evict, run a group. No rule of the search is
+used.
+
+A shortest path over (operators that ran, tensors on chip, tensors in DRAM), with all convex groups, connected
+or not, every way to tile them, and every choice of operands on chip.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from onchip.check.rules import Broken
+from onchip.check.units import Unit, units_of
+from onchip.fusion import FusionProblem
+from onchip.fusion.rows import bands_of, buffer_rows, overlaps
+from onchip.fusion.streams import buffer_bytes
+from onchip.network import bits
+from onchip.plan import Blocks, Group, Tiling
+from onchip.units import MAX_BYTES
+
+__all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
+
+
+class TooManyStates(Exception):
+    """The case is too large for elementary moves."""
+
+
+def least_dram_bytes(
+    problem: FusionProblem, over: Sequence[Sequence[int]] = (), *, most_states: int = 10**9
+) -> int | None:
+    """The fewest bytes that cross in any plan; None where there is none."""
+    network, budget = problem.network, problem.budget
+    groups = [(g, options_of(problem, g)) for g in _convex(problem)]
+    groups = [(g, options) for g, options in groups if options]
+    size = [problem.round_up(t.bytes) for t in network.tensors]
+    cost = [t.bytes for t in network.tensors]
+    everything = (1 << len(network.operators)) - 1
+    reads = {g: problem.external(g) for g, _ in groups}
+    leaves = {g: problem.escaping(g) for g, _ in groups}
+    before = {}
+    for g, _ in groups:
+        before[g] = 0
+        for v in bits(g):
+            before[g] |= network.predecessors[v]
+
+    def total(tensors: int) -> int:
+        return sum(size[t] for t in bits(tensors))
+
+    def needed(done: int) -> int:
+        return sum(1 << t for t in range(len(size)) if network.readers[t] & ~done)
+
+    start = (0, 0, network.input_roots)
+    best = {start: 0}
+    queue: list[tuple[int, tuple[int, int, int]]] = [(0, start)]
+    while queue:
+        paid, state = heapq.heappop(queue)
+        if best[state] < paid:
+            continue
+        if len(best) > most_states:
+            raise TooManyStates
+        done, there, copied = state
+        if done == everything and not network.output_roots & ~copied:
+            return paid
+        used = total(there)
+        wanted = needed(done)
+        moves: list[tuple[int, tuple[int, int, int]]] = []
+        for t in bits(there):
+            if copied >> t & 1 or not (wanted | network.output_roots) >> t & 1:
+                moves.append((0, (done, there & ~(1 << t), copied)))
+            else:
+                moves.append((cost[t], (done, there, copied | 1 << t)))
+        for t in bits(copied & ~there & wanted):
+            if used + size[t] <= budget:
+                moves.append((cost[t], (done, there | 1 << t, copied)))
+        for g, options in groups:
+            if g & done or before[g] & ~(done | g):
+                continue
+            for whole, ways in options.items():
+                if reads[g] & whole & ~there or reads[g] & ~whole & ~copied:
+                    continue
+                made = leaves[g] & whole
+                after = (done | g, there | made, copied | leaves[g] & ~whole)
+                room = budget - used - total(made)
+                fitting = [crossing for scratch, crossing in ways if scratch <= room]
+                if fitting:
+                    moves.append((min(fitting), after))
+                if g.bit_count() == 1 and over and whole == reads[g] | leaves[g]:
+                    op = network.operators[g.bit_length() - 1]
+                    for x in over[op.id]:
+                        dies = not network.readers[x] & ~after[0]
+                        kept = network.output_roots >> x & 1 and not copied >> x & 1
+                        if dies and not kept and problem.round_up(op.workspace) <= room + total(made):
+                            moves.append((op.weight_bytes, (after[0], after[1] & ~(1 << x), after[2])))
+        for more, (ran, on_chip, in_dram) in moves:
+            # What nobody wants is gone, so that there are fewer states.
+            keep = needed(ran) | network.output_roots & ~in_dram
+            new = (ran, on_chip & keep, in_dram & (needed(ran) | network.output_roots))
+            if paid + more < best.get(new, 1 << 62):
+                best[new] = paid + more
+                heapq.heappush(queue, (paid + more, new))
+    return None
+
+
+def _convex(problem: FusionProblem) -> Iterator[int]:
+    network = problem.network
+    for members in range(1, 1 << len(network.operators)):
+        after, fine = 0, True
+        for v in network.order:
+            if members >> v & 1:
+                fine = fine and not network.predecessors[v] & after
+            elif network.predecessors[v] & (members | after):
+                after |= 1 << v
+        if fine:
+            yield members
+
+
+def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int, int]]]:
+    """By operands that are whole (bitset), every way to run a group that no other beats in both of (bytes of
+    scratch, bytes that cross), as the checker has it."""
+    network = problem.network
+    external, leaves = problem.external(members), problem.escaping(members)
+    found: dict[int, list[tuple[int, int]]] = {}
+    if members.bit_count() == 1:
+        op = network.operators[members.bit_length() - 1]
+        found.setdefault(external | leaves, []).append((problem.round_up(op.workspace), op.weight_bytes))
+    for unit, streamed, parts in (*_bands(problem, members), *_blocks(problem, members)):
+        assert unit.crossing is not None
+        for whole in _subsets(external | leaves):
+            if whole & streamed:
+                continue
+            scratch = sum(p.bytes for p in unit.parts if p.tensor is None)
+            scratch += sum(size for t, size in parts.items() if not whole >> t & 1)
+            crossing = unit.weights + sum(n for t, n in unit.crossing.items() if not whole >> t & 1)
+            if scratch <= problem.budget:
+                found.setdefault(whole, []).append((scratch, crossing))
+    result: dict[int, list[tuple[int, int]]] = {}
+    for whole, ways in found.items():
+        least = 1 << 62
+        for scratch, crossing in sorted(set(ways)):
+            if crossing < least and scratch <= problem.budget:
+                least = crossing
+                result.setdefault(whole, []).append((scratch, crossing))
+    return result
+
+
+def _subsets(members: int) -> Iterator[int]:
+    part = members
+    while True:
+        yield part
+        if not part:
+            return
+        part = (part - 1) & members
+
+
+Ways = Iterator[tuple[Unit, int, dict[int, int]]]
+"""What the checker says, the tensors that stream, and bytes of buffers by tensor."""
+
+
+def _bands(problem: FusionProblem, members: int) -> Ways:
+    """Every way in bands. Buffers are those of docs/fusion-model.md, which the checker's never exceed: in few
+    bands it may find a row less at the borders of a map."""
+    network = problem.network
+    touched = 0
+    for v in bits(members):
+        touched |= network.reads[v] | network.writes[v]
+    shapes = [problem.maps[t] for t in bits(touched)]
+    if any(m is None for m in shapes) or bands_of(problem, members) is None:
+        return
+    rows = max(m.rows for m in shapes if m is not None)
+    streamable = sum(
+        1 << t
+        for t in bits(touched)
+        if (m := problem.maps[t]) is not None and m.channels > problem.channel_tile
+    )
+    weighty = [network.operators[v].name for v in bits(members) if network.operators[v].weight_bytes]
+    for streamed in _subsets(streamable):
+        names = tuple(network.tensors[t].name for t in bits(streamed))
+        for t in range(1, rows + 1):
+            for images in (m for m in range(1, problem.batch + 1) if problem.batch % m == 0):
+                tiling = Tiling(t, names, problem.channel_tile, images)
+                bands = _subgroups(problem, members, tiling)
+                if bands is None:
+                    break
+                if images > 1 and bands > problem.batch // images:
+                    continue  # bands of several images at once are another option of fusion
+                for n in range(len(weighty) + 1):
+                    for kept in combinations(weighty, n):
+                        refilled = tuple((name, bands) for name in weighty if name not in kept)
+                        unit = _unit(problem, members, bands, refilled, kept, tiling)
+                        buffers = _buffers(problem, members, streamed, t, images)
+                        assert unit.held <= sum(buffers.values()) + sum(
+                            p.bytes for p in unit.parts if p.tensor is None
+                        )
+                        yield unit, streamed, buffers
+
+
+def _buffers(problem: FusionProblem, members: int, streamed: int, t: int, images: int) -> dict[int, int]:
+    bands = bands_of(problem, members)
+    assert bands is not None
+    rows = buffer_rows(problem, bands, overlaps(problem, bands, streamed), t)
+    return {x: buffer_bytes(problem, x, rows[x], images, bool(streamed >> x & 1)) for x in bands.tensors}
+
+
+def _blocks(problem: FusionProblem, members: int) -> Ways:
+    """Blocks of an operator alone, as large as fits and smaller; every operand streamed."""
+    if members.bit_count() > 1:
+        return
+    v = members.bit_length() - 1
+    op, fused = problem.network.operators[v], problem.operators[v]
+    made = problem.maps[fused.outputs[0]]
+    if fused.grid is None or made is None:
+        return
+    everything = problem.external(members) | problem.escaping(members)
+    read = problem.maps[fused.windows[0].tensor]
+    assert read is not None
+    slices = {min(problem.channel_tile, read.channels) >> i for i in range(8)} - {0}
+    for rows in range(1, made.rows + 1):
+        for columns in range(1, made.columns + 1):
+            tiles = problem.batch * -(-made.rows // rows) * -(-made.columns // columns)
+            for deep in range(1, made.channels + 1):
+                for slice_ in slices:
+                    for keep in (True, False) if op.weight_bytes else (False,):
+                        refills = ((op.name, 1 if keep else tiles),) if op.weight_bytes else ()
+                        tiling = Blocks(rows, columns, deep, slice_, keep)
+                        unit = _unit(problem, members, tiles, refills, (), tiling)
+                        parts = {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
+                        yield unit, everything, parts
+
+
+def _subgroups(problem: FusionProblem, members: int, tiling: Tiling) -> int | None:
+    """How many sub-groups a tiling has, as the checker says when a wrong number is stated; None: illegal."""
+    try:
+        _unit(problem, members, MAX_BYTES, (), (), tiling)
+    except Broken as refusal:
+        if refusal.rule != "tiling-subgroups":
+            return None
+        return int(str(refusal).split("runs in ")[1].split(" subgroups")[0].replace(",", ""))
+    raise AssertionError("a wrong number of sub-groups was accepted")
+
+
+def _unit(
+    problem: FusionProblem,
+    members: int,
+    subgroups: int,
+    refills: tuple[tuple[str, int], ...],
+    kept: tuple[str, ...],
+    tiling: Tiling | Blocks,
+) -> Unit:
+    network = problem.network
+    names = tuple(network.operators[v].name for v in bits(members))
+    operands = [network.tensors[t].name for t in bits(problem.external(members) | problem.escaping(members))]
+    group = Group("the group", names, MAX_BYTES, subgroups, refills, kept, tiling)
+    units = units_of(
+        network,
+        [group],
+        alignment=problem.alignment,
+        weights_resident=False,
+        streamed={"the group": operands},
+    )
+    return units["the group"]

@@ -1,0 +1,140 @@
+"""The same spec on a Dask cluster: scheduler and workers as processes of their own, one of them killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import onchip
+from onchip.errors import UsageError, WorkerLost
+from onchip.sweep import cluster as backend
+from sweep_processes import SPEC, answers, finish, log_bytes, start, table, until
+
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs dask.distributed")
+
+
+class Cluster:
+    """A scheduler and its workers on this machine, at a port of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.running = folder, list[subprocess.Popen[bytes]]()
+        self.environment = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+        self._run("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
+        log = folder / "0.log"
+        until(lambda: re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text()))
+        found = re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text())
+        assert found is not None
+        self.address = found[1]
+
+    def _run(self, *words: str) -> subprocess.Popen[bytes]:
+        log = self.folder / f"{len(self.running)}.log"
+        with log.open("wb") as out:
+            command = [sys.executable, "-m", "dask", *words]
+            process = subprocess.Popen(command, stdout=out, stderr=out, cwd=self.folder, env=self.environment)
+        self.running.append(process)
+        return process
+
+    def worker(self, *more: str) -> subprocess.Popen[bytes]:
+        where = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
+        return self._run("worker", self.address, *where, *more)
+
+    def close(self) -> None:
+        for process in reversed(self.running):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_and_a_killed_coordinator_change_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    calm, folder = tmp_path / "calm", tmp_path / "cluster"
+    assert finish(start(spec, calm)) == 0
+    first = cluster.worker()
+    cluster.worker()
+    process = start(spec, folder, "--dask", cluster.address)
+    until(lambda: log_bytes(folder) > 20_000 or process.poll() is not None)
+    first.send_signal(signal.SIGKILL)
+    until(lambda: log_bytes(folder) > 60_000 or process.poll() is not None)
+    process.kill()
+    finish(process)
+    known = answers(folder)
+    assert 0 < len(known) < 120
+    again = start(spec, folder, "--dask", cluster.address)
+    assert finish(again) == 0
+    assert known.items() <= answers(folder).items(), "lost, or computed again"
+    assert table(folder) == table(calm)
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+    for address in ("tcp://127.0.0.1:1", "nowhere", "tcp://"):
+        with pytest.raises(UsageError, match=re.escape(f"--dask {address}")) as problem:
+            onchip.sweep(spec, tmp_path / "s", dask=address)
+        assert "\n" not in str(problem.value)
+
+
+@pytest.mark.slow
+def test_waiting_for_workers_obeys_the_time_limit(cluster: Cluster, tmp_path: Path) -> None:
+    spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+    began = time.monotonic()
+    made = onchip.sweep(spec, tmp_path / "s", dask=cluster.address, time_limit=1)
+    assert (made.outcome.end, made.complete) == ("time", False)
+    assert time.monotonic() - began >= 1
+
+
+DEADLY = """
+import os
+from onchip.sweep import planners
+own = planners.PLANNERS["plan"]
+def plan(network, chip, budget, options, real=own.plan):
+    if budget == 6_000_000:
+        os.kill(os.getpid(), 9)
+    return real(network, chip, budget, options)
+planners.PLANNERS["plan"] = planners.Planner(own.options, plan)
+"""
+
+
+@pytest.mark.slow
+def test_a_point_that_kills_its_workers_fails_and_no_other_does(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    for _ in range(3):  # nobody starts them again
+        cluster.worker("--preload", str(tmp_path / "deadly.py"))
+    spec = {
+        "networks": "zoo:squeezenet1_0",
+        "budgets": [{"from": 4_000_000, "to": 8_000_000, "step": 1_000_000}],
+    }
+    made = onchip.sweep(spec, tmp_path / "s", dask=cluster.address, time_limit=120)
+    assert [row["status"] for row in made.rows] == ["optimal", "optimal", "failed", "optimal", "optimal"]
+    assert "died of it" in made.rows[2]["reason"]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_one_line(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "PATIENCE", 0.5)
+    spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+
+    def say(line: str) -> None:
+        if "Dask" in line:  # it has been reached
+            cluster.close()
+
+    with pytest.raises(WorkerLost, match="gone"):
+        onchip.sweep(spec, tmp_path / "s", dask=cluster.address, progress=say)
