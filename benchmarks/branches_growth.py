@@ -32,7 +32,7 @@ from onchip.branches.plan import plan_branches
 from onchip.branches.sizes import Sizes
 from onchip.chip import load_chip
 from onchip.errors import Infeasible
-from onchip.module_region import regions
+from onchip.modules.region import regions
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.placement import PlacementOptions
 

@@ -25,18 +25,18 @@ from typing import Any, TypeVar
 
 import onchip
 from onchip import placement
-from onchip.beside import beside
 from onchip.branches.modules import Module
 from onchip.branches.options import BranchOptions
 from onchip.branches.plan import BranchPlan, plan_branches
 from onchip.branches.sizes import Sizes
 from onchip.chip import load_chip
 from onchip.errors import Infeasible, OnchipError
-from onchip.module_region import regions
-from onchip.module_table import module_table
+from onchip.modules.region import regions
+from onchip.modules.table import module_table
 from onchip.network import Network
 from onchip.placement import PlacementOptions
 from onchip.plan import Plan
+from onchip.results.beside import beside
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 NAMES = (

@@ -19,8 +19,8 @@ from onchip.corun.solution import Objective
 from onchip.corun.solve import CorunResult, SolveOptions, solve
 from onchip.corun.synthetic import synthetic_profile
 from onchip.corun.workload import Job, Workload
-from onchip.corunned import corunned_of
 from onchip.errors import OnchipError
+from onchip.results.corunned import corunned_of
 
 XAVIER, ORIN = "xavier-agx", "orin-agx"
 SETS = ("light", "medium", "heavy")

@@ -25,7 +25,7 @@ from onchip.branches.options import BranchOptions
 from onchip.branches.plan import BranchPlan, plan_branches
 from onchip.branches.sizes import Sizes
 from onchip.chip import load_chip
-from onchip.module_table import Row, kilobytes, module_table
+from onchip.modules.table import Row, kilobytes, module_table
 from onchip.network import Network
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"

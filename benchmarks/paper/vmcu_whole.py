@@ -18,7 +18,11 @@ __all__ = ["nas", "networks"]
 
 COLUMNS = (*METHODS, "patches, input not held", "onchip, input again")
 
-LIMITS: dict[str, tuple[int, ...]] = {"made:resnet8": (32,), "made:vww_96": (64,), "made:mcunet_vww": (64,)}
+LIMITS: dict[str, tuple[int, ...]] = {
+    "made:resnet8": (32, 64, 128),
+    "made:vww_96": (64, 128, 256, 512),
+    "made:mcunet_vww": (64,),
+}
 """KB of 1,024 bytes."""
 
 STEP, LEAST = 16, 2

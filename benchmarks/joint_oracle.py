@@ -1,0 +1,68 @@
+"""The joint search against elementary moves, on random networks of three to six operators.
+
+    .venv/bin/python benchmarks/joint_oracle.py [--first SEED] [--count N] [--most-states N]
+
+Every other case lets outputs lie over dying inputs; halo is charged in all. A case with more states than
+`--most-states` is left out and counted. Exit code 1 where the two differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from random import Random
+
+from onchip.chip import load_chip
+from onchip.fusion import FusionOptions, FusionProblem
+from onchip.joint.search import JointSearch
+from onchip.placement.overwriting import overwritable
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from oracles.fusion_cases import random_maps
+from oracles.joint import TooManyStates, least_dram_bytes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--most-states", type=int, default=60_000)
+    args = parser.parse_args()
+    compared = infeasible = left_out = better = 0
+    wrong = []
+    for seed in range(args.first, args.first + args.count):
+        rng = Random(seed)
+        network = random_maps(rng, 6, 1)
+        total = sum(t.bytes for t in network.tensors)
+        budget = int(total * rng.choice((0.15, 0.25, 0.4, 0.6, 0.8)))
+        options = FusionOptions(channel_tile=rng.choice((1, 2, 4)))
+        problem = FusionProblem.of(network, load_chip("generic"), options, budget)
+        over = overwritable(network) if seed % 2 else ()
+        search = JointSearch(problem, over)
+        found = None if search.misfits else search.best().dram_bytes
+        try:
+            expected = least_dram_bytes(problem, over, most_states=args.most_states)
+        except TooManyStates:
+            left_out += 1
+            continue
+        compared += 1
+        infeasible += expected is None
+        if found != expected:
+            wrong.append(seed)
+            print(f"seed {seed}: {found} found, {expected} by elementary moves", flush=True)
+        elif found is not None and search.groups:
+            alone = JointSearch(problem, over, largest=1)
+            streamed = search.fuser.best().dram_bytes if not search.fuser.core.misfits(budget) else found + 1
+            better += found < min(streamed, alone.best().dram_bytes or found)
+        if seed % 50 == 49:
+            print(f"{compared} compared, {len(wrong)} differences", flush=True)
+    print(
+        f"{compared} networks compared ({infeasible} fit in nothing), {len(wrong)} differences, {left_out}"
+        f" left out; {better} where joint is below both groups alone and operators alone"
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
