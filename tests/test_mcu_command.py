@@ -184,6 +184,7 @@ def test_the_front_is_a_curve_and_a_point_of_it_a_plan(
     taken = made["points"][made["taken"]]
     assert made["complete"]
     assert taken["arena_bytes"] <= 4_300 < made["points"][made["taken"] - 1]["arena_bytes"]
+    monkeypatch.setenv("COLUMNS", "80")
     assert onchip(monkeypatch, *args) == 0
     printed = capsys.readouterr().out
     for point in (made["points"][0], taken, made["points"][-1]):  # a long curve is thinned out in between

@@ -175,25 +175,42 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
         if (m := problem.maps[t]) is not None and m.channels > problem.channel_tile
     )
     weighty = [network.operators[v].name for v in bits(members) if network.operators[v].weight_bytes]
+    counted: dict[tuple[int, int], int] = {}  # as many bands as with other streamed tensors, mostly
     for streamed in _subsets(streamable):
         names = tuple(network.tensors[t].name for t in bits(streamed))
         for t in range(1, rows + 1):
             for images in (m for m in range(1, problem.batch + 1) if problem.batch % m == 0):
                 tiling = Tiling(t, names, problem.channel_tile, images)
-                bands = _subgroups(problem, members, tiling)
-                if bands is None:
+                bands = counted.get((t, images))
+                if bands is None or (ways := _refilled(problem, members, weighty, bands, tiling)) is None:
+                    bands = _subgroups(problem, members, tiling)
+                    ways = None if bands is None else _refilled(problem, members, weighty, bands, tiling)
+                if bands is None or ways is None:
                     break
+                counted[t, images] = bands
                 if images > 1 and bands > problem.batch // images:
                     continue  # bands of several images at once are another option of fusion
-                for n in range(len(weighty) + 1):
-                    for kept in combinations(weighty, n):
-                        refilled = tuple((name, bands) for name in weighty if name not in kept)
-                        unit = _unit(problem, members, bands, refilled, kept, tiling)
-                        buffers = _buffers(problem, members, streamed, t, images)
-                        assert unit.held <= sum(buffers.values()) + sum(
-                            p.bytes for p in unit.parts if p.tensor is None
-                        )
-                        yield unit, streamed, buffers
+                for unit in ways:
+                    buffers = _buffers(problem, members, streamed, t, images)
+                    assert unit.held <= sum(buffers.values()) + sum(
+                        p.bytes for p in unit.parts if p.tensor is None
+                    )
+                    yield unit, streamed, buffers
+
+
+def _refilled(
+    problem: FusionProblem, members: int, weighty: list[str], bands: int, tiling: Tiling
+) -> list[Unit] | None:
+    """The group with every choice of weights that stay; None where the checker refuses so many bands."""
+    found = []
+    try:
+        for n in range(len(weighty) + 1):
+            for kept in combinations(weighty, n):
+                refilled = tuple((name, bands) for name in weighty if name not in kept)
+                found.append(_unit(problem, members, bands, refilled, kept, tiling))
+    except Broken:
+        return None
+    return found
 
 
 def _buffers(problem: FusionProblem, members: int, streamed: int, t: int, images: int) -> dict[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.bar import Bar
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from onchip.segments import Front, FrontPoint, SegmentOptions
 
 __all__ = ["data", "table"]
-
-WIDTH = 30
-"""Characters of the longest bar."""
 
 WHENCE = {
     "held": "the image lies in RAM",
@@ -39,16 +37,17 @@ def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | 
         ("", False),
     ):
         rows.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    rows.add_column()  # the bars: where the terminal is narrow they give way, the figures do not
     most = max(point.ram_bytes for point in found.points)
     for point in found.points:
-        bar = "█" * max(1, round(WIDTH * point.ram_bytes / most))
         rows.add_row(
             f"{point.ram_bytes:,}",
             f"{point.macs:,}",
             f"{point.factor:.4f}",
             f"~{point.reckoned:.2f}",
             str(len(point.choice.groups)),
-            bar + (" <- --ram" if point is taken else ""),
+            "<- --ram" if point is taken else "",
+            Bar(size=most, begin=0, end=point.ram_bytes),
             style="bold" if point is taken else "",
         )
     said = (
