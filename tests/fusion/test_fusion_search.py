@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+import onchip
 from onchip.chip import load_chip
 from onchip.errors import Infeasible
 from onchip.fusion import FusionOptions, FusionProblem, group_cost
@@ -260,6 +261,22 @@ def test_limits_leave_a_partition_and_a_bound() -> None:
         assert_runs(problem.network, found.groups)
         assert found.lower_bound_bytes <= whole.dram_bytes <= found.dram_bytes
         assert found.complete == (found.lower_bound_bytes == found.dram_bytes)
+
+
+def test_one_dear_group_does_not_outlast_a_wish_to_stop() -> None:
+    # In a dense block one group alone has more ways to run than anybody waits for.
+    chip = load_chip("optimus-6")
+    network = onchip.load("zoo:densenet121", dtype=chip.element).network
+    fuser = Fuser(FusionProblem.of(network, chip, FusionOptions(), 524_288))
+    assert fuser.prepare().complete
+    found = fuser.best(limits=Limits(cancelled=lambda: True))
+    assert found.end == "stopped"
+    assert not found.complete
+    assert_runs(network, found.groups)
+    assert sum(g.dram_bytes for g in found.groups) == found.dram_bytes >= found.lower_bound_bytes
+    made = onchip.fuse(network, chip, time_limit=0)
+    assert made.plan is not None
+    assert made.plan.check().dram_bytes == made.dram_bytes
 
 
 @pytest.mark.parametrize(

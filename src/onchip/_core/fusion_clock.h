@@ -26,20 +26,21 @@ class Clock {
   public:
     explicit Clock(const Limits& limits) : limits_(limits), began_(Steady::now()), next_poll_(began_ + poll_every) {}
 
+    // Why it is over, if it is. Out of memory there is still time to run out of.
     std::optional<End> check(const Progress& progress, std::size_t bytes) {
-        if (end_) return end_;
-        if (bytes > limits_.memory || (limits_.groups && progress.groups > limits_.groups)) return end_ = End::memory;
-        if (++calls_ % 32 != 0) return std::nullopt;
+        if (end_ == End::time || end_ == End::stopped) return end_;
+        if (bytes > limits_.memory || (limits_.groups && progress.groups > limits_.groups)) end_ = End::memory;
+        if (++calls_ % 32 != 0) return ended();
         const auto at = Steady::now();
         if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds))
-            return end_ = End::time;
-        if (limits_.stop && at >= next_poll_) {
+            end_ = End::time;
+        if (limits_.stop && at >= next_poll_ && end_ != End::time) {
             next_poll_ = at + poll_every;
-            if (limits_.stop(progress)) return end_ = End::stopped;
+            if (limits_.stop(progress)) end_ = End::stopped;
         }
-        return std::nullopt;
+        return ended();
     }
-    std::optional<End> ended() const { return end_; }
+    std::optional<End> ended() const { return end_ == End::complete ? std::nullopt : std::optional(end_); }
 
   private:
     using Steady = std::chrono::steady_clock;
@@ -47,7 +48,7 @@ class Clock {
 
     const Limits& limits_;
     Steady::time_point began_, next_poll_;
-    std::optional<End> end_;
+    End end_ = End::complete;
     std::uint64_t calls_ = 0;
 };
 

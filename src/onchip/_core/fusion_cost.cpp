@@ -202,7 +202,8 @@ bool Evaluator::search(const Point& at) {
 
 void Evaluator::branch(std::size_t from, Bytes least, Bytes halo) {
     if (any_ && best_ < unlimited) return;
-    if (most_branches_ && ++branches_ > most_branches_) {
+    if (cut_) return;
+    if ((most_branches_ && ++branches_ > most_branches_) || (over_ && (++asked_ & 1023) == 0 && over_())) {
         cut_ = true;
         return;
     }

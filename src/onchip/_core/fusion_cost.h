@@ -1,5 +1,7 @@
 // MemoryCost of a group: the least DRAM bytes over heights of a band, legal S and resident weights.
 #pragma once
+#include <functional>
+
 #include "fusion_blocks.h"
 #include "fusion_residency.h"
 #include "fusion_streams.h"
@@ -31,6 +33,8 @@ class Evaluator {
     Bytes least_weights() const { return weights_.least_room(); }
     // After so many branches best() settles for what it has (0: never), and was_cut() says so.
     void at_most(std::size_t branches) { most_branches_ = branches; }
+    // Asked every thousand branches; once it says so, best() settles for what it has, too.
+    void until(std::function<bool()> over) { over_ = std::move(over); }
     bool was_cut() const { return cut_; }
     // Bytes that something else takes while the group runs, of the budget and of the part for maps.
     void reserve(Bytes bytes) { reserved_ = bytes; }
@@ -89,7 +93,8 @@ class Evaluator {
     Passes passes_;
     Walk walk_;
     bool banded_ = false;
-    std::size_t branches_ = 0, most_branches_ = 0;
+    std::size_t branches_ = 0, most_branches_ = 0, asked_ = 0;
+    std::function<bool()> over_;
     bool cut_ = false;
     Bytes reserved_ = 0;
     Bytes whole_ = 0;  // scratch of an operator that runs whole

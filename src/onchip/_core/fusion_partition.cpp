@@ -1,6 +1,7 @@
 // The cheapest partition: a shortest path over the sets of operators that have run (downsets). A partition can run
 // exactly when its groups are the steps of such a path.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "fusion_fuser.h"
@@ -214,10 +215,26 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     std::vector<char> exact(candidates_.size(), 0);
     Search search(*problem_, rules, clock, limits);
     search.steps_.resize(n);
+    // Out of room there is time for some more states, out of time for one way through.
+    const auto hurry = [&] { return clock.ended().value_or(End::memory) != End::memory; };
     const auto share = [&](Bytes part, Bytes whole, Bytes of) {
         return of == 0 ? Bytes{0}
                        : static_cast<Bytes>(static_cast<double>(part) * (static_cast<double>(whole) /
                                             static_cast<double>(of)) * (1 - 1e-9));
+    };
+    // The cost of the candidate that is loaded, below `limit`. A large one alone may take longer than there is
+    // time: then the best way found to run it is kept, for it would not be found again.
+    std::map<Id, Cost> unproved;
+    bool cut = false;
+    evaluator_.until([&] { return clock.check({result.candidates, search.states_.size()}, memory()) && hurry(); });
+    const auto evaluate = [&](Id c, Bytes limit) {
+        ++result.evaluated;
+        const Bytes found = evaluator_.best(budget, limit);
+        if (evaluator_.was_cut()) {
+            cut = true;
+            if (found < unlimited) unproved[c] = evaluator_.describe();
+        }
+        return found;
     };
     for (Id c = 0; c < candidates_.size(); ++c) {
         const Candidate& candidate = candidates_[c];
@@ -230,9 +247,8 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
         candidates_[c].alone = by_one;
         if (!rules.lazy) {
             evaluator_.load(members);
-            cost[c] = evaluator_.best(budget, rules.worth ? by_one : unlimited);
+            cost[c] = evaluate(c, rules.worth ? by_one : unlimited);
             exact[c] = 1;
-            ++result.evaluated;
             if (cost[c] >= unlimited) continue;
             if ((c & 63) == 0 && clock.check({result.candidates, 0}, memory())) break;
         }
@@ -250,17 +266,24 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     const Bytes known = sum;  // a partition that is there anyway
     const auto first_single = static_cast<Id>(candidates_.size());
     bool beam = clock.ended().has_value();
+    constexpr std::size_t wide = 16;  // states of a layer that are followed when memory is over
     std::vector<char> bounded(candidates_.size(), 0), dead(candidates_.size(), 0);
 
-    // What the state costs: the cheapest way in, groups evaluated only while they can still be it.
+    const auto late = [&] {
+        return clock.check({result.candidates, search.states_.size()}, memory() + search.bytes()).has_value();
+    };
+    const auto by_way = [&](Id w) {  // the state's cost by this way, or less
+        const Search::Way& way = search.ways_[w];
+        const Bytes price = way.step >= first_single ? alone[way.step - first_single] : cost[way.step];
+        return search.states_[way.from].cost + price;
+    };
+
+    // What the state costs: the cheapest way in, groups evaluated only while they can still be it. Out of time
+    // the first that is known, of those that promise most.
     std::vector<std::pair<Bytes, Id>> heap;
     const auto settle = [&](Id id) {
         heap.clear();
-        for (Id w = search.states_[id].in; w != no_id; w = search.ways_[w].next) {
-            const Search::Way& way = search.ways_[w];
-            const Bytes price = way.step >= first_single ? alone[way.step - first_single] : cost[way.step];
-            heap.emplace_back(search.states_[way.from].cost + price, w);
-        }
+        for (Id w = search.states_[id].in; w != no_id; w = search.ways_[w].next) heap.emplace_back(by_way(w), w);
         std::make_heap(heap.begin(), heap.end(), std::greater<>());
         while (!heap.empty()) {
             std::pop_heap(heap.begin(), heap.end(), std::greater<>());
@@ -284,39 +307,63 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
                 cost[c] = std::max(cost[c], evaluator_.lower(budget, worth));
             } else {
                 const Bytes limit = std::min(worth, s.cost - before);
-                const Bytes found = evaluator_.best(budget, limit);
-                ++result.evaluated;
+                const Bytes found = evaluate(c, limit);
                 if (found < unlimited)
                     cost[c] = found, exact[c] = 1;
                 else
-                    cost[c] = limit >= worth ? unlimited : std::max(cost[c], limit);
+                    cost[c] = limit >= worth || evaluator_.was_cut() ? unlimited : std::max(cost[c], limit);
             }
             if (cost[c] >= unlimited) {
                 dead[c] = 1;
                 continue;
             }
             if (before + cost[c] >= s.cost) continue;
+            if (exact[c] && late() && hurry()) {
+                s.cost = before + cost[c], s.from = way.from, s.step = c;
+                break;
+            }
             heap.emplace_back(before + cost[c], w);
             std::push_heap(heap.begin(), heap.end(), std::greater<>());
         }
     };
     for (Id layer = 0; layer < n; ++layer) {
         std::vector<Id>& states = layers[layer];
-        for (const Id id : states) {
-            settle(id);
-            beam = beam || clock.check({result.candidates, search.states_.size()}, memory() + search.bytes());
+        std::size_t settled = 0;
+        for (; settled < states.size() && !beam; ++settled) {
+            settle(states[settled]);
+            beam = late();
+        }
+        const auto promise = [&](Id id) { return search.states_[id].cost + search.states_[id].ahead; };
+        if (settled < states.size()) {
+            // What is cut off need not be priced: in a wide layer alone that may take as long as all before.
+            const auto rest = states.begin() + static_cast<std::ptrdiff_t>(settled);
+            std::vector<std::pair<Bytes, Id>> hopes;
+            for (auto i = rest; i != states.end(); ++i) {
+                Bytes least_way = unlimited;
+                for (Id w = search.states_[*i].in; w != no_id; w = search.ways_[w].next)
+                    least_way = std::min(least_way, by_way(w));
+                if (least_way < unlimited) hopes.emplace_back(least_way + search.states_[*i].ahead, *i);
+            }
+            std::sort(hopes.begin(), hopes.end());
+            states.erase(rest, states.end());
+            std::size_t open = std::count_if(states.begin(), states.end(),
+                                             [&](Id id) { return search.states_[id].cost < unlimited; });
+            for (const auto& [hope, id] : hopes) {
+                if (open >= (hurry() ? 1U : 4 * wide)) break;
+                settle(id);
+                late();
+                open += search.states_[id].cost < unlimited;
+                states.push_back(id);
+            }
         }
         std::erase_if(states, [&](Id id) { return search.states_[id].cost >= unlimited; });
-        const auto promise = [&](Id id) { return search.states_[id].cost + search.states_[id].ahead; };
-        // Out of room there is time for some more states, out of time for one way through.
-        const std::size_t width = clock.ended().value_or(End::memory) == End::memory ? 16 : 1;
+        const std::size_t width = hurry() ? 1 : wide;
         if (beam && states.size() > width) {
             std::sort(states.begin(), states.end(), [&](Id a, Id b) { return promise(a) < promise(b); });
             states.resize(width);
         }
         for (const Id id : states) {
-            if (!beam && (clock.check({result.candidates, search.states_.size()}, memory() + search.bytes()) ||
-                          (limits.states && search.states_.size() > limits.states)))
+            if (!beam && (late() || (limits.states && search.states_.size() > limits.states)))
                 beam = true;  // from here on only the most promising states, so that some partition comes out
             ++result.states;
             const Bytes here = search.states_[id].cost, to_go = search.states_[id].ahead;
@@ -357,29 +404,35 @@ Partition Fuser::best(Bytes budget, std::size_t largest, const Rules& rules, con
     }
     for (const Id id : layers[n]) settle(id);
     result.memory = memory() + search.bytes();
-    result.end = clock.ended().value_or(growing.ended().value_or(beam || !all ? End::memory : End::complete));
+    result.end = clock.ended().value_or(growing.ended().value_or(beam || cut || !all ? End::memory : End::complete));
+    std::vector<Id> steps;
     Id at = layers[n].empty() ? no_id : layers[n].front();
     for (; at != no_id && search.states_[at].step != no_id; at = search.states_[at].from) {
         const Id step = search.states_[at].step;
-        if (step >= candidates_.size())
-            members.assign(1, step - static_cast<Id>(candidates_.size()));
+        if (step >= first_single)
+            members.assign(1, step - first_single);
         else
             sets_.members(candidates_[step].set, members);
         result.groups.push_back(members);
+        steps.push_back(step);
     }
     std::reverse(result.groups.begin(), result.groups.end());
+    std::reverse(steps.begin(), steps.end());
     result.cost = 0;
-    const auto cost_of = [&](const std::vector<Id>& group) {
-        evaluator_.load(group);
-        evaluator_.best(budget, unlimited);
+    evaluator_.until({});
+    const auto cost_of = [&](Id c) {
+        if (const auto kept = unproved.find(c); kept != unproved.end()) return kept->second;
+        sets_.members(candidates_[c].set, members);
+        evaluator_.load(members);
+        evaluator_.best(budget, cost[c] + 1);
         return evaluator_.describe();
     };
-    for (const std::vector<Id>& group : result.groups) {
-        Cost described = group.size() == 1 ? singles[group.front()] : cost_of(group);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        Cost described = steps[i] >= first_single ? singles[steps[i] - first_single] : cost_of(steps[i]);
         result.cost += described.dram;
         result.costs.push_back(std::move(described));
     }
-    result.complete = all && !beam;
+    result.complete = all && !beam && !cut;
     // Whatever the groups, weights and outputs cross once (inputs need not: windows with gaps skip rows).
     Bytes least_once = 0;
     for (const Operator& op : problem_->operators) least_once += op.weight;

@@ -164,14 +164,17 @@ Bytes Pricer::bound(const State& s, Id& next) const {
     return least + s.crossing - saved - s.worth;
 }
 
-void Pricer::offer(const State& s) {
+// False when time ran out over it.
+bool Pricer::offer(const State& s) {
     Bytes floor = unlimited;
     for (const Floor::Level& l : s.levels) floor = std::min(floor, l.cost);
-    if (floor + s.crossing - s.worth >= found_.least) return;
+    if (floor + s.crossing - s.worth >= found_.least) return true;
     const Bytes found = cost(s.in, s.worth + found_.least);
-    if (found >= unlimited || found - s.worth >= found_.least) return;
+    if (evaluator_.was_cut()) return false;
+    if (found >= unlimited || found - s.worth >= found_.least) return true;
     found_.least = found - s.worth;
     found_.columns.push_back({s.in, found});
+    return true;
 }
 
 // Every completion of `s`. Members are decided in an order in which the operators can run, so that what is not
@@ -194,7 +197,11 @@ void Pricer::search(State s) {
         for (std::size_t w = low_; w < high_ && due == no_id; ++w)
             if (s.due[w]) due = static_cast<Id>(w * 64) + static_cast<Id>(std::countr_zero(s.due[w]));
         if (due == no_id) {
-            offer(s);
+            if (!offer(s)) {
+                stopped_ = true;
+                open_ = std::min(open_, least);
+                return;
+            }
             if (next == no_id) return;
             State with = s;
             if (commit(with, next)) search(std::move(with));
@@ -222,6 +229,7 @@ void Pricer::search(State s) {
 Priced Pricer::price(Id first, std::span<const Bytes> worth, Bytes tolerance, std::uint64_t nodes, Clock& clock) {
     found_ = {};
     worth_ = worth, tolerance_ = tolerance, most_nodes_ = nodes, clock_ = &clock;
+    evaluator_.until([&clock] { return clock.check({}, 0).has_value(); });
     stopped_ = false;
     open_ = 0;
     const std::size_t words = problem_.words();
@@ -243,6 +251,7 @@ Priced Pricer::price(Id first, std::span<const Bytes> worth, Bytes tolerance, st
     }
     found_.least = std::min(found_.least, open_);
     found_.complete = !stopped_;
+    evaluator_.until({});
     return std::move(found_);
 }
 

@@ -49,7 +49,7 @@ class Pricer {
     bool commit(State& s, Id op);
     bool include(State& s, Id op);
     Bytes bound(const State& s, Id& next) const;
-    void offer(const State& s);
+    bool offer(const State& s);
     void search(State s);
 
     const Problem& problem_;
