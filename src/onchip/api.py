@@ -102,6 +102,8 @@ def plan(
             raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
         within = memories_within(on, budget)
         return _recorded(plan_in_memories(network, on, within, placing, progress=progress), model)
+    if fusing.fuse:
+        joint.refuse(fusing, placing)  # before a budget like MH is searched for
     as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
     bytes_ = None if as_it_takes else resolve_budget(network, on, budget, placing, progress)
     if fusing.fuse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from random import Random
 
@@ -15,14 +15,16 @@ import onchip
 from onchip import cli
 from onchip.check import check
 from onchip.chip import load_chip
-from onchip.errors import Infeasible, UsageError
+from onchip.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.fusion import FusionOptions, FusionProblem
 from onchip.fusion.fuse import fuse
 from onchip.joint import JointOptions
+from onchip.joint.options import SHARED
 from onchip.joint.plan import solve
 from onchip.joint.search import JointSearch
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.placement import PlacementOptions, Problem
+from onchip.sweep.planners import FusedPlacementOptions
 from oracles.fusion_cases import random_maps, shaped
 
 
@@ -182,15 +184,71 @@ def test_a_graph_input_that_one_reader_flattens_is_a_map_for_the_others(flattene
         {"weights": "resident"},
         {"order": "given"},
         {"strategy": "ilp"},
+        {"beam_width": 5},
+        {"solver": "highs"},
+        {"moves": False},
         {"objective": "peak"},
         {"inputs": "literal"},
         {"pin": ("x",)},
+        {"state": ("x=y",)},
     ],
 )
 def test_options_that_joint_planning_does_not_have_are_refused(option: dict[str, object]) -> None:
     network, budget = small(1)
-    with pytest.raises(UsageError, match="--fuse"):
+    flag = "--no-moves" if "moves" in option else "--" + next(iter(option)).replace("_", "-")
+    with pytest.raises(UsageError, match=f"^{flag}: does not go with --fuse$"):
         onchip.plan(network, budget=budget, fuse=True, **option)
+
+
+def test_every_option_of_placement_is_obeyed_or_refused() -> None:
+    """A new option of placement is neither until somebody decides which."""
+    refused = {"weights", "order", "strategy", "beam_width", "solver", "inputs", "moves", "pin", "state"}
+    assert {f.name for f in fields(PlacementOptions)} == refused | {"objective"} | set(SHARED)
+
+
+def test_overwriting_cannot_be_asked_for_and_forbidden_at_once() -> None:
+    network, budget = small(1)
+    with pytest.raises(UsageError, match=r"^--in-place: asks for what --no-overlap forbids$"):
+        onchip.plan(network, budget=budget, fuse=True, in_place=True, overlap=False)
+    with pytest.raises(UsageError, match="--in-place"):
+        FusedPlacementOptions(in_place=True, overlap=False)
+    asked = onchip.plan(network, budget=budget, fuse=True, in_place=True)
+    assert asked.program == onchip.plan(network, budget=budget, fuse=True).program
+
+
+def test_what_joint_planning_has_not_is_refused_before_a_budget_is_searched_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def searched(*_: object, **__: object) -> int:
+        raise AssertionError("the budget was searched for")
+
+    monkeypatch.setattr("onchip.api.resolve_budget", searched)
+    with pytest.raises(UsageError, match="--order"):
+        onchip.plan(small(1)[0], budget="MH", fuse=True, order="given")
+
+
+def subclasses(of: type[NegativeAnswer]) -> list[type[NegativeAnswer]]:
+    return [of, *(more for kind in of.__subclasses__() for more in subclasses(kind))]
+
+
+@pytest.mark.parametrize("kind", subclasses(NegativeAnswer))
+def test_only_that_an_operator_does_not_fit_means_that_placement_has_no_plan(
+    kind: type[NegativeAnswer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else placement may raise here is a fault, and a worse plan would hide it."""
+    network, budget = small(1)
+
+    def refused(*_: object, **__: object) -> None:
+        raise kind.__new__(kind)
+
+    monkeypatch.setattr("onchip.joint.incumbents.place", refused)
+    if kind is Infeasible:
+        made = solve(network, load_chip("generic"), budget)
+        assert made.placement_bytes is None
+        assert made.plan.result.dram_bytes == made.fusion_bytes or made.found.dram_bytes is not None
+    else:
+        with pytest.raises(kind):
+            solve(network, load_chip("generic"), budget)
 
 
 @pytest.mark.parametrize("option", [{"overlap": False}, {"channel_tile": 4}])

@@ -5,7 +5,7 @@ Optimus sends every tensor between groups through DRAM, COSMA never fuses; both 
 the only planner that uses two others. docs/joint.md defines the model and proves the rules of the search.
 """
 
-from onchip.joint.options import JointOptions
+from onchip.joint.options import JointOptions, refuse
 from onchip.joint.plan import plan
 
-__all__ = ["JointOptions", "plan"]
+__all__ = ["JointOptions", "plan", "refuse"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from onchip.chip import Chip
-from onchip.errors import Infeasible, NegativeAnswer
+from onchip.errors import Infeasible
 from onchip.fusion import FusionProblem
 from onchip.fusion.milp import solve_large
 from onchip.fusion.program import in_order
@@ -77,11 +77,15 @@ def fused_alone(
 def placed_alone(
     network: Network, chip: Chip, budget: int, options: PlacementOptions, cancelled: Callable[[], bool]
 ) -> Incumbent | None:
-    """The best that placement finds, no operator fused or tiled; None where some operator does not fit."""
+    """The best that placement finds, no operator fused or tiled; None where some operator does not fit.
+
+    Every other negative answer passes through: they are of pins, states and objectives, which joint planning
+    refuses, or of a plan that the checker refuses, which is a fault of placement's and not to be hidden.
+    """
     began = time.perf_counter()
     limit = SECONDS if options.time_limit is None else options.time_limit
     try:
         made = place(network, chip, budget, replace(options, time_limit=limit), cancelled=cancelled)
-    except NegativeAnswer:
+    except Infeasible:
         return None
     return Incumbent("placement", made.program, (), made.result.dram_bytes, time.perf_counter() - began)

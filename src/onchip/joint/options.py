@@ -33,7 +33,9 @@ class JointOptions:
             if type(getattr(self, name)) is not bool:
                 raise UsageError(f"{getattr(self, name)!r} is neither True nor False", item=name)
         if not self.fuse and (tile is not None or not self.overlap):
-            raise UsageError("goes with --fuse only", item="channel_tile" if tile is not None else "overlap")
+            raise UsageError(
+                "goes with --fuse only", item="--channel-tile" if tile is not None else "--no-overlap"
+            )
 
 
 DEFAULTS = JointOptions(fuse=True)
@@ -42,12 +44,17 @@ SHARED = ("time_limit", "memory_limit", "seed", "in_place")
 """Options of placement that joint planning obeys; `in_place` is part of what `overlap` allows."""
 
 
-def refuse(placing: PlacementOptions) -> None:
-    """Raise `UsageError` for an option of placement that joint planning does not have."""
+def refuse(options: JointOptions, placing: PlacementOptions) -> None:
+    """Raise `UsageError` for an option of placement that joint planning does not have, or that `options`
+    forbid."""
+    if placing.in_place and not options.overlap:
+        raise UsageError("asks for what --no-overlap forbids", item="--in-place")
     plain = PlacementOptions()
     for f in fields(PlacementOptions):
-        if f.name not in SHARED and getattr(placing, f.name) != getattr(plain, f.name):
-            raise UsageError("does not go with --fuse", item="--" + f.name.replace("_", "-"))
+        asked = getattr(placing, f.name)
+        if f.name not in SHARED and asked != getattr(plain, f.name):
+            flag = ("--no-" if asked is False else "--") + f.name.replace("_", "-")
+            raise UsageError("does not go with --fuse", item=flag)
 
 
 def fusion_options(options: JointOptions, placing: PlacementOptions) -> FusionOptions:

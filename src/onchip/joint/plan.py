@@ -82,7 +82,7 @@ def solve(
 ) -> Joint:
     """The same, with what it is compared with."""
     placing = placing or PlacementOptions()
-    refuse(placing)
+    refuse(options, placing)
     with until_interrupted() as pressed:
         stop = pressed if cancelled is None else lambda: pressed() or cancelled()
         return _Run(network, chip, budget, options, placing, progress, stop).run()

@@ -14,7 +14,7 @@ from onchip.branches.options import BranchOptions
 from onchip.chip import Chip
 from onchip.errors import UsageError
 from onchip.fusion.options import FusionOptions
-from onchip.joint.options import JointOptions
+from onchip.joint.options import JointOptions, refuse
 from onchip.network import Network
 from onchip.placement.options import PlacementOptions
 from onchip.plan import Plan
@@ -94,7 +94,7 @@ class FusedPlacementOptions:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        self.halves()  # each refuses what it does not know
+        refuse(*self.halves())  # each refuses what it does not know
 
     def halves(self) -> tuple[JointOptions, PlacementOptions]:
         """The same as the planner takes it."""
