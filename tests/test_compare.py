@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,9 +16,11 @@ from hypothesis import given, settings
 import onchip
 from onchip import cli
 from onchip.baselines import SCHEMES
+from onchip.chip import Chip
+from onchip.network import Network
 from onchip.network_json import wire_network
 from onchip.results.comparison import CompareOptions, compare
-from onchip.results.planners import PLANNERS
+from onchip.results.planners import PLANNERS, Limited
 from strategies import Case, cases, network_of
 
 TIGHT = network_of(
@@ -120,6 +124,39 @@ def test_a_planner_that_cannot_take_a_network_says_why() -> None:
     assert made["branches"].status == "no plan"
     assert made["branches"].reason
     assert f"branches: {made['branches'].reason}" in " ".join(str(made).split())
+
+
+def test_a_row_has_ten_seconds_unless_more_or_fewer_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float | None] = []
+
+    def solve(network: Network, chip: Chip, budget: int, limits: Limited) -> str:
+        given.append(limits.time_limit)
+        return "not asked to"
+
+    monkeypatch.setitem(PLANNERS, "joint", replace(PLANNERS["joint"], solve=solve))
+    made = onchip.compare(TIGHT, budget="MR", planners="joint", schemes="none")
+    assert CompareOptions().asked[0].time_limit == made.time_limit == 10
+    for seconds in (0.5, None):
+        onchip.compare(TIGHT, budget="MR", planners="joint", schemes="none", time_limit=seconds)
+    assert given == [10, 0.5, None]
+
+
+def test_what_is_not_proved_is_said_with_its_gap() -> None:
+    """Without any time a search proves nothing; with it the rows have no gap."""
+    cut = onchip.compare("zoo:googlenet", budget="256KiB", planners="fusion", schemes="none", time_limit=0.0)
+    row = cut["fusion"]
+    assert row.status == "feasible"
+    assert row.plan is not None
+    least = row.plan.result.dram_lower_bound_bytes
+    assert least is not None
+    assert row.dram_bytes is not None
+    assert row.gap == row.dram_bytes / least - 1 > 0
+    text = " ".join(str(cut).split())
+    assert f"{100 * row.gap:.1f} %" in text
+    assert "not proved to be the least in 0 s (--time-limit), at most the gap above it: fusion" in text
+    proved = onchip.compare(TIGHT, budget="MR", planners="joint", schemes="none")
+    assert [(r.status, r.gap) for r in proved.rows] == [("optimal", 0.0)] * 2
+    assert not {"not proved", "gap"} & set(re.findall("not proved|gap", str(proved)))
 
 
 def test_below_mr_nothing_is_compared() -> None:

@@ -46,7 +46,6 @@ def compare(
     from onchip.results.comparison_table import table
 
     out = stdout()
-    out.width = max(out.width, 100)  # a narrow terminal wraps whole lines; cut figures would say nothing
     out.print(table(made))
     if not made.complete:
         raise typer.Exit(130)

@@ -47,17 +47,21 @@ Json = Annotated[bool, typer.Option("--json", help="print data instead of a tabl
 
 
 def table(rows: list[dict[str, Any]], title: str | None = None) -> None:
-    from rich.table import Table
+    """Rows of the same keys, which are the headings."""
+    from onchip.report.grid import Grid
 
-    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
-    for key in rows[0]:
-        number = any(isinstance(row[key], int | float) for row in rows)
-        table.add_column(key.replace("_", " "), justify="right" if number else "left", overflow="fold")
+    keys = [
+        (key.replace("_", " "), any(isinstance(row[key], int | float) for row in rows)) for key in rows[0]
+    ]
+    grid = Grid(*keys)
     for row in rows:
-        table.add_row(
+        grid.add_row(
             *("-" if v is None else f"{v:,.12g}" if isinstance(v, int | float) else v for v in row.values())
         )
-    stdout().print(table, markup=False)
+    console = stdout()
+    if title is not None:
+        console.print(title, markup=False)
+    console.print(grid)
 
 
 def stdout() -> Console:

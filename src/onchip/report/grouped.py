@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from onchip.network import Network
 from onchip.plan import Plan, Tiling
 from onchip.report.graph.units import Unit, bands_in_words, bands_shortly, how_it_runs, label_of, units
+from onchip.report.grid import Grid
 from onchip.report.timeline import Timeline
 from onchip.report.wording import shorten, visible
 
@@ -19,6 +17,10 @@ __all__ = ["GroupRow", "group_rows", "group_table", "page_words"]
 
 MOST_ROWS = 40
 """Groups that the terminal lists; of more, the ones with most DRAM words."""
+
+
+SHORTEST = 28
+"""Characters for a group's members on a narrow terminal, in several lines: both ends can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,10 @@ def _row(net: Network, unit: Unit) -> GroupRow:
     )
 
 
-def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Table:
+def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Grid:
     """The groups in running order; of very many, those that cost most, and the rest in one row.
 
-    Words (of `element` bytes) in thousands; `width` is the terminal's, from 80 columns up.
+    Words (of `element` bytes) in thousands; below 100 columns what crosses of feature maps is one figure.
     """
     wide = width >= 100
     kinds = ["in_bytes", "halo_bytes", "out_bytes"] if wide else ["map_bytes"]
@@ -117,15 +119,11 @@ def group_table(rows: Sequence[GroupRow], element: int, width: int) -> Table:
     columns = zip(headings, total, *(c for _, _, c in body), strict=True)
     taken = sum(max(map(len, column)) + 2 for column in columns) + 2
     taken += max(5, *(len(name) for name, _, _ in body)) if body else 5
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("group", "operators", *headings):
-        words_ = heading in ("group", "operators")
-        table.add_column(heading, justify="left" if words_ else "right", no_wrap=True)
+    table = Grid(("group", False), ("operators", False), *((heading, True) for heading in headings))
     for name, r, figures in body:
-        table.add_row(Text(name), Text(_members(r, max(12, min(64, width - taken)))), *figures)
+        table.add_row(name, _members(r, max(SHORTEST, min(64, width - taken))), *figures)
     if rest:
         table.add_row("", f"{len(rest):,} more", *blank, *words(rest))
-    table.add_section()
     table.add_row("all", f"{sum(len(r.operators) for r in rows):,} operators", *total)
     return table
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from onchip.chip import ELEMENTS
 from onchip.modules.table import module_table
 from onchip.plan import Plan
 from onchip.report import findings, times
+from onchip.report.grid import Grid
 from onchip.report.grouped import group_rows, group_table
 from onchip.report.modules import terminal_table
 from onchip.report.timeline import Timeline, timeline
@@ -84,7 +84,7 @@ class Summary:
 
     def dram(self) -> RenderableType:
         t = self.timeline.traffic
-        table = _table(("bytes", True), ("", True), ("share", True), ("what", False))
+        table = Grid(("bytes", True), ("", True), ("share", True), ("what", False))
         total = t.total or 1
         rows = [
             (t.compulsory, "compulsory: network inputs in and outputs out, once"),
@@ -94,7 +94,6 @@ class Summary:
         ]
         for n, what in rows:
             table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", what)
-        table.add_section()
         table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes")
         for what, value in findings.cost_of_dram(self.plan, self.timeline):
             table.add_row(value, "", "", what)
@@ -102,7 +101,7 @@ class Summary:
 
     def memories(self) -> RenderableType:
         names = ("bytes", True), ("reached", True), ("share", True), ("read and written", True)
-        table = _table(("memory", False), *names)
+        table = Grid(("memory", False), *names)
         for name, size, extent, accessed in findings.memory_rows(self.timeline):
             share = f"{100 * extent / size:.1f} %"
             table.add_row(visible(name), f"{size:,}", f"{extent:,}", share, f"{accessed:,}")
@@ -120,7 +119,7 @@ class Summary:
 
     def times(self) -> RenderableType:
         found = times.times(self.plan)
-        table = _table(("time", True), ("what", False))
+        table = Grid(("time", True), ("what", False))
         for time, what in times.rows(found) if found else ():
             table.add_row(time, what)
         return table
@@ -136,7 +135,7 @@ class Summary:
         return f"Peak {exact(line.peak_bytes)} at {where}"
 
     def peak(self, width: int) -> RenderableType:
-        table = _table(("bytes", True), ("", True), ("share", True), ("role", False), ("tensor", False))
+        table = Grid(("bytes", True), ("", True), ("share", True), ("role", False), ("tensor", False))
         live = self.timeline.peak_live
         total = sum(n for _, _, n in live) or 1
         for name, role, n in live[:_MOST_LIVE]:
@@ -155,13 +154,13 @@ class Summary:
         shown = sorted(sorted(found, key=lambda a: -a.cost)[:_MOST_SPILLS], key=lambda a: a.left)
         wide = width >= 120  # room for the last column beside names that can still be told apart
         columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
-        table = _table(*columns, *((("why", False),) if wide else ()))
+        table = Grid(*columns, *((("why", False),) if wide else ()))
         for a in shown:
             if a.crowded is not None:
                 by = f"{a.crowded + 1} {visible(findings.step_label(line.steps[a.crowded]))}"
             else:
                 by = "none (moved)" if a.back == a.left else "none (no free range)"
-            row: list[RenderableType] = [
+            row: list[str | Text] = [
                 self.name(a.name, width, 0.24 if wide else 0.26),
                 f"{a.bytes:,}",
                 findings.step_range(a.left, a.back),
@@ -171,13 +170,5 @@ class Summary:
         rest = len(found) - len(shown)
         if rest:
             cost = sum(a.cost for a in found) - sum(a.cost for a in shown)
-            table.add_row(f"{rest} more", f"{cost:,}", *[""] * (len(table.columns) - 2))
+            table.add_row(f"{rest} more", f"{cost:,}", *[""] * (len(table.headings) - 2))
         return table
-
-
-def _table(*columns: tuple[str, bool]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in columns:
-        # A number is never cut: only the columns of words may give way.
-        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
-    return table

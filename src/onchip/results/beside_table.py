@@ -1,11 +1,12 @@
-"""The simple method beside exact placement as a table for a terminal, from 80 columns up."""
+"""The simple method beside exact placement as a table for a terminal."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
+from onchip.report.grid import Grid
 from onchip.report.wording import short_size, shorten, visible
 from onchip.results.beside import Beside, BesideRow, Zero
 
@@ -23,16 +24,8 @@ def table(made: Beside) -> RenderableType:
     )
     if not made.rows:
         return Group(head, Text("  there is no module to place" if made.complete else "  interrupted"))
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
-    for heading, number in (
-        ("modules", False),
-        ("operators", True),
-        ("simple", True),
-        ("exact", True),
-        ("", False),
-        ("exact ms", True),
-    ):
-        rows.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    figures = ("operators", True), ("simple", True), ("exact", True), ("", False), ("exact ms", True)
+    rows = Grid(("modules", False), *figures)
     for row in made.rows:
         rows.add_row(
             _modules(row),
@@ -42,7 +35,7 @@ def table(made: Beside) -> RenderableType:
             _status(row),
             f"{1e3 * row.seconds:,.1f}" if row.exact_bytes is not None else "-",
         )
-    parts: list[RenderableType] = [head, rows, Text()]
+    parts: list[RenderableType] = [head, Padding(rows, (0, 0, 0, 2)), Text()]
     parts.append(
         Text(
             f"  Planned in {1e3 * made.simple_seconds:,.1f} ms (simple, the whole network) and"

@@ -1,4 +1,4 @@
-"""The modules of a network as a table for a terminal, from 80 columns up: Table 1 of the simple method."""
+"""The modules of a network as a table for a terminal: Table 1 of the simple method."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import accumulate
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from onchip.modules.table import Row, accesses, counted
 from onchip.plan import Join, Run
+from onchip.report.grid import Grid
 from onchip.report.wording import exact, shorten, visible
 from onchip.results.branched import Branched, BranchedModule
 
@@ -111,46 +111,36 @@ def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> Renderable
         room = width - sum(widths[i] for i in columns) - 2 - last
         if room >= min(names, LONGEST_NAME):
             break
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("", *(COLUMNS[i][0] for i in columns), *(("kind",) if any(kinds) else ())):
-        grid.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    heads = [*(COLUMNS[i][0] for i in columns), *(("kind",) if any(kinds) else ())]
+    grid = Grid(("", False), *((heading, True) for heading in heads))
     for i, (name, row) in enumerate(lines):
-        if i == len(shown):
-            if rest > 0:
-                grid.add_row("...")
-            grid.add_section()
+        if i == len(shown) and rest > 0:
+            grid.add_row("...")
         kind = [kinds[i]] if any(kinds) and i < len(shown) else []
-        grid.add_row(
-            Text(shorten(name, max(SHORTEST_NAME, room))), *(COLUMNS[c][2](row) for c in columns), *kind
-        )
+        grid.add_row(shorten(name, max(SHORTEST_NAME, room)), *(COLUMNS[c][2](row) for c in columns), *kind)
     return _cut(grid, rest)
 
 
-def _cut(grid: Table, rest: int) -> RenderableType:
+def _cut(grid: Grid, rest: int) -> RenderableType:
     """The rows that are shown, and where the others are."""
     return Group(grid, Text(f"{rest:,} more: --json lists all", style="dim")) if rest > 0 else grid
 
 
 def _skips(made: Branched, width: int) -> RenderableType:
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in (("tensor", 0), ("to", 0), ("around layers", 1), ("KB", 1), ("r/w", 1)):
-        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    figures = ("around layers", True), ("KB", True), ("r/w", True)
+    grid = Grid(("tensor", False), ("to", False), *figures)
     room = max(SHORTEST_NAME, (width - 44) // 2)
     for s in made.long_skips[:MOST_REASONS]:
-        names = (Text(shorten(visible(name), room)) for name in (s.tensor, s.reader))
+        names = (shorten(visible(name), room) for name in (s.tensor, s.reader))
         moved = s.cost.read_bytes + s.cost.written_bytes
         grid.add_row(*names, f"{s.layers:,}", _kb(moved), f"{s.cost.reads:,}/{s.cost.writes:,}")
     return _cut(grid, len(made.long_skips) - MOST_REASONS)
 
 
 def _reasons(made: Branched, width: int) -> RenderableType:
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column()
+    grid = Grid(("", False), ("", False), header=False)
     for u in made.unmerged[:MOST_REASONS]:
-        grid.add_row(
-            Text(shorten(visible(u.operator), max(SHORTEST_NAME, width // 3))), Text(visible(u.reason))
-        )
+        grid.add_row(shorten(visible(u.operator), max(SHORTEST_NAME, width // 3)), visible(u.reason))
     return _cut(grid, len(made.unmerged) - MOST_REASONS)
 
 
@@ -171,10 +161,9 @@ def _order(module: BranchedModule) -> str:
     return f"branches of {words}, in this order"
 
 
-def _regions(made: Branched, module: BranchedModule, width: int) -> Table:
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in (("from", 1), ("to", 1), ("bytes", 1), ("layers", 1), ("what", 0), ("of", 0)):
-        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+def _regions(made: Branched, module: BranchedModule, width: int) -> Grid:
+    figures = ("from", True), ("to", True), ("bytes", True), ("layers", True)
+    grid = Grid(*figures, ("what", False), ("of", False))
     room = max(SHORTEST_NAME, width - 62)
     program, began = made.plan.program, module.section.first
     ran = [0, *accumulate(isinstance(step, Run | Join) for step in program[began : module.section.end])]
@@ -182,16 +171,14 @@ def _regions(made: Branched, module: BranchedModule, width: int) -> Table:
         first = min(ran[r.first - began] + 1, ran[-1])
         last = max(first, ran[r.end - began])
         while_ = f"{first}" if first == last else f"{first}-{last}"
-        name = Text(shorten(visible(r.name), room))
+        name = shorten(visible(r.name), room)
         grid.add_row(f"{r.address:,}", f"{r.address + r.bytes:,}", f"{r.bytes:,}", while_, r.kind, name)
     return grid
 
 
-def _layers(module: BranchedModule, width: int) -> Table:
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("branch", "required", "available", "output", "layer"):
-        number = heading in ("required", "available")
-        grid.add_column(heading, justify="right" if number else "left", no_wrap=True)
+def _layers(module: BranchedModule, width: int) -> Grid:
+    figures = ("required", True), ("available", True)
+    grid = Grid(("branch", False), *figures, ("output", False), ("layer", False))
     room = max(SHORTEST_NAME, width - 46)
     for layer in module.layers:
         grid.add_row(
@@ -199,7 +186,7 @@ def _layers(module: BranchedModule, width: int) -> Table:
             f"{layer.required_bytes:,}",
             f"{layer.available_bytes:,}",
             "stays" if layer.forwarded else "DRAM",
-            Text(shorten(visible(layer.operator), room)),
+            shorten(visible(layer.operator), room),
         )
     return grid
 

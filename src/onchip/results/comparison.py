@@ -19,6 +19,10 @@ from onchip.units import parse_bytes
 
 __all__ = ["CompareOptions", "Comparison", "Row", "compare"]
 
+SECONDS = 10.0
+"""So long at most does a row search, unless the caller says otherwise: most searches end by themselves
+sooner, and one that does not would keep all others waiting."""
+
 ORDERS = get_args(get_type_hints(PlacementOptions)["order"])
 STRATEGIES = get_args(get_type_hints(PlacementOptions)["strategy"])
 
@@ -41,8 +45,9 @@ class CompareOptions:
     """Of strategies and baselines. `streamed`: weights take no scratchpad; `resident`: an operator's weights
     are held while it runs."""
 
-    time_limit: float | None = None
-    """Seconds for each row; when they are over, the row is the best so far."""
+    time_limit: float | None = SECONDS
+    """Seconds for each row; when they are over, the row is the best so far, and its gap says how far above
+    the least it may be."""
 
     memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
     """Bytes of search states for each row."""
@@ -105,7 +110,8 @@ class Row:
 
     `status` is a plan's (`optimal` among what this planner may do, `feasible`), `does not fit`, or `no plan`,
     with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does without (0 to
-    1); None where there is no plan.
+    1), `gap` how far above the least of what this planner may do they lie at most (0 where they are proved to
+    be the least, 0.05 for 5 %); both None where there is no plan.
     """
 
     scheme: str
@@ -120,6 +126,7 @@ class Row:
     reduction: float | None
     plan: Plan | None
     reason: str = ""
+    gap: float | None = None
 
     def data(self) -> dict[str, Any]:
         """The row without its plan, for JSON."""
@@ -133,7 +140,7 @@ class Comparison:
 
     `bound` is the proved lower bound (bytes of traffic) of any plan within `budget` that keeps tensors whole,
     0 when none is known. `limit_bytes` is what every plan of every planner moves: inputs in, outputs out and
-    each weight once.
+    each weight once. `time_limit` are the seconds that a row had; None: as many as it took.
     """
 
     network: str
@@ -144,6 +151,7 @@ class Comparison:
     limit_bytes: int
     rows: tuple[Row, ...]
     complete: bool
+    time_limit: float | None = None
 
     def data(self) -> dict[str, Any]:
         """Everything but the plans, for JSON."""
@@ -237,6 +245,7 @@ def compare(
         limit_bytes=min((r.plan.limit_bytes for r in rows if r.plan is not None), default=0),
         rows=tuple(replace(r, reduction=1 - best / r.dram_bytes) if r.dram_bytes else r for r in rows),
         complete=len(rows) == asked_for and not stopped(),
+        time_limit=options.time_limit,
     )
 
 
@@ -293,12 +302,21 @@ def _row(name: str, title: str, made: Plan | DoesNotFit | Infeasible | str, befo
     if isinstance(made, Plan):
         r = made.result
         figures = (r.traffic_bytes, r.dram_bytes, r.peak_bytes, r.extent_bytes)
-        return Row(name, title, r.status, *figures, None, r.seconds + before, None, made)
+        return Row(name, title, r.status, *figures, None, r.seconds + before, None, made, gap=_gap(made))
     none = (None, None, None, None)
     if isinstance(made, str):
         return Row(name, title, "no plan", *none, None, before, None, None, made)
     seconds = made.seconds if isinstance(made, DoesNotFit) else 0.0
     return Row(name, title, "does not fit", *none, made.needs, seconds + before, None, None)
+
+
+def _gap(plan: Plan) -> float:
+    """How far above the least the plan's DRAM bytes may be, of the plans that its bound speaks of."""
+    r = plan.result
+    least = r.dram_lower_bound_bytes
+    if least is None:
+        least = r.dram_bytes - r.traffic_bytes + r.lower_bound_bytes
+    return 0.0 if r.status == "optimal" or least <= 0 else r.dram_bytes / least - 1
 
 
 def _limits(

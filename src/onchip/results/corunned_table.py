@@ -1,4 +1,4 @@
-"""A schedule of several networks as tables for a terminal, from 80 columns up."""
+"""A schedule of several networks as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from onchip.corun.judged import Judged
@@ -15,6 +14,7 @@ from onchip.corun.losses import losses
 from onchip.corun.schedule import Step
 from onchip.corun.stretches import stretches
 from onchip.report.corun.words import FIGURES, claim_sentence, heading, milliseconds, others_of, value_of
+from onchip.report.grid import Grid
 from onchip.report.wording import shorten, visible
 
 __all__ = ["table"]
@@ -49,14 +49,7 @@ def _section(title: str, what: str, body: RenderableType) -> list[RenderableType
     return [head, Padding(body, (0, 0, 0, 2))]
 
 
-def _empty(*columns: tuple[str, bool]) -> Table:
-    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name, right in columns:
-        found.add_column(name, justify="right" if right else "left", no_wrap=True)
-    return found
-
-
-def _networks(made: Judged, width: int) -> Table:
+def _networks(made: Judged, width: int) -> Grid:
     """A row for each network, without the columns that say least where not all of them fit."""
     workload, line = made.workload, made.timeline
     lost = losses(line)
@@ -86,7 +79,7 @@ def _networks(made: Judged, width: int) -> Table:
             milliseconds(line.latency_ms[j]),
         ])  # fmt: skip
     kept = _fitting(heads, rows, width)
-    found = _empty(*(heads[column] for column in kept))
+    found = Grid(*(heads[column] for column in kept))
     for row in rows:
         found.add_row(*(Text(row[column]) for column in kept))
     if len(workload.jobs) > MOST_NETWORKS:
@@ -108,10 +101,10 @@ def _fitting(heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], w
     return kept
 
 
-def _units(made: Judged, width: int) -> Table:
+def _units(made: Judged, width: int) -> Grid:
     workload, line = made.workload, made.timeline
     at = {s.step: s for s in line.segments}
-    found = _empty(("unit", False), ("network", False), ("groups", False), ("start", True), ("end", True))
+    found = Grid(("unit", False), ("network", False), ("groups", False), ("start", True), ("end", True))
     room = max(12, (width - 34) // 2)
     for row in stretches(made.schedule):
         for one in row[:MOST_STRETCHES]:
@@ -131,9 +124,9 @@ def _units(made: Judged, width: int) -> Table:
     return found
 
 
-def _others(made: Judged) -> Table:
+def _others(made: Judged) -> Grid:
     rows: Sequence[tuple[str, float, bool]] = others_of(made)
-    found = _empty(("schedule", False), ("", True), ("", True))
+    found = Grid(("schedule", False), ("", True), ("", True))
     mine = value_of(made)
     for name, value, ours in rows:
         gain = "" if ours or not value or not mine else f"{100 * (value / mine - 1):+.1f} %"

@@ -1,12 +1,12 @@
-"""Fused groups as a table for a terminal, from 80 columns up."""
+"""Fused groups as a table for a terminal."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from onchip.report.grid import Grid
 from onchip.report.grouped import group_table
 from onchip.report.wording import exact, short_size, visible
 from onchip.results.fused import Fused
@@ -71,10 +71,8 @@ def _sentence(made: Fused) -> str:
     return f"{text}; no partition needs fewer than {made.data()['lower_bound_words']:,}."
 
 
-def _against(made: Fused) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in (("words", True), ("this has", True), ("what", False)):
-        rows.add_column(heading, justify="right" if number else "left", no_wrap=number)
+def _against(made: Fused) -> Grid:
+    rows = Grid(("words", True), ("this has", True), ("what", False))
     words = made.data()["baselines"]
     for name, what in BASELINES.items():
         n = words.get(name)

@@ -1,13 +1,13 @@
-"""A network on a microcontroller as a table for a terminal, from 80 columns up."""
+"""A network on a microcontroller as a table for a terminal."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from onchip.mcu.kernels import SHAREABLE
+from onchip.report.grid import Grid
 from onchip.report.wording import visible
 from onchip.results.microcontroller import Buffers, Microcontroller, buffers
 
@@ -32,15 +32,8 @@ def table(made: Microcontroller) -> RenderableType:
     return Group(*parts)
 
 
-def _grid(*columns: tuple[str, bool]) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in columns:
-        rows.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    return rows
-
-
-def _memories(made: Microcontroller) -> Table:
-    rows = _grid(("memory", False), ("bytes", True), ("of", True), ("what", False))
+def _memories(made: Microcontroller) -> Grid:
+    rows = Grid(("memory", False), ("bytes", True), ("of", True), ("what", False))
     image, board = made.image, made.board
     ram = f"activations and workspaces {made.arena_bytes:,}"
     flash = f"constants {made.constant_bytes:,}"
@@ -56,8 +49,8 @@ def _memories(made: Microcontroller) -> Table:
     return rows
 
 
-def _steps(made: Microcontroller) -> Table:
-    rows = _grid(("step", False), ("bytes", True), ("rings and workspace", True), ("tensors", False))
+def _steps(made: Microcontroller) -> Grid:
+    rows = Grid(("step", False), ("bytes", True), ("rings and workspace", True), ("tensors", False))
     steps = sorted(buffers(made.plan), key=lambda step: -step.bytes)
     for step in steps[:MOST_ROWS]:
         tensors = ", ".join(f"{name} {size:,}" for name, size in step.tensors)
@@ -73,8 +66,8 @@ def _called(step: Buffers) -> str:
     return f"{step.layers[0]} ... {step.layers[-1]} ({len(step.layers)} layers)"
 
 
-def _beside(made: Microcontroller) -> Table:
-    rows = _grid(("method", False), ("bytes", True), ("work", True), ("", False))
+def _beside(made: Microcontroller) -> Grid:
+    rows = Grid(("method", False), ("bytes", True), ("work", True), ("", False))
     for method in made.beside:
         size = "-" if method.ram_bytes is None else f"{method.ram_bytes:,}"
         work = "-" if method.work is None else f"{method.work:.2f}"
@@ -82,8 +75,8 @@ def _beside(made: Microcontroller) -> Table:
     return rows
 
 
-def _constants(made: Microcontroller) -> Table:
-    rows = _grid(("layer", False), ("bytes", True), ("share", True))
+def _constants(made: Microcontroller) -> Grid:
+    rows = Grid(("layer", False), ("bytes", True), ("share", True))
     found = sorted(made.sources.constant_bytes.items(), key=lambda item: -item[1])
     total = max(made.constant_bytes, 1)
     for name, size in found[:MOST_ROWS]:
@@ -137,7 +130,7 @@ def _run(made: Microcontroller) -> list[RenderableType]:
         f" {run.total.instructions:,} instructions, {run.total.loads:,} loads, {run.total.stores:,} stores"
         f" an input; {run.stack_bytes:,} bytes of stack."
     )
-    rows = _grid(("layer", False), ("instructions", True), ("share", True), ("loads", True), ("stores", True))
+    rows = Grid(("layer", False), ("instructions", True), ("share", True), ("loads", True), ("stores", True))
     total = max(sum(c.instructions for c in run.by_layer.values()), 1)
     found = sorted(run.by_layer.items(), key=lambda item: -item[1].instructions)
     for name, c in found[:MOST_ROWS]:

@@ -28,11 +28,13 @@ Solve = Callable[[Network, Chip, int, Limited], Plan | str]
 
 @dataclass(frozen=True, slots=True)
 class OtherPlanner:
-    """A planner by its name; `title` says what it may do that placement may not."""
+    """A planner by its name; `title` says what it may do that placement may not, `searches` whether more time
+    may give a better plan."""
 
     name: str
     title: str
     solve: Solve
+    searches: bool = True
 
 
 def _joint(network: Network, chip: Chip, budget: int, limits: Limited) -> Plan | str:
@@ -50,7 +52,7 @@ def _fusion(network: Network, chip: Chip, budget: int, limits: Limited) -> Plan 
     from onchip.fusion.options import FusionOptions
 
     options = FusionOptions(time_limit=limits.time_limit, memory_limit=limits.memory_limit)
-    made = fuse(network, chip, budget, options, cancelled=limits.stopped)
+    made = fuse(network, chip, budget, options, cancelled=limits.stopped, beside=False)
     return made.plan or made.not_executable
 
 
@@ -69,7 +71,7 @@ PLANNERS = {
     for planner in (
         OtherPlanner("joint", "onchip plan --fuse: groups in tiles and whole tensors", _joint),
         OtherPlanner("fusion", "onchip fuse: groups in tiles, through DRAM between them", _fusion),
-        OtherPlanner("branches", "onchip branches --rules ours: modules on chip", _branches),
+        OtherPlanner("branches", "onchip branches --rules ours: modules on chip", _branches, False),
     )
 }
 """By name, in the order of the table."""

@@ -93,9 +93,9 @@ class Swept:
     def summary(self) -> Group:
         """The table that the terminal shows."""
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
+        from onchip.report.grid import Grid
         from onchip.report.wording import short_size, shorten, visible
 
         def size(spot: Spot | None) -> str:
@@ -104,8 +104,7 @@ class Swept:
         def moved(spot: Spot | None) -> str:
             return "-" if spot is None else short_size(spot.dram)
 
-        table = Table(box=None, pad_edge=False)
-        for name, right in (
+        table = Grid(
             ("network", False),
             ("series", False),
             ("fits from", True),
@@ -115,14 +114,13 @@ class Swept:
             ("least DRAM", True),
             ("from", True),
             ("x compulsory", True),
-        ):
-            table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+        )
         for curve in self.curves:
             least = curve.least
             over = "-" if least is None or not curve.limit else f"{least.dram / curve.limit:.3f}"
             table.add_row(
-                Text(shorten(visible(curve.network.removeprefix("zoo:")), 28)),
-                Text(shorten(visible(curve.series or "-"), 32)),
+                shorten(visible(curve.network.removeprefix("zoo:")), 28),
+                shorten(visible(curve.series or "-"), 32),
                 size(curve.first),
                 size(curve.knee),
                 moved(curve.knee),

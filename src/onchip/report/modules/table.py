@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from onchip.modules.table import ModuleTable, Row
+from onchip.report.grid import Grid
 from onchip.report.wording import shorten, visible
 
 __all__ = ["MOST_ROWS", "kilobytes", "shortly", "terminal_table"]
@@ -26,8 +24,8 @@ def shortly(n: int) -> str:
     return f"{n / 1024:,.1f}".removesuffix(".0") + " KiB"
 
 
-def terminal_table(table: ModuleTable, width: int) -> Table:
-    """A row a module and their sum, then the stretches outside in one; from 80 columns up."""
+def terminal_table(table: ModuleTable, width: int) -> Grid:
+    """A row a module and their sum, then the stretches outside in one."""
     rows = table.modules
     shown = set(range(len(rows)))
     if len(rows) > MOST_ROWS:
@@ -41,16 +39,13 @@ def terminal_table(table: ModuleTable, width: int) -> Table:
         max(map(len, column)) + 2
         for column in zip(headings, *(cells for _, cells in [*body, *ends]), strict=True)
     )
-    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("module (KB)", *headings):
-        found.add_column(heading, justify="left" if heading == "module (KB)" else "right", no_wrap=True)
+    found = Grid(("module (KB)", False), *((heading, True) for heading in headings))
     for name, cells in body:
-        found.add_row(Text(shorten(visible(name), max(12, width - taken - 2))), *cells)
+        found.add_row(shorten(visible(name), max(12, width - taken - 2)), *cells)
     if rest := [row for i, row in enumerate(rows) if i not in shown]:
-        found.add_row(Text(f"{len(rest):,} more"), *_summed(rest))
-    found.add_section()
+        found.add_row(f"{len(rest):,} more", *_summed(rest))
     for name, cells in ends:
-        found.add_row(Text(name), *cells)
+        found.add_row(name, *cells)
     return found
 
 

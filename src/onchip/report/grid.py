@@ -1,0 +1,120 @@
+"""Every table of the terminal: a figure is never cut, however narrow the terminal is.
+
+Columns of words fold, headings of figures fold, and a table that is still too wide goes on below itself, with
+the column that names its rows in front of the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Grid"]
+
+LEAST = 12
+"""Characters below which a column of words is not squeezed."""
+
+GAP = 2
+"""Blanks between columns."""
+
+
+class Grid:
+    """Columns of a heading each, of figures (right-justified) or of words; the first of words names the rows.
+
+    Cells are text, never markup. A row may be shorter than the table.
+    """
+
+    def __init__(self, *columns: tuple[str, bool], header: bool = True) -> None:
+        self.headings = [heading for heading, _ in columns]
+        self.figures = [figure for _, figure in columns]
+        self.header = header
+        self.rows: list[tuple[Text, ...]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """One more row; what is missing at its end stays empty."""
+        if len(cells) > len(self.headings):
+            raise ValueError(f"{len(cells)} cells for {len(self.headings)} columns")
+        found = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+        self.rows.append((*found, *(Text() for _ in range(len(self.headings) - len(found)))))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        headings = self.headings
+        if self.taken([self.natural(c, headings) for c in range(len(headings))]) > width:
+            headings = [self.folded(c) for c in range(len(headings))]
+        for i, block in enumerate(self.blocks(headings, width)):
+            if i:
+                yield Text()
+            fits = self.taken([self.least(c, headings) for c in block]) <= width
+            yield self.table(block, headings, fits)
+
+    @staticmethod
+    def taken(widths: Sequence[int]) -> int:
+        """Characters of columns that are so wide."""
+        return sum(widths) + GAP * (len(widths) - 1)
+
+    def natural(self, column: int, headings: Sequence[str]) -> int:
+        """Characters of the longest line in a column."""
+        cells = (line.cell_len for row in self.rows for line in row[column].split(allow_blank=True))
+        return max((*map(len, headings[column].split("\n")), *cells))
+
+    def least(self, column: int, headings: Sequence[str]) -> int:
+        """Characters that a column cannot do without: all of a figure; of words, the figures among them."""
+        natural = self.natural(column, headings)
+        if self.figures[column]:
+            return natural
+        among = (len(word) for row in self.rows for word in re.findall(r"\S*\d[\d.,]*", row[column].plain))
+        return min(natural, max(LEAST, min(max(among, default=0), 2 * LEAST)))
+
+    def folded(self, column: int) -> str:
+        """A heading in lines as short as the figures below it."""
+        heading = self.headings[column]
+        if not self.figures[column] or not heading:
+            return heading
+        below = self.natural(column, [""] * len(self.headings))
+        room = max(below, *map(len, heading.split(" ")))
+        return "\n".join(textwrap.wrap(heading, room, break_long_words=False, break_on_hyphens=False))
+
+    def blocks(self, headings: Sequence[str], width: int) -> Iterator[list[int]]:
+        """The columns of each table to print, one below the other; all in one where they fit."""
+        least = [self.least(c, headings) for c in range(len(headings))]
+        key = next((c for c, figure in enumerate(self.figures) if not figure), None)
+        block: list[int] = []
+        for column in range(len(headings)):
+            if column == key:
+                continue
+            wider = [*block, column]
+            if block and self.taken([least[c] for c in self.with_key(wider, key)]) > width:
+                yield self.with_key(block, key)
+                wider = [column]
+            block = wider
+        yield self.with_key(block, key)
+
+    @staticmethod
+    def with_key(block: Sequence[int], key: int | None) -> list[int]:
+        """The columns with the one that names the rows, in their order."""
+        return sorted(block if key is None else [*block, key])
+
+    def table(self, block: Sequence[int], headings: Sequence[str], fits: bool) -> Table:
+        """Some of the columns as rich lays them out: it takes the room from the widest columns of words.
+
+        Where a single figure is wider than the terminal (`fits` is false) it folds: its digits are all there.
+        """
+        found = Table(
+            box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim", show_header=self.header
+        )
+        for c in block:
+            found.add_column(
+                Text(headings[c], justify="right" if self.figures[c] else "left"),
+                justify="right" if self.figures[c] else "left",
+                no_wrap=self.figures[c] and fits,
+                overflow="fold",
+            )
+        for row in self.rows:
+            found.add_row(*(row[c] for c in block))
+        return found
