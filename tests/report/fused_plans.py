@@ -9,7 +9,7 @@ from onchip.chip import Chip
 from onchip.fusion.fuse import fuse
 from onchip.fusion.options import FusionOptions
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Tiling
+from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Store, Tiling
 
 SIDE = 16
 
@@ -85,6 +85,22 @@ def kept_plan() -> Plan:
     return certify(
         network, Chip("small", 1), 12_000, program,
         status="feasible", lower_bound_bytes=0, seconds=0, groups=groups,
+    )  # fmt: skip
+
+
+@cache
+def streamed_plan() -> Plan:
+    """Two convolutions: the first whole; the second takes in pieces what the first stored."""
+    network = row(2)
+    t0, t1, t2 = (f"layer/t{i}" for i in range(3))
+    group = Group("g1", ("layer/op1",), 3648, 1, (), ("layer/op1",), Tiling(SIDE, (t1,), 4))
+    program = [
+        Load(t0, 0), Alloc(t1, 2048), Run("layer/op0"), Free(t0), Store(t1), Free(t1),
+        Scratch("g1", 0), Run("g1", ((t1, 2048), (t2, 2048))),
+    ]  # fmt: skip
+    return certify(
+        network, Chip("small", 1), 12_000, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
     )  # fmt: skip
 
 

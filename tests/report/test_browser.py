@@ -205,7 +205,16 @@ def test_a_group_shows_its_whole_operands_beside_its_scratch(browser: Chromium, 
     browser.evaluate("document.querySelectorAll('button.link[data-unit]')[1].click()")
     browser.settle()
     panel = browser.evaluate("document.getElementById('group').innerText")
-    for part in ("weight tile 16 B", "enters 2.00 KiB", "leaves 4.00 KiB", "kept for later 4.00 KiB"):
+    # All of the program's ranges, and of the scratch that the plan declares what its proof finds in it.
+    stays = {"enters": 2048, "leaves": 4096, "kept for later": 4096, "scratch": 1024}
+    assert (
+        f"In the scratchpad while it runs: {sum(stays.values()):,} B (11.0 KiB) of 12,000 B (11.7 KiB),"
+        " 1.00 KiB of it scratch, 16 B of that used"
+    ) in panel
+    for part in (
+        *("enters 2.00 KiB", "leaves 4.00 KiB", "kept for later 4.00 KiB"),
+        *("weight tile 16 B", "reserved, not used 1008 B"),
+    ):
         assert part in panel
     assert all(name in panel for name in ("net/x", "net/b"))
     browser.evaluate("document.querySelectorAll('button.link[data-unit]')[2].click()")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from fused_plans import diamond, diamond_plan, fused, kept_plan, row
+from fused_plans import diamond, diamond_plan, fused, kept_plan, row, streamed_plan
 from greedy import greedy
 from hypothesis import given, settings
 from rich.console import Console
@@ -17,6 +17,7 @@ from onchip.check import certify
 from onchip.network import mask
 from onchip.plan import Group, Plan, Run
 from onchip.report import html, summary, timeline
+from onchip.report.findings import How, absence_reason, absences, room_needed_by
 from onchip.report.graph import picture
 from onchip.report.grouped import MOST_ROWS, group_rows, group_table
 from strategies import hostile_names
@@ -176,3 +177,30 @@ def test_of_very_many_groups_the_costliest_are_listed_and_the_rest_summed() -> N
     assert "g0" not in names
     assert names[0] == "g60"
     assert "60 more" in [str(row[1]) for row in table.rows]
+
+
+def test_what_is_read_in_pieces_after_it_left_is_not_called_moved() -> None:
+    plan = streamed_plan()
+    line = timeline(plan)
+    (away,) = absences(line)
+    assert (away.name, away.how, away.left, away.back, away.crowded) == ("layer/t1", "streamed", 1, 1, None)
+    assert (away.written, away.reloaded) == (2048, 2048)
+    assert room_needed_by(line, away) == "none (read in pieces)"
+    assert absence_reason(line, away) == "read from DRAM in pieces, not brought back"
+    console = Console(width=120, no_color=True)
+    with console.capture() as capture:
+        console.print(summary(plan))
+    assert "none (read in pieces)" in capture.get()
+    assert "moved" not in capture.get()
+    assert "none (read in pieces)" in html(plan)
+
+
+@pytest.mark.parametrize("how", get_args(How))
+def test_every_way_out_has_words_of_its_own(how: How) -> None:
+    line = timeline(streamed_plan())
+    (away,) = absences(line)
+    said = {room_needed_by(line, replace(away, how=other)) for other in get_args(How) if other != how}
+    assert room_needed_by(line, replace(away, how=how)) not in said
+    crowded = replace(away, how=how, crowded=0)
+    assert room_needed_by(line, crowded) == "1 layer/op0"
+    assert absence_reason(line, crowded).startswith("needs 2.00 KiB, ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from onchip.modules.table import module_table
 from onchip.network import bits
@@ -26,6 +27,7 @@ __all__ = [
     "memory_sentence",
     "moved_bytes",
     "peak_sentence",
+    "room_needed_by",
     "status_sentence",
     "status_words",
     "step_label",
@@ -36,13 +38,18 @@ __all__ = [
 ]
 
 
+How = Literal["whole", "moved", "streamed", "joined", "out"]
+
+
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A tensor's time out of the scratchpad between two stays, and why.
+    """A tensor's time out of the scratchpad after a stay, and why.
 
-    It is out for steps [`left`, `back`). `crowded` is the first of them at which it would not have fitted
-    beside what was live, `live_bytes` what that was; None when it would have fitted by size everywhere, so
-    that only the addresses made it move. `room` is `bytes` rounded up to the alignment; `written` is 0 when
+    `how` it ended: `whole`, it came back for another stay; `moved`, the same within one step; `streamed`, its
+    readers took it from DRAM in pieces; `joined`, a concat took it as it lay in DRAM; `out`, nobody read it
+    again. It is out for steps [`left`, `back`). `crowded` is the first of them at which it would not have
+    fitted beside what was live, `live_bytes` what that was; None when it would have fitted by size
+    everywhere. `room` is `bytes` rounded up to the alignment; `written` is 0 when
     DRAM had a copy already, or when the store was compulsory.
     """
 
@@ -56,6 +63,7 @@ class Absence:
     live_bytes: int
     written: int
     reloaded: int
+    how: How = "whole"
 
     @property
     def cost(self) -> int:
@@ -79,19 +87,22 @@ def absences(timeline: Timeline) -> tuple[Absence, ...]:
         for i, stay in enumerate(stays):
             if stay.departure not in ("spill", "evict"):
                 continue
+            how: How
             if i + 1 < len(stays):
                 back, reloaded = stays[i + 1].start, size
+                how = "moved" if back == stay.end else "whole"
             else:
                 later = [(s, n) for s, n in streamed.get(tensor, ()) if s >= stay.end]
                 back = max((s for s, _ in later), default=joined.get(tensor, len(occupancy) - 1))
                 reloaded = sum(n for _, n in later)
+                how = "streamed" if later else "joined" if tensor in joined else "out"
             room = stay.size
             crowd = next((s for s in range(stay.end, back) if occupancy[s] + room > plan.budget), None)
             busiest = crowd if crowd is not None else stay.end
             written = size if stay.departure == "spill" and not output else 0
             live = occupancy[min(busiest, len(occupancy) - 1)]
             found.append(
-                Absence(tensor, stay.name, size, room, stay.end, back, crowd, live, written, reloaded)
+                Absence(tensor, stay.name, size, room, stay.end, back, crowd, live, written, reloaded, how)
             )
     return tuple(sorted(found, key=lambda a: (a.left, a.back, a.name)))
 
@@ -355,12 +366,31 @@ def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
 
 def absence_reason(timeline: Timeline, absence: Absence) -> str:
     """Why a tensor was out, in a few words without its name."""
+    then = {
+        "streamed": "read from DRAM in pieces, not brought back",
+        "joined": "joined in DRAM, not brought back",
+        "out": "nobody reads it again",
+    }.get(absence.how, "")
     if absence.crowded is None:
-        if absence.left == absence.back:
+        if absence.how == "moved":
             return "moved to other addresses to make one free range"
-        return "fits by size; no free range of addresses long enough"
+        return then or "fits by size; no free range of addresses long enough"
     free = timeline.plan.budget - absence.live_bytes
-    return f"needs {short_size(absence.room)}, {short_size(free)} free"
+    text = f"needs {short_size(absence.room)}, {short_size(free)} free"
+    return f"{text}; {then}" if then else text
+
+
+def room_needed_by(timeline: Timeline, absence: Absence) -> str:
+    """The step that a tensor made room for; where there is none, what happened to it, in brackets."""
+    if absence.crowded is not None:
+        return f"{absence.crowded + 1} {visible(step_label(timeline.steps[absence.crowded]))}"
+    return {
+        "whole": "none (no free range)",
+        "moved": "none (moved)",
+        "streamed": "none (read in pieces)",
+        "joined": "none (joined in DRAM)",
+        "out": "none (not read again)",
+    }[absence.how]
 
 
 def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:

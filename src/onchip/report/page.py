@@ -162,6 +162,7 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
                 a.live_bytes,
                 a.written,
                 a.reloaded,
+                a.how,
             ]
             for a in findings.absences(line)
         ],
@@ -219,9 +220,7 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
                 "bytes": a.bytes,
                 "out": findings.step_range(a.left, a.back),
                 "step": a.crowded,
-                "by": ""
-                if a.crowded is None
-                else f"{a.crowded + 1} {visible(findings.step_label(line.steps[a.crowded]))}",
+                "by": findings.room_needed_by(line, a),
                 "why": findings.absence_reason(line, a),
                 "written": a.written,
                 "reloaded": a.reloaded,

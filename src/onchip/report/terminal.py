@@ -156,15 +156,11 @@ class Summary:
         columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
         table = Grid(*columns, *((("why", False),) if wide else ()))
         for a in shown:
-            if a.crowded is not None:
-                by = f"{a.crowded + 1} {visible(findings.step_label(line.steps[a.crowded]))}"
-            else:
-                by = "none (moved)" if a.back == a.left else "none (no free range)"
             row: list[str | Text] = [
                 self.name(a.name, width, 0.24 if wide else 0.26),
                 f"{a.bytes:,}",
                 findings.step_range(a.left, a.back),
-                self.name(by, width, 0.25 if wide else 0.32),
+                self.name(findings.room_needed_by(line, a), width, 0.25 if wide else 0.32),
             ]
             table.add_row(*row, *((findings.absence_reason(line, a),) if wide else ()))
         rest = len(found) - len(shown)

@@ -7,9 +7,10 @@ const ROLE = { input: "network input", activation: "activation", output: "networ
 
 function awayText(away) {
   const why = away.crowded >= 0 ? "; " + stepName(away.crowded) + " needs the room (" + short(away.live) + " live there, budget " + short(plan.budget) + ")"
-    : away.back === away.left ? "; moved to other addresses" : "; no free range of addresses long enough";
-  const out = away.back === away.left ? "within step " + (away.left + 1) : span(away.left, away.back);
-  return out + why + "; " + (away.written ? short(away.written) + " written, " : "copy in DRAM already, ") + short(away.reloaded) + " read back";
+    : away.how === "moved" ? "; moved to other addresses" : away.how === "whole" ? "; no free range of addresses long enough" : "";
+  const then = { streamed: ", in pieces", joined: "; joined in DRAM", out: "; not read again" }[away.how] || "";
+  const out = away.how === "moved" ? "within step " + (away.left + 1) : span(away.left, away.back);
+  return out + why + "; " + (away.written ? short(away.written) + " written, " : "copy in DRAM already, ") + short(away.reloaded) + " read back" + then;
 }
 
 function describeBox(box) {

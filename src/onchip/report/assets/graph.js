@@ -17,6 +17,7 @@ for (const unit of units) {
   unit.inner = inner.filter((link) => link.unit === unit.id);
   unit.streams = new Set(unit.buffers.filter((b) => b.streamed).map((b) => b.tensor));
   unit.whole = new Set(unit.buffers.filter((b) => b.whole && b.tensor >= 0).map((b) => b.tensor));
+  unit.idle = unit.buffers.reduce((sum, b) => sum + (G.what[b.what] === "reserved, not used" ? b.own : 0), 0);
   unit.filled = Math.max(unit.scratch, unit.buffers.reduce((sum, b) => sum + b.own, 0));
 }
 const openSize = G.size, openPaths = outer.map((link) => link.path);

@@ -112,7 +112,7 @@ function chooseUnit(unit, zoomed) {
 
 // -- the panel: the group, opened, and what lies in the buffer -----------------------------------------------------
 
-const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile", "b-tile", "b-kept"];
+const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile", "b-tile", "b-kept", "b-reserved"];
 const bufferHow = (b) => (b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.what > 4 ? "" : b.streamed ? "streamed" : !b.whole ? "held"
   : "whole" + (b.shared ? ", " + short(b.shared) + " under the output" : ""));
 
@@ -158,7 +158,8 @@ function paintInset(unit, parent) {
 function paintScratch(unit, parent) {
   const wide = 1000, scale = wide / Math.max(plan.budget, unit.filled, 1);
   const beside = unit.filled > unit.scratch ? ", " + short(unit.scratch) + " of it scratch" : "";
-  element("h4", "In the scratchpad while it runs: " + exact(unit.filled) + " of " + exact(plan.budget) + beside, parent);
+  const used = unit.idle ? (beside ? ", " : ", scratch, ") + short(unit.scratch - unit.idle) + " of that used" : "";
+  element("h4", "In the scratchpad while it runs: " + exact(unit.filled) + " of " + exact(plan.budget) + beside + used, parent);
   const svg = drawn("svg", parent, { viewBox: "0 0 1000 40", preserveAspectRatio: "none", class: "scratch", role: "img", "aria-label": "The scratchpad, filled by tensors and weights; the table below has the figures" });
   drawn("rect", svg, { x: 0, y: 4, width: wide, height: 32, class: "b-free" });
   let at = 0;

@@ -6,8 +6,8 @@ const tensors = plan.tensors.map(([name, bytes, role, producer, readers]) => ({ 
 const boxes = plan.residencies.map(([tensor, address, size, start, end, arrival, departure, weights], id) =>
   ({ id, tensor, address, size, start, end, arrival, departure, weights }));
 for (const box of boxes) if (box.tensor >= 0) tensors[box.tensor].stays.push(box);
-for (const [tensor, left, back, crowded, live, written, reloaded] of plan.absences)
-  tensors[tensor].away.push({ left, back, crowded, live, written, reloaded });
+for (const [tensor, left, back, crowded, live, written, reloaded, how] of plan.absences)
+  tensors[tensor].away.push({ left, back, crowded, live, written, reloaded, how });
 const spilled = (box) => box.tensor >= 0 && tensors[box.tensor].away.length > 0;
 const roleOf = (box) => (box.tensor < 0 ? "scratch" : tensors[box.tensor].role);
 

@@ -15,7 +15,10 @@ from onchip.report.timeline import Residency, Timeline
 
 __all__ = ["WHAT", "Buffer", "buffers"]
 
-WHAT = ("enters", "inside", "leaves", "resident weights", "weight tile", "scratch", "kept for later")
+WHAT = (
+    *("enters", "inside", "leaves", "resident weights", "weight tile", "scratch", "kept for later"),
+    "reserved, not used",
+)
 """What a buffer is to its unit."""
 
 
@@ -45,12 +48,15 @@ def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str,
     result = {}
     for u in units:
         inside = [Buffer(_what(u, p), p) for p in found.get(u.name, ()) if p.bytes]
+        scratch = plan.chip.round_up(u.scratch)
         if u.name not in found and u.scratch:
-            inside = [Buffer(5, Part("", plan.chip.round_up(u.scratch)))]
+            inside = [Buffer(5, Part("", scratch))]
+        elif (rest := u.scratch - sum(b.part.bytes for b in inside)) > 0:  # declared beyond what it needs
+            inside.append(Buffer(7, Part("rest of the scratch", rest)))
         there = {t: stay for t in u.whole if (stay := _stay(line, t, u.step)) is not None}
         beside = [_whole(plan, u, t, there) for t in u.whole]
         others = count[u.step] - len(there) - (u.scratch > 0)
-        kept = size[u.step] - sum(stay.size for stay in there.values()) - plan.chip.round_up(u.scratch)
+        kept = size[u.step] - sum(stay.size for stay in there.values()) - scratch
         if others > 0 and kept > 0:
             word = "tensor" if others == 1 else "tensors"
             beside.append(Buffer(6, Part(f"{others:,} {word}", kept), True))
