@@ -24,6 +24,8 @@ def test_a_board_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "board.toml"
     path.write_text(GOOD)
     assert load_board(path).ram_bytes == 65536
+    path.write_text(GOOD.replace("262144", "16777216"))
+    assert load_board(path).flash_bytes == 16 << 20
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def test_a_board_of_ones_own(tmp_path: Path) -> None:
     [
         (("cortex-m4", "cortex-m0"), "core: 'cortex-m0' is not one of cortex-m4, cortex-m7"),
         (("65536", "-1"), "ram_bytes"),
-        (("65536", "5000000"), "ram_bytes"),
+        (("65536", "500000000"), "ram_bytes"),
         (("65536", "64.5"), "ram_bytes"),
         (("flash_bytes = 262144", ""), "flash_bytes"),
         (("flash_bytes", "flash"), "flash"),

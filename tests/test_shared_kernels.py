@@ -14,6 +14,7 @@ import onchip
 from onchip.board import Board
 from onchip.mcu.load import int8_model
 from onchip.results.microcontroller_kernels import Kind, Saving, fewest_instructions, shareable
+from onchip.results.microcontroller_table import advice
 
 needs_toolchain = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),
@@ -92,3 +93,14 @@ def test_what_fits_in_no_form_is_said_with_the_bytes(tmp_path: Path) -> None:
     made = onchip.mcu(model, Board("tiny", "cortex-m4", 64 << 10, 280_000))
     assert not made.fits
     assert made.shared == ()
+    assert made.shared_flash is None  # no kernels would help: constants alone are too many
+    short = Board("tiny", "cortex-m4", 64 << 10, made.constant_bytes + 500)
+    made = onchip.mcu(model, short)
+    assert made.kernels == made.data()["kernels"] == "specialised"
+    assert made.shared_flash is not None
+    assert made.shared_flash > short.flash_bytes
+    (said,) = (line for line in advice(made) if "specialised" in line)
+    assert (
+        f"{made.shared_flash:,} bytes of flash: then {made.shared_flash - short.flash_bytes:,} are missing"
+        in said
+    )

@@ -262,6 +262,7 @@ def mcu(
     run: bool = False,
     runs: int = 3,
     seed: int = 0,
+    run_limit: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Microcontroller:
@@ -271,8 +272,9 @@ def mcu(
     or a size like "24KiB", stack and all; without it, the board's. `plan` is a plan for this network, or its
     file, instead of one made here. `kernels` are `specialised` on the layers' shapes, `shared` by layers of
     all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
-    the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte. `compare`
-    says what other methods need for the same network (`beside` of the result). `options` are the fields of
+    the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
+    emulator is stopped after `run_limit` seconds, or what is ample for the network's work. `compare` says
+    what other methods need for the same network (`beside` of the result). `options` are the fields of
     `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
@@ -291,10 +293,12 @@ def mcu(
         on = replace(on, ram_bytes=_less_ram(on, ram))
     if runs < 1:
         raise UsageError("at least 1", item="runs")
+    if run_limit is not None and not 0 < run_limit < float("inf"):
+        raise UsageError(f"{run_limit!r} is no number of seconds above 0", item="run_limit")
     read_model = int8_model(model) if isinstance(model, str | Path) else model
     if kernels not in get_args(Kernels):
         raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
-    maker = Maker(read_model, on, planning, runs if run else 0, progress or (lambda _: None), seed)
+    maker = Maker(read_model, on, planning, runs if run else 0, progress or (lambda _: None), seed, run_limit)
     if plan is not None:
         given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
         given.check()

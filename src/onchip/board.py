@@ -13,11 +13,14 @@ import msgspec
 from onchip.errors import ChipError
 from onchip.files import read_bytes
 
-__all__ = ["Board", "Core", "builtin_boards", "load_board", "parse_board"]
+__all__ = ["MOST_BYTES", "Board", "Core", "builtin_boards", "load_board", "parse_board"]
 
 Core = Literal["cortex-m4", "cortex-m7"]
 
-_Bytes = Annotated[int, msgspec.Meta(ge=1024, le=4 << 20)]
+MOST_BYTES = 256 << 20
+"""Of a memory; more than any board has."""
+
+_Bytes = Annotated[int, msgspec.Meta(ge=1024, le=MOST_BYTES)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 

@@ -16,6 +16,7 @@
         ├── NoAddresses     none were found for what is to stay on chip; not proved       (exit 1)
         ├── DoesNotFitBoard a program needs more RAM or flash than the board has          (exit 1)
         ├── EmulationFailed a program on the emulated core faulted, or got nowhere        (exit 1)
+        │   └── TooLargeToEmulate  it fits its board, not the memories that are emulated  (exit 1)
         ├── IllegalPlan     the checker refused a plan: instruction and rule              (exit 1)
         ├── IllegalSchedule a schedule breaks a rule, or its figures are not its own      (exit 1)
         ├── WorkerLost      a process that ran a part of a schedule died or hung          (exit 1)
@@ -45,6 +46,7 @@ __all__ = [
     "OnchipError",
     "PlanFormatError",
     "ProfileError",
+    "TooLargeToEmulate",
     "UsageError",
     "WorkerLost",
 ]
@@ -185,6 +187,15 @@ class DoesNotFitBoard(NegativeAnswer):
 
 class EmulationFailed(NegativeAnswer):
     """A program on the emulated core touched what is not its own, or did not end."""
+
+
+class TooLargeToEmulate(EmulationFailed):
+    """A program takes more RAM or flash than the emulated core has; `short` as of `DoesNotFitBoard`."""
+
+    def __init__(self, short: tuple[tuple[str, int, int], ...]) -> None:
+        self.short = short
+        lines = ", and ".join(f"{needs:,} bytes of {memory}, not {has:,}" for memory, needs, has in short)
+        super().__init__(f"cannot be run here: the emulated core would need {lines}")
 
 
 class IllegalPlan(NegativeAnswer):

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from onchip.board import Board, load_board
-from onchip.errors import BuildFailed, DoesNotFitBoard, EmulationFailed, MissingTool, UsageError
+from onchip.errors import (
+    BuildFailed,
+    DoesNotFitBoard,
+    EmulationFailed,
+    MissingTool,
+    TooLargeToEmulate,
+    UsageError,
+)
 from onchip.run.mcu import build, emulate, find_toolchain, toolchain
 
 needs_toolchain = pytest.mark.skipif(
@@ -37,8 +44,19 @@ extern char _ram_end;
 static volatile char held[HELD];
 int main(void) {
     held[0] = 1;
-    volatile char *first_closed = (volatile char *)(((uint32_t)&_ram_end + 31) & ~31u);
-    first_closed[AT] = 1;
+    *(volatile char *)((uint32_t)&_ram_end + AT) = 1;
+    return 0;
+}
+"""
+
+FILL = """
+#include "host.h"
+static volatile uint32_t first[3], arena[WORDS];
+static volatile int set = 1;
+int main(void) {
+    first[1] = (uint32_t)set;
+    volatile uint32_t *volatile at = arena;
+    for (int i = 0; i < FILLED; ++i) at[i] = 1;
     return 0;
 }
 """
@@ -61,7 +79,7 @@ def test_another_status_than_zero_is_a_failure(tmp_path: Path) -> None:
 @needs_toolchain
 @pytest.mark.parametrize("held", [4, 2033, 4064, 60_000])
 @pytest.mark.parametrize(
-    ("at", "allowed"), [(-33, True), (0, False), (31, False), (200, False), (70_000, False)]
+    ("at", "allowed"), [(-1, True), (0, False), (31, False), (200, False), (70_000, False)]
 )
 def test_nothing_behind_the_linked_ram_can_be_touched(
     held: int, at: int, allowed: bool, tmp_path: Path
@@ -72,6 +90,16 @@ def test_nothing_behind_the_linked_ram_can_be_touched(
     else:
         with pytest.raises(EmulationFailed, match="main touched address 0x200"):
             emulate(image)
+
+
+@needs_toolchain
+@pytest.mark.parametrize("words", range(1, 10))
+def test_an_arena_one_word_too_small_faults(words: int, tmp_path: Path) -> None:
+    image = build({"main.c": FILL}, M4, tmp_path, defines=(f"WORDS={words}", f"FILLED={words}"))
+    emulate(image)
+    with pytest.raises(EmulationFailed, match="main touched address 0x200"):
+        emulate(build({"main.c": FILL}, M4, tmp_path, defines=(f"WORDS={words}", f"FILLED={words + 1}")))
+    assert image.ram_bytes == image.stack_bytes + 4 * words + 12 + 4  # the gap before .bss is nobody's
 
 
 @needs_toolchain
@@ -91,6 +119,20 @@ def test_a_stack_that_overflows_says_so(tmp_path: Path) -> None:
     emulate(build({"main.c": source}, M4, tmp_path, stack_bytes=4096, defines=("DEPTH=20",)))
     with pytest.raises(EmulationFailed, match="overflowed its stack of 1,024 bytes"):
         emulate(build({"main.c": source}, M4, tmp_path, stack_bytes=1024, defines=("DEPTH=20",)))
+
+
+@needs_toolchain
+def test_a_stack_one_word_too_small_faults(tmp_path: Path) -> None:
+    source = """
+    __attribute__((naked)) static void push(void) {
+        __asm volatile("ldr r0, =_stack_bottom\\n add r0, r0, #FREE\\n mov r1, sp\\n mov sp, r0\\n"
+            "push {r0, r2}\\n mov sp, r1\\n bx lr");
+    }
+    int main(void) { push(); return 0; }
+    """
+    emulate(build({"main.c": source.replace("FREE", "8")}, M4, tmp_path, stack_bytes=256))
+    with pytest.raises(EmulationFailed, match="overflowed its stack of 256 bytes"):
+        emulate(build({"main.c": source.replace("FREE", "4")}, M4, tmp_path, stack_bytes=256))
 
 
 @needs_toolchain
@@ -147,8 +189,16 @@ def test_a_tool_that_does_not_end_is_one_line(tmp_path: Path, monkeypatch: pytes
 @needs_toolchain
 def test_a_program_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     image = build({"main.c": "int main(void) { for (;;) continue; }"}, M4, tmp_path)
-    with pytest.raises(EmulationFailed, match="did not end within"):
+    with pytest.raises(EmulationFailed, match=r"did not end within 0\.5 s and was stopped; .*--run-limit"):
         emulate(image, seconds=0.5)
+
+
+@needs_toolchain
+def test_what_the_emulated_memories_do_not_hold_is_said_with_the_bytes(tmp_path: Path) -> None:
+    source = "static volatile char much[5000000]; int main(void) { return much[0]; }"
+    image = build({"main.c": source}, Board("large", "cortex-m7", 8 << 20, 8 << 20), tmp_path)
+    with pytest.raises(TooLargeToEmulate, match=r"5,004,096 bytes of RAM, not 4,194,272"):
+        emulate(image)
 
 
 @needs_toolchain

@@ -44,6 +44,13 @@ def mcu(
     run: Annotated[
         bool, typer.Option("--run", help="build it, run it on the emulated core, compare every byte")
     ] = False,
+    run_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--run-limit",
+            help="seconds after which the emulator is stopped [default: ample for the network's work]",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write the C project: a folder")
     ] = None,
@@ -98,6 +105,7 @@ def mcu(
             kernels=kernels,
             compare=compare,
             run=run,
+            run_limit=run_limit,
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )

@@ -45,7 +45,10 @@ class Microcontroller:
     `image` is the program that was linked (None without a compiler, or where it does not fit), `short` what
     the board lacks: (memory, needed, there). `run` is what the emulated core did, if it was asked to.
     `whole` says why the plan has whole tensors, where it could not overlap and fuse. The layers in `shared`
-    are made by kernels for all shapes. `beside` are other methods, where they were asked for.
+    are made by kernels for all shapes. `shared_flash` are the bytes of flash that the program takes with as
+    many layers sharing kernels as can, where that was tried and does not fit either: all else is of kernels
+    made for each shape then. `beside` are other methods, where they were asked for. `unlinked` says why there
+    is no image of a program that may fit.
     """
 
     model: Int8Model
@@ -58,6 +61,18 @@ class Microcontroller:
     whole: str | None = None
     shared: tuple[str, ...] = ()
     beside: Beside = ()
+    shared_flash: int | None = None
+    unlinked: str | None = None
+
+    @property
+    def kernels(self) -> Literal["specialised", "shared", "some shared"]:
+        """Which kernels all other figures are of."""
+        from onchip.mcu.kernels import SHAREABLE
+
+        if not self.shared:
+            return "specialised"
+        every = sum(isinstance(layer, SHAREABLE) for layer in self.model.layers)
+        return "shared" if len(self.shared) == every else "some shared"
 
     @property
     def arena_bytes(self) -> int:
@@ -127,7 +142,9 @@ class Microcontroller:
             "status": self.plan.result.status,
             "macs": self.plan.result.macs,
             "whole_tensors": self.whole,
+            "kernels": self.kernels,
             "shared_kernels": list(self.shared),
+            "flash_bytes_all_shared": self.shared_flash,
         }
         if self.beside:
             found["compare"] = [method.data() for method in self.beside]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onchip.errors import DoesNotFitBoard, InputError, MissingTool, NegativeAnswer
+from onchip.errors import DoesNotFitBoard, InputError, MissingTool, NegativeAnswer, TooLargeToEmulate
 from onchip.mcu.network import network_of
 from onchip.mcu.project import sources_of
 from onchip.results.microcontroller import Kernels, Microcontroller
@@ -32,8 +32,9 @@ __all__ = ["Maker", "built"]
 class Maker:
     """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
 
-    Inputs are random, of `seed`. Layers that are `shared` are made by kernels for all shapes. Raises
-    `Infeasible`, `NeedsTraffic`, `ModelError`, and with `runs` `MissingTool` or `EmulationFailed`.
+    Inputs are random, of `seed`; a run takes `seconds` at most (None: as reckoned from the network). Layers
+    that are `shared` are made by kernels for all shapes. Raises `Infeasible`, `NeedsTraffic`, `ModelError`,
+    and with `runs` `MissingTool` or `EmulationFailed`.
     """
 
     model: Int8Model
@@ -42,6 +43,7 @@ class Maker:
     runs: int
     say: Callable[[str], None]
     seed: int = 0
+    seconds: float | None = None
 
     def make(self, kernels: Kernels) -> Microcontroller:
         """The network with these kernels, in the board's RAM."""
@@ -75,7 +77,9 @@ class Maker:
         plan = Plan.of(program)
         sources = sources_of(plan, self.model, shared)
         self.say("building and running" if self.runs else "building")
-        made = built(self.model, self.board, plan, sources, runs=self.runs, seed=self.seed)
+        made = built(
+            self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
+        )
         return replace(made, whole=whole, shared=tuple(sorted(shared)))
 
     def beside(self, made: Microcontroller, content: bytes) -> Microcontroller:
@@ -99,7 +103,14 @@ def _can_build() -> bool:
 
 
 def built(
-    model: Int8Model, board: Board, plan: Plan, sources: Sources, *, runs: int, seed: int = 0
+    model: Int8Model,
+    board: Board,
+    plan: Plan,
+    sources: Sources,
+    *,
+    runs: int,
+    seed: int = 0,
+    seconds: float | None = None,
 ) -> Microcontroller:
     """The network on the board, run on `runs` inputs; 0 only links it, where there is a compiler.
 
@@ -110,17 +121,21 @@ def built(
     if not runs:
         try:
             find_toolchain()
-        except MissingTool:
-            return Microcontroller(model, board, plan, sources, None, short, None)
+        except MissingTool as problem:
+            return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
     with tempfile.TemporaryDirectory(prefix="onchip-") as name:
         try:
             if not runs:
-                image = link(sources, model, board, Path(name))
+                image = link(sources, model, board, Path(name), seconds=seconds)
                 return Microcontroller(model, board, plan, sources, image, (), None)
-            run = verify(sources, model, board, Path(name), runs=runs, seed=seed)
+            run = verify(sources, model, board, Path(name), runs=runs, seed=seed, seconds=seconds)
             return Microcontroller(model, board, plan, sources, run.image, (), run)
         except DoesNotFitBoard as problem:
             return Microcontroller(model, board, plan, sources, None, problem.short, None)
+        except TooLargeToEmulate as problem:
+            if runs:
+                raise
+            return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
         except OSError as problem:  # the disk with the temporary folder is full, or takes no files
             reason = problem.strerror or "cannot be written"
             raise InputError(reason, where=str(problem.filename or name)) from None

@@ -13,6 +13,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from onchip.board import MOST_BYTES
+from onchip.errors import TooLargeToEmulate
 from onchip.mcu.kernels import SHAREABLE
 from onchip.mcu.model import Depthwise
 from onchip.mcu.network import network_of
@@ -29,7 +31,6 @@ __all__ = ["Saving", "fewest_instructions", "shareable", "shared_in", "sharing_w
 
 Kind = Literal["conv", "depthwise"]
 
-ROOM = 4 << 20
 TRIES = 4
 """Links until the code fits: what sharing saves is known to some bytes only (alignment, calls)."""
 
@@ -107,35 +108,40 @@ def sharing_what_is_needed(
 ) -> Microcontroller:
     """The network with as many kernels shared as the flash demands; as it was `made` where none suffices.
 
-    `sources_for` and `build` plan and write the network with these layers shared, `build` for its board.
+    Then it says in `shared_flash` what sharing all of them takes. `sources_for` and `build` plan and write
+    the network with these layers shared, `build` for its board.
     """
     short = next(((needs, has) for memory, needs, has in made.short if memory == "flash"), None)
     if short is None or made.constant_bytes > made.board.flash_bytes:
         return made
     model, needed = made.model, short[0] - short[1]
     every = shareable(model)
-    alone, shared = (
-        _measured(model, made.board, made.sources),
-        _measured(model, made.board, sources_for(every)),
-    )
+    if not every:
+        return made
+    try:
+        alone, shared = (_measured(model, made.board, of) for of in (made.sources, sources_for(every)))
+    except TooLargeToEmulate:
+        return made
     savings = _savings(model, made.sources, alone, shared)
-    library = _library(shared)
+    library, without = _library(shared), replace(made, shared_flash=shared.image.flash_bytes)
     for _ in range(TRIES):
         layers = fewest_instructions(savings, needed, library)
         if layers is None:
-            return made
+            break
         found = build(layers)
         missing = next((needs - has for memory, needs, has in found.short if memory == "flash"), 0)
         if not missing:
             return found
         needed += missing
-    return made
+    if shared.image.flash_bytes > made.board.flash_bytes:
+        return without
+    return build(every)
 
 
 def _measured(model: Int8Model, board: Board, sources: Sources) -> Verified:
     from onchip.run.mcu.verify import verify
 
-    roomy = replace(board, ram_bytes=ROOM, flash_bytes=ROOM)
+    roomy = replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES)
     with tempfile.TemporaryDirectory(prefix="onchip-") as folder:
         return verify(sources, model, roomy, Path(folder), runs=1)
 

@@ -100,6 +100,16 @@ def advice(made: Microcontroller) -> list[str]:
             f"{len(made.shared)} of {count} layers with weights share kernels for all shapes: less flash,"
             " more instructions."
         )
+    if made.shared_flash is not None:
+        beyond = made.shared_flash - made.board.flash_bytes
+        lines.append(
+            "All figures are of kernels specialised on each layer's shape. With kernels shared by layers of"
+            f" all shapes it takes {made.shared_flash:,} bytes of flash: then {beyond:,} are missing."
+        )
+    if made.unlinked is not None:
+        lines.append(
+            f"Not linked, so that stack, statics and code are not in these figures: {made.unlinked}."
+        )
     if held and not made.sources.streamed:
         lines.append(
             f"It holds the input ({made.sources.input_bytes:,} bytes): --input once takes it row by row."

@@ -54,6 +54,11 @@ class Image:
         """Bytes of flash in use: code, constants, and what .data starts as."""
         return self.code_bytes + self.data_bytes
 
+    def beyond(self, ram_bytes: int, flash_bytes: int) -> tuple[tuple[str, int, int], ...]:
+        """What these memories lack for the program: (memory, bytes needed, bytes there)."""
+        needs = ("RAM", self.ram_bytes, ram_bytes), ("flash", self.flash_bytes, flash_bytes)
+        return tuple(row for row in needs if row[1] > row[2])
+
 
 def build(
     sources: Mapping[str, str],
@@ -77,7 +82,7 @@ def build(
         )
     tools = find_toolchain()
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in {**_firmware(), **sources, "board.ld": linker_script(board, stack_bytes)}.items():
+    for name, text in {**_firmware(), **sources, "board.ld": linker_script(stack_bytes)}.items():
         (folder / name).write_text(text)
     units = [name for name in (*FIRMWARE, *sources) if not name.endswith(".h")]
     elf = folder / "program.elf"
@@ -102,9 +107,9 @@ def build(
         folder,
     )
     if done.returncode:
-        raise _failure(done.stderr, board)
+        raise _failure(done.stderr)
     sizes = _sections(call([tools.size, "-A", elf.name], folder).stdout)
-    return Image(
+    image = Image(
         elf,
         board,
         code_bytes=sizes.get(".text", 0) + sizes.get(".ARM.exidx", 0),
@@ -113,6 +118,9 @@ def build(
         stack_bytes=sizes.get(".stack", 0),
         functions=_functions(call([tools.nm, "-S", "--defined-only", elf.name], folder).stdout),
     )
+    if short := image.beyond(board.ram_bytes, board.flash_bytes):
+        raise DoesNotFitBoard(board.name, short)
+    return image
 
 
 def _firmware() -> dict[str, str]:
@@ -120,23 +128,10 @@ def _firmware() -> dict[str, str]:
     return {name: (folder / name).read_text() for name in FIRMWARE}
 
 
-def _failure(printed: str, board: Board) -> BuildFailed | DoesNotFitBoard:
+def _failure(printed: str) -> BuildFailed:
     """What the compiler or linker complained of first."""
-    over = re.findall(r"region `(FLASH|RAM)' overflowed by (\d+) bytes?", printed)
-    if over:
-        missing = {memory: int(count) for memory, count in over}
-        return DoesNotFitBoard(
-            board.name,
-            tuple(
-                (name, has + missing[region], has)
-                for region, name, has in (
-                    ("RAM", "RAM", board.ram_bytes),
-                    ("FLASH", "flash", board.flash_bytes),
-                )
-                if region in missing
-            ),
-        )
     lines = [line for line in printed.splitlines() if "error" in line or "undefined reference" in line]
+    lines += [line for line in printed.splitlines() if "overflowed by" in line]
     return BuildFailed((lines or printed.splitlines() or ["no reason given"])[0])
 
 

@@ -9,17 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onchip.errors import EmulationFailed
+from onchip.errors import EmulationFailed, TooLargeToEmulate
 from onchip.run.mcu.build import Image, Symbol
 from onchip.run.mcu.counting import Counts, counted, plugin
+from onchip.run.mcu.link import EMULATED_FLASH, EMULATED_RAM
 from onchip.run.mcu.toolchain import find_toolchain
 
-__all__ = ["MARK", "Emulation", "emulate"]
+__all__ = ["MARK", "SECONDS", "Emulation", "emulate"]
 
 MACHINES = {"cortex-m4": "mps2-an386", "cortex-m7": "mps2-an500"}
 
 MARK = "onchip_mark_"
 """A function of this name and a number belongs to nobody: what runs after it is counted for the number."""
+
+SECONDS = 300.0
+"""What a program may take whose length is not known."""
 
 _FAULT = 70
 _LINE = re.compile(r"^([a-z]+) (\d+)$", re.MULTILINE)
@@ -48,15 +52,17 @@ def emulate(
     outputs: tuple[str, ...] = (),
     count: bool = True,
     memory: bool = False,
-    seconds: float = 300.0,
+    seconds: float = SECONDS,
 ) -> Emulation:
     """Run `image` to its end, with the files `inputs` to read; `outputs` are the files it is to write.
 
     With `count`, instructions are counted, with `memory` loads and stores too. Raises `EmulationFailed`,
     naming the function and the address, when the program touches what is not its own, overflows its stack,
-    exits with another status than 0, or does not end in time.
+    exits with another status than 0, or does not end within `seconds`; `TooLargeToEmulate`.
     """
     tools = find_toolchain()
+    if short := image.beyond(EMULATED_RAM, EMULATED_FLASH):
+        raise TooLargeToEmulate(short)
     with tempfile.TemporaryDirectory(prefix="onchip-") as name:
         folder = Path(name)
         for file, content in (inputs or {}).items():
@@ -80,7 +86,10 @@ def emulate(
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise EmulationFailed(f"the program did not end within {seconds:g} s") from None
+            raise EmulationFailed(
+                f"the program did not end within {seconds:,g} s and was stopped;"
+                " `onchip mcu --run-limit SECONDS` gives it longer"
+            ) from None
         report = {key: int(value) for key, value in _LINE.findall(done.stdout + "\n" + done.stderr)}
         if done.returncode:
             raise EmulationFailed(_why(done.returncode, report, image, done.stderr))
@@ -103,8 +112,8 @@ def _why(code: int, report: Mapping[str, int], image: Image, printed: str) -> st
         return f"the program exited with status {code}" + (f" ({lines[-1][:200]})" if lines else "")
     if "overflow" in report:
         return f"the program overflowed its stack of {image.stack_bytes:,} bytes"
-    at = report.get("at", 0)
-    inside = [f.name for f in image.functions if f.address <= at < f.address + max(f.bytes, 1)]
-    where = inside[0] if inside else f"{at:#x}"
+    at = report.get("at")
+    inside = [f.name for f in image.functions if at is not None and 0 <= at - f.address < max(f.bytes, 1)]
+    where = inside[0] if inside else "the program" if at is None else f"{at:#x}"
     address, fault = report.get("address", 0), report["fault"]
     return f"{where} touched address {address:#x}, which is not the program's (fault {fault:#x})"

@@ -12,20 +12,24 @@ from pathlib import Path
 
 import numpy as np
 
-from onchip.board import Board
-from onchip.mcu.model import Int8, Int8Model
+from onchip.board import MOST_BYTES, Board
+from onchip.errors import DoesNotFitBoard
+from onchip.mcu.model import Int8, Int8Model, macs
 from onchip.mcu.project import Sources
 from onchip.mcu.reference import run as reference_run
 from onchip.run.mcu.build import Image, build
 from onchip.run.mcu.counting import Counts
-from onchip.run.mcu.emulate import emulate
+from onchip.run.mcu.emulate import SECONDS, emulate
+from onchip.run.mcu.link import EMULATED_FLASH, EMULATED_RAM
 
-__all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "verify"]
+__all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "reckoned_seconds", "verify"]
 
 STACK_MARGIN = 16
 """Bytes of stack beyond the most that were used, in a program that is linked tightly."""
 
-_ROOM = 4 << 20
+INSTRUCTIONS_A_SECOND = 1_000_000
+"""Far fewer than an emulator executes and counts on a machine that has other things to do."""
+
 _STACK = 8192
 
 
@@ -58,15 +62,25 @@ def inputs_of(model: Int8Model, runs: int, seed: int = 0) -> list[Int8]:
     return [random.integers(-128, 128, tensor.shape).astype(np.int8) for _ in range(runs)]
 
 
-def link(sources: Sources, model: Int8Model, board: Board, folder: Path) -> Image:
+def reckoned_seconds(model: Int8Model, runs: int) -> float:
+    """What so many inferences may take on the emulated core: more than they do, as far as can be told."""
+    instructions = sum(
+        8 * macs(layer) + 64 * sum(model.tensors[t].bytes for t in (*layer.inputs, layer.output))
+        for layer in model.layers
+    )
+    return SECONDS + runs * instructions / INSTRUCTIONS_A_SECOND
+
+
+def link(
+    sources: Sources, model: Int8Model, board: Board, folder: Path, *, seconds: float | None = None
+) -> Image:
     """The program that `verify` runs, linked for the board with no more stack than it needs.
 
-    Raises `DoesNotFitBoard` with the bytes that are missing, `MissingTool` and `BuildFailed`.
+    Raises `DoesNotFitBoard` with the bytes that are missing, `TooLargeToEmulate`, `MissingTool` and
+    `BuildFailed`.
     """
-    roomy = build(
-        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
-    )
-    used = emulate(roomy, {"in": bytes(sources.input_bytes)}, outputs=("out",), count=False).stack_bytes
+    limit = reckoned_seconds(model, 1) if seconds is None else seconds
+    used = _stack(sources, model, board, folder, bytes(sources.input_bytes), limit)
     return _tight(sources, model, board, folder, used, runs=1)
 
 
@@ -78,24 +92,25 @@ def verify(
     *,
     runs: int = 3,
     seed: int = 0,
+    seconds: float | None = None,
     reference: Callable[[Int8Model, Int8], bytes] | None = None,
 ) -> Verified:
     """Build the network for the board, run it on `runs` random inputs and compare with the reference.
 
-    Another `reference` gives the output's bytes for an input: an interpreter's, for one.
+    Another `reference` gives the output's bytes for an input: an interpreter's, for one. No run of the
+    emulator takes longer than `seconds`; without, than is reckoned from the network's work.
 
-    Raises `DoesNotFitBoard`, `EmulationFailed` for a program that touches what is not its own, `MissingTool`.
+    Raises `DoesNotFitBoard`, `EmulationFailed` for a program that touches what is not its own or does not end
+    in time, `TooLargeToEmulate`, `MissingTool`.
     """
+    limit = reckoned_seconds(model, runs) if seconds is None else seconds
     inputs = inputs_of(model, runs, seed)
     judge = reference or (lambda model, x: reference_run(model, [x])[0].tobytes())
     expected = b"".join(judge(model, x) for x in inputs)
     content = b"".join(x.tobytes() for x in inputs)
-    roomy = build(
-        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
-    )
-    used = emulate(roomy, {"in": content}, outputs=("out",), count=False).stack_bytes
+    used = _stack(sources, model, board, folder, content, limit)
     image = _tight(sources, model, board, folder, used, runs)
-    ran = emulate(image, {"in": content}, outputs=("out",), memory=True)
+    ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=limit)
     made = ran.files["out"]
     different = sum(a != b for a, b in zip(made, expected, strict=True))
     layers = len(model.layers)
@@ -106,7 +121,7 @@ def verify(
         stack_bytes=_STACK,
         defines=("RUNS=1", "ONCHIP_MARKS"),
     )
-    counted = emulate(marked, {"in": content}, outputs=("out",), memory=True).by_mark
+    counted = emulate(marked, {"in": content}, outputs=("out",), memory=True, seconds=limit).by_mark
     return Verified(
         image,
         runs,
@@ -119,7 +134,21 @@ def verify(
 
 
 def _roomy(board: Board) -> Board:
-    return replace(board, ram_bytes=_ROOM, flash_bytes=_ROOM)
+    return replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES)
+
+
+def _stack(
+    sources: Sources, model: Int8Model, board: Board, folder: Path, content: bytes, seconds: float
+) -> int:
+    """Bytes of stack that the network takes, measured in a build with room."""
+    roomy = build(
+        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
+    )
+    if roomy.beyond(EMULATED_RAM, EMULATED_FLASH):
+        least = replace(roomy, stack_bytes=0)
+        if short := least.beyond(board.ram_bytes, board.flash_bytes):
+            raise DoesNotFitBoard(board.name, short)
+    return emulate(roomy, {"in": content}, outputs=("out",), count=False, seconds=seconds).stack_bytes
 
 
 def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used: int, runs: int) -> Image:

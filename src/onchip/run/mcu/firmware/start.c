@@ -1,7 +1,8 @@
 /* Start of a program on the emulated core: memory, the guard around it, main, and what a fault says.
  *
- * The stack lies at the bottom of RAM, so that it runs into nothing when it overflows; what follows the linked
- * RAM is closed by the memory protection unit, to 32 bytes; flash can be read and executed, not written. */
+ * With the memory protection unit on there is flash, which can be read and executed, and the linked RAM, which can
+ * be written too; everything else is closed. The stack lies lowest, so that it runs into nothing of the program's
+ * when it overflows. */
 #include "host.h"
 
 extern uint32_t _stack_bottom, _stack_top, _data_start, _data_end, _data_image, _bss_start, _bss_end, _ram_end;
@@ -20,28 +21,29 @@ int main(void);
 
 #define UNUSED 0xA5A5A5A5u
 
-enum { READ_ONLY = 5, CLOSED = 0, NORMAL_MEMORY = 1 << 17, FAULT = 70, REPORT_STACK = 64 };
+enum { ADDRESS_KNOWN = 1 << 7, BUS_ADDRESS_KNOWN = 1 << 15, NO_ROOM_FOR_FRAME = 1 << 4, MOST_OVERFLOW = 1 << 16 };
+enum { READ_ONLY = 5, OPEN = 3, CLOSED = 0, NORMAL_MEMORY = 1 << 17, FAULT = 70, REPORT_STACK = 64 };
 
-/* Number of a protected region: `log2_bytes` large, at a multiple of that; `without` has a bit for each eighth
- * that it leaves as it was. A region of a higher number goes before one of a lower. */
-static void protect(uint32_t number, uint32_t base, uint32_t log2_bytes, uint32_t rights, uint32_t without) {
+/* Number of a protected region: `log2_bytes` large, at a multiple of that; `which` has a bit for each eighth that it
+ * speaks of. A region of a higher number goes before one of a lower. */
+static void protect(uint32_t number, uint32_t base, uint32_t log2_bytes, uint32_t rights, uint32_t which) {
     MPU_RBAR = base | 1u << 4 | number;
-    MPU_RASR = rights << 24 | NORMAL_MEMORY | without << 8 | (log2_bytes - 1) << 1 | 1u;
+    MPU_RASR = rights << 24 | NORMAL_MEMORY | (~which & 0xFF) << 8 | (log2_bytes - 1) << 1 | 1u;
 }
 
-/* Closes everything from `end` to the end of the memory that the emulated board has. */
-static void guard(uint32_t end) {
+/* Opens flash, and RAM from its beginning to `end`, a multiple of 32; closes all the rest. Not inlined: what it
+ * keeps on the stack would lie below main's. */
+__attribute__((noinline)) static void guard(uint32_t end) {
     uint32_t number = 0;
-    protect(number++, 0, 22, READ_ONLY, 0);
-    end = (end + 31) & ~31u;
+    protect(number++, 0, 22, READ_ONLY, 0xFF);
     for (uint32_t log2_bytes = 22; log2_bytes >= 10; log2_bytes -= 3) {
         uint32_t base = end & ~((1u << log2_bytes) - 1), eighth = (end - base) >> (log2_bytes - 3);
-        protect(number++, base, log2_bytes, CLOSED, (2u << eighth) - 1); /* the eighth with `end` is cut finer */
+        protect(number++, base, log2_bytes, OPEN, (1u << eighth) - 1); /* the eighth with `end` is cut finer */
     }
-    uint32_t base = end & ~255u, eighth = (end - base) >> 5;
-    protect(number++, base, 8, CLOSED, (1u << eighth) - 1);
-    protect(number, end, 5, CLOSED, 0); /* closed above already: tells QEMU that this page is not all alike */
-    MPU_CTRL = 5; /* on, and the default map for everything else */
+    uint32_t base = end & ~255u;
+    protect(number++, base, 8, OPEN, (1u << ((end - base) >> 5)) - 1);
+    protect(number, end, 5, CLOSED, 0xFF); /* closed already: tells QEMU that this page is not all alike */
+    MPU_CTRL = 1;
     __asm volatile("dsb\n isb" ::: "memory");
 }
 
@@ -74,11 +76,15 @@ __attribute__((naked, used)) void host_reset(void) {
         "2: b %c0\n" ::"i"(started));
 }
 
+/* The stack overflowed if what was touched lies just below it, or if nothing was but to keep this `frame`. Else the
+ * frame tells who it was, if there was room for it. */
 __attribute__((noreturn, used)) static void failed(const uint32_t *frame) {
-    host_report("fault", FAULT_STATUS);
-    host_report("address", FAULT_STATUS & 0x80u ? FAULT_ADDRESS : FAULT_STATUS & 0x8000u ? BUS_FAULT_ADDRESS : 0);
-    if ((uint32_t)frame >= (uint32_t)&_stack_bottom + REPORT_STACK) host_report("at", frame[6]);
-    else host_report("overflow", 1);
+    uint32_t status = FAULT_STATUS, bottom = (uint32_t)&_stack_bottom;
+    uint32_t address = status & ADDRESS_KNOWN ? FAULT_ADDRESS : status & BUS_ADDRESS_KNOWN ? BUS_FAULT_ADDRESS : 0;
+    host_report("fault", status);
+    host_report("address", address);
+    if (address ? bottom - address <= MOST_OVERFLOW : (status & NO_ROOM_FOR_FRAME) != 0) host_report("overflow", 1);
+    else if ((uint32_t)frame >= bottom && !(status & NO_ROOM_FOR_FRAME)) host_report("at", frame[6]);
     host_exit(FAULT);
 }
 
