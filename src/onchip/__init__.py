@@ -8,8 +8,11 @@ plan.run()
 plan.report("resnet50.html")
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from onchip._verbs import VERBS, Front
 
 if TYPE_CHECKING:
     from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read, sweep
@@ -108,12 +111,11 @@ _HOMES: dict[str, tuple[str, ...]] = {
 }
 """Where a name comes from when it is first asked for, so that `import onchip` costs next to nothing."""
 
-_VERBS = ("branches", "chip", "corun", "mcu", "plan", "sweep")
-"""Packages (and a module) that can be called, see `_verbs`."""
+sys.modules[__name__].__class__ = Front
 
 
 def __getattr__(name: str) -> Any:
-    if name in _VERBS:
+    if name in VERBS:
         return import_module(f"onchip.{name}")
     for home, names in _HOMES.items():
         if name in names:

@@ -7,13 +7,17 @@ itself can be called.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import sys
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["callable_as"]
+if TYPE_CHECKING:
+    from inspect import Signature
+
+__all__ = ["VERBS", "Front"]
+
+VERBS = ("branches", "chip", "corun", "mcu", "plan", "sweep")
+"""Packages (and a module) that can be called."""
 
 
 class _Callable(ModuleType):
@@ -22,7 +26,9 @@ class _Callable(ModuleType):
     @property
     def __doc__(self) -> str:  # type: ignore[override]
         """The verb's, then the package's own."""
-        return f"{inspect.getdoc(self.__wrapped__)}\n\n{self.__dict__['__doc__']}"
+        from inspect import getdoc
+
+        return f"{getdoc(self.__wrapped__)}\n\n{self.__dict__['__doc__']}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
@@ -30,16 +36,23 @@ class _Callable(ModuleType):
     @property
     def __wrapped__(self) -> Any:
         """The function: `help`, `inspect.signature` and the like look here."""
-        return getattr(importlib.import_module("onchip.api"), self.__name__.rpartition(".")[2])
+        return getattr(import_module("onchip.api"), self.__name__.rpartition(".")[2])
 
     @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(self.__wrapped__)
+    def __signature__(self) -> Signature:
+        from inspect import signature
+
+        return signature(self.__wrapped__)
 
 
-def callable_as(package: str) -> None:
-    """Let the package (or module) with this name be called as the verb of the same name in `onchip.api`.
+class Front(ModuleType):
+    """The package `onchip`, which lets the packages inside it that are verbs be called.
 
-    Its docstring begins with the verb's, so that `help(onchip.plan)` speaks of both.
+    The import system binds a package's modules to it by `setattr`, whichever import comes first; so none of
+    them has to know of the verb that goes by its name.
     """
-    sys.modules[package].__class__ = _Callable
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in VERBS and isinstance(value, ModuleType):
+            value.__class__ = _Callable
+        super().__setattr__(name, value)

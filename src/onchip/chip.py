@@ -15,7 +15,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from onchip._verbs import callable_as
 from onchip.chip_memory import Memory, parse_memories
 from onchip.errors import ChipError
 from onchip.files import read_bytes
@@ -275,6 +274,3 @@ def _check_together(table: dict[str, Any], where: str) -> None:
             )
     if table.get("feature_map_compression", 1) < 1:
         raise ChipError("must be at least 1", where=where, item="feature_map_compression")
-
-
-callable_as(__name__)

@@ -6,7 +6,3 @@ et al.), Algorithms 1 to 6. Modules are found once over the whole network (`dete
 by itself: branches in descending order of the memory that they need, the input kept until the last branch has
 read it, every branch writing straight into its part of the output where that fits.
 """
-
-from onchip._verbs import callable_as
-
-callable_as(__name__)

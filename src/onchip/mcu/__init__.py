@@ -3,7 +3,3 @@
 `model` is the network as frozen layers of integers, `read` makes one of a `.tflite` file, `reference` runs it
 in numpy bit for bit as the public interpreters do, `network` shows it to the planners.
 """
-
-from onchip._verbs import callable_as
-
-callable_as(__name__)

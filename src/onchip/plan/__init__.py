@@ -4,7 +4,6 @@ Every planner emits a `Plan`; the checker, the executor and the report read noth
 forms, JSON and text, and both carry everything: `loads(dumps(plan)) == plan`.
 """
 
-from onchip._verbs import callable_as
 from onchip.plan.files import FORMAT, read_plan, write_plan
 from onchip.plan.json import from_json, to_json
 from onchip.plan.program import (
@@ -72,5 +71,3 @@ __all__ = [
     "to_text",
     "write_plan",
 ]
-
-callable_as(__name__)

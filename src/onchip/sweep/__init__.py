@@ -4,7 +4,3 @@
 `cluster` (Dask) do it, `run` ties them together; `curves` finds the knees, `table` and `page` write the
 answer.
 """
-
-from onchip._verbs import callable_as
-
-callable_as(__name__)
