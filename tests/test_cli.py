@@ -255,3 +255,15 @@ def test_an_interrupt_while_it_starts_is_no_traceback(seconds: float, model: Pat
         child.send_signal(SIGINT)
         problem, code_of_it = child.stderr.read().decode(), child.wait()
     assert (code_of_it, problem) in ((130, "onchip: interrupted\n"), (0, ""), (-SIGINT, ""))
+
+
+def test_nothing_asked_for_is_answered_by_the_help_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["onchip"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    out, err = capsys.readouterr()
+    assert end.value.code == 2
+    assert all(word in out for word in ("Usage:", "Commands", "plan", "chips"))
+    assert err == ""

@@ -58,8 +58,9 @@ def main() -> NoReturn:
     except Exception as problem:
         if not hasattr(problem, "format_message"):
             raise
-        lines = problem.format_message().split("\n")
-        _complain(f"onchip: {' '.join(line.strip() for line in lines)} (see onchip --help)")
+        line = " ".join(line.strip() for line in problem.format_message().split("\n"))
+        if line:  # else nothing was asked for, and the help is the answer
+            _complain(f"onchip: {line} (see onchip --help)")
         code = 2
     if code == 130:
         _complain("onchip: interrupted")
