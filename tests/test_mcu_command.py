@@ -158,6 +158,18 @@ def test_a_run_without_a_compiler_is_one_line(
     assert "apt-get install gcc-arm-none-eabi" in line
 
 
+@needs_toolchain
+def test_a_reader_is_asked_for_the_whole_image_where_that_takes_less(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    args = ("mcu", "made:ad01", "--input", "again", "--run", "-o", str(tmp_path / "project"))
+    assert onchip(monkeypatch, *args) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "every byte equal" in printed
+    assert "less than its pieces would take" in printed
+    assert "int ad01_invoke(ad01_reader read, void *context);" in (tmp_path / "project/model.h").read_text()
+
+
 def test_a_project_and_a_plan_are_written_and_the_plan_serves_again(
     no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from onchip.segments.chain import Chain
 from onchip.segments.front import chain_of
 from onchip.segments.group import StageChoice
 from onchip.segments.options import InputMode
-from onchip.segments.search import Search, rows_of_groups
+from onchip.segments.search import Row, Search, rows_of_groups, simplest
 from ring_networks import chains
 
 HEIGHTS = (1, 2, 3)
@@ -146,6 +146,34 @@ def bounded_is_the_same(chain: Chain, mode: InputMode, best: list[tuple[int, int
 def test_bounds_lose_no_plan_that_they_do_not_beat(network: Network, mode: InputMode) -> None:
     chain = chain_of(network)
     bounded_is_the_same(chain, mode, searched(chain, mode))
+
+
+@settings(max_examples=25)
+@given(NETWORKS, st.sampled_from(MODES))
+def test_the_simplest_row_costs_no_more_and_joins_the_fewest_layers(
+    network: Network, mode: InputMode
+) -> None:
+    chain = chain_of(network)
+    groups = Search(chain, mode).groups(SPACE, 1 << 30)
+    rows: dict[int, list[Row]] = {chain.cuts[-1]: [Row(0, 0, 0, None, None)]}
+    for first in reversed(chain.cuts[:-1]):
+        rows[first] = [
+            Row(max(g.bytes, r.bytes), g.work + r.work, g.slower + r.slower, g, r)
+            for end, rests in rows.items()
+            for g in groups.get((first, end), ())
+            for r in rests
+        ]
+    for row in rows_of_groups(chain, groups):
+        found = simplest(chain, groups, row)
+        as_good = [
+            r for r in rows[0] if r.bytes <= row.bytes and (r.work, r.slower) <= (row.work, row.slower)
+        ]
+        assert found in as_good
+        assert joined(found) == min(map(joined, as_good))
+
+
+def joined(row: Row) -> int:
+    return sum(group.end - group.first for group in row.groups() if not group.alone)
 
 
 @settings(max_examples=25)

@@ -64,6 +64,22 @@ def test_a_tight_limit_is_met_without_making_anything_twice(name: str, mode: Inp
     assert found.result.macs == own_work(found.network)
 
 
+@pytest.mark.parametrize("name", ["made:ad01", "made:kws", "made:vww_96"])
+def test_an_image_that_may_be_fetched_takes_no_more_than_one_that_is_held(name: str) -> None:
+    held, once, again = (
+        plan(network(name), RAM, SegmentOptions(mode)).result.extent_bytes
+        for mode in ("held", "once", "again")
+    )
+    assert again <= once <= held
+
+
+def test_layers_are_joined_only_where_that_saves_bytes() -> None:
+    """The widest layer alone takes as much as all: no group can save anything."""
+    assert plan(network("made:ad01"), RAM).groups == ()
+    found = plan(network("made:vww_96"), RAM)
+    assert 0 < sum(len(group.operators) for group in found.groups) < len(found.network.operators) // 2
+
+
 def test_once_fetches_every_byte_once_and_again_reloads() -> None:
     once, again = (plan(network("made:kws"), RAM, SegmentOptions(mode)) for mode in ("once", "again"))
     size = next(t.bytes for t in once.network.tensors if t.kind == "input")

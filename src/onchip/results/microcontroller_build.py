@@ -75,7 +75,7 @@ class Maker:
     ) -> Microcontroller:
         """A plan as C, built; `whole` as in `Microcontroller`."""
         plan = Plan.of(program)
-        sources = sources_of(plan, self.model, shared)
+        sources = sources_of(plan, self.model, shared, reader=self.options.input != "held")
         self.say("building and running" if self.runs else "building")
         made = built(
             self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
@@ -91,7 +91,7 @@ class Maker:
     def sources(self, shared: Collection[str]) -> Sources:
         """The C alone."""
         found = planned_for(network_of(self.model, shared), self.board.ram_bytes, self.options)
-        return sources_of(found.plan, self.model, shared)
+        return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
 
 
 def _can_build() -> bool:

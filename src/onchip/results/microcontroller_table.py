@@ -114,6 +114,10 @@ def advice(made: Microcontroller) -> list[str]:
         lines.append(
             f"It holds the input ({made.sources.input_bytes:,} bytes): --input once takes it row by row."
         )
+    if held and made.sources.streamed:
+        lines.append(
+            f"It holds the input ({made.sources.input_bytes:,} bytes): less than its pieces would take."
+        )
     for memory, needs, there in made.short:
         if memory == "RAM":
             lines.append(

@@ -131,6 +131,11 @@ class Candidate:
     strips: int
     fetched: Fetched | None
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is one layer, without rings."""
+        return self.end - self.first == 1 and self.fetched is None and self.strips == 1
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:

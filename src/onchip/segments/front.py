@@ -19,7 +19,7 @@ from onchip.segments.group import Figures
 from onchip.segments.layers import layers_of
 from onchip.segments.options import SegmentOptions
 from onchip.segments.place import Link, Placed, Way, place
-from onchip.segments.search import APART, ONCE, Row, Search, chosen, rows_of_groups
+from onchip.segments.search import APART, ONCE, Groups, Row, Search, chosen, rows_of_groups, simplest
 
 __all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front"]
 
@@ -109,7 +109,7 @@ def front(
     options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
     chain = chain_of(network)
     search = Search(chain, options.input, _deadline(options))
-    rows = _anew(search, space, progress)
+    rows, _ = _anew(search, space, progress)
     own = sum(op.work for op in network.operators)
     choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
     points: list[FrontPoint] = []
@@ -122,25 +122,38 @@ def front(
 
 
 def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None = None) -> Choice:
-    """The groups that the objective asks for; those with the fewest bytes known where none fit."""
+    """The groups that the objective asks for; those with the fewest bytes known where none fit.
+
+    An image that may be fetched may as well be fetched whole: where that takes fewer bytes, it is.
+    """
+    found = _chosen(chain, ram_bytes, options, progress)
+    if options.input == "held" or chain.net.maps[chain.input].bytes >= found.bytes:
+        return found
+    held = _chosen(chain, ram_bytes, replace(options, input="held"), progress)
+    dearer = held.macs > found.macs and found.bytes <= ram_bytes and options.objective == "free"
+    return held if held.bytes < found.bytes and not dearer else found
+
+
+def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None) -> Choice:
     search = Search(chain, options.input, _deadline(options))
     anew = Space(instructions=True)
     if options.objective == "free":
-        rows, _ = Search(chain, options.input).rows(APART)
-        found = _placed(chain, rows[-1], options)
+        rows, groups = Search(chain, options.input).rows(APART)
+        found = _placed(chain, groups, rows[-1], options)
         if found.bytes <= ram_bytes:
             return found
-        rows, _ = Search(chain, options.input).rows(replace(ONCE, instructions=True))
-        fits = _first_that_fits(chain, rows, ram_bytes, options)
+        rows, groups = Search(chain, options.input).rows(replace(ONCE, instructions=True))
+        fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
         if fits is not None:
             return fits
-        rows = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
-        return _first_that_fits(chain, rows, ram_bytes, options) or _placed(chain, rows[-1], options)
+        rows, groups = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
+        fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
+        return fits or _placed(chain, groups, rows[-1], options)
     if options.objective == "once":
-        rows, _ = search.rows(replace(ONCE, instructions=True))
+        rows, groups = search.rows(replace(ONCE, instructions=True))
     else:
-        rows = _anew(search, anew, progress, _smaller)
-    return min((_placed(chain, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
+        rows, groups = _anew(search, anew, progress, _smaller)
+    return min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
 
 
 def _cheaper(rows: Sequence[Row], ram_bytes: int) -> list[Point]:
@@ -163,7 +176,7 @@ def _anew(
     space: Space,
     progress: Progress | None,
     known: Callable[[Sequence[Row]], list[Point]] = _all,
-) -> list[Row]:
+) -> tuple[list[Row], Groups]:
     """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
 
     More bytes than the best plan without such work are of no use: that is the cap. A quick look for good
@@ -180,7 +193,7 @@ def _anew(
                 rows = rows_of_groups(search.chain, found)
         except KeyboardInterrupt:
             search.complete = False
-    return rows_of_groups(search.chain, found)
+    return rows_of_groups(search.chain, found), found
 
 
 def _stage(progress: Progress | None, beam: int | None) -> Progress | None:
@@ -195,20 +208,21 @@ def _deadline(options: SegmentOptions) -> float:
 
 
 def _first_that_fits(
-    chain: Chain, rows: Sequence[Row], ram_bytes: int, options: SegmentOptions
+    chain: Chain, groups: Groups, rows: Sequence[Row], ram_bytes: int, options: SegmentOptions
 ) -> Choice | None:
     """The least work within so many bytes."""
     for row in rows:
         if row.bytes <= ram_bytes:
-            found = _placed(chain, row, options)
+            found = _placed(chain, groups, row, options)
             if found.bytes <= ram_bytes:
                 return found
     return None
 
 
-def _placed(chain: Chain, row: Row, options: SegmentOptions) -> Choice:
-    """The row of groups in the fewest bytes."""
-    return min(_placements(chain, row, options), key=lambda choice: choice.bytes)
+def _placed(chain: Chain, groups: Groups, row: Row, options: SegmentOptions) -> Choice:
+    """The row of groups in the fewest bytes; a simpler one that is as good in all, if there is one."""
+    choices = [c for r in (simplest(chain, groups, row), row) for c in _placements(chain, r, options)]
+    return min(choices, key=lambda choice: choice.bytes)
 
 
 def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]:

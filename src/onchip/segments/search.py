@@ -17,7 +17,7 @@ from onchip.segments.chain import Chain, Fetched, GroupChoice
 from onchip.segments.fold import Candidate, Fold, Space
 from onchip.segments.options import InputMode
 
-__all__ = ["APART", "ONCE", "Groups", "Row", "Search", "chosen", "rows_of_groups"]
+__all__ = ["APART", "ONCE", "Groups", "Row", "Search", "chosen", "rows_of_groups", "simplest"]
 
 Groups = dict[tuple[int, int], list[Candidate]]
 Progress = Callable[[str], None]
@@ -180,13 +180,33 @@ def rows_of_groups(chain: Chain, groups: Groups) -> list[Row]:
     return fronts[0]
 
 
+def simplest(chain: Chain, groups: Groups, row: Row) -> Row:
+    """Of the rows of groups with no more bytes and no more work, the one with the fewest layers in groups."""
+    best: dict[int, tuple[int, Row]] = {chain.cuts[-1]: (0, Row(0, 0, 0, None, None))}
+    for first in reversed(chain.cuts[:-1]):
+        found: list[tuple[int, Row]] = []
+        for end, (fused, rest) in best.items():
+            for group in groups.get((first, end), ()):
+                if group.bytes <= row.bytes:
+                    more = 0 if group.alone else end - first
+                    found.append((fused + more, _before(group, rest)))
+        if found:
+            best[first] = min(found, key=lambda f: (f[1].work, f[1].slower, f[0], f[1].bytes))
+    return best[0][1]
+
+
+def _before(group: Candidate, rest: Row) -> Row:
+    """The row that begins with this group."""
+    return Row(max(group.bytes, rest.bytes), group.work + rest.work, group.slower + rest.slower, group, rest)
+
+
 def _rows_from(chain: Chain, groups: Groups, fronts: Mapping[int, list[Row]], first: int) -> list[Row]:
     """The rows of groups from a cut on, with those from every later one."""
     if first == chain.cuts[-1]:
         return [Row(0, 0, 0, None, None)]
     return _front(
         [
-            Row(max(group.bytes, rest.bytes), group.work + rest.work, group.slower + rest.slower, group, rest)
+            _before(group, rest)
             for end, rests in fronts.items()
             for group in groups.get((first, end), ())
             for rest in rests

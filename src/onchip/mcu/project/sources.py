@@ -40,14 +40,20 @@ class Sources:
     users: Mapping[str, frozenset[str]]
 
 
-def sources_of(plan: Plan, model: Int8Model, shared: Collection[str] = ()) -> Sources:
+def sources_of(
+    plan: Plan, model: Int8Model, shared: Collection[str] = (), *, reader: bool = False
+) -> Sources:
     """The network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
+
+    The input comes from a `reader` of the user's where that is asked for or the plan fetches it in pieces;
+    a plan that holds it whole has the reader put all of it there first.
 
     Raises `PlanFormatError` or `ModelError` for what cannot be written.
     """
     if plan.chip.memories:
         raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
     firmware = firmware_of(plan, model)
+    streamed = reader or firmware.input_address is None
     name = _name(model.name)
     library = Library(name, shared)
     units = []
@@ -60,8 +66,8 @@ def sources_of(plan: Plan, model: Int8Model, shared: Collection[str] = ()) -> So
         "kernels.c": _kernels(head, library),
         "weights.h": _weights_header(head, library),
         "weights.c": _weights(head, library),
-        "model.h": _header(head, name, firmware),
-        "model.c": _model(head, name, firmware, units),
+        "model.h": _header(head, name, firmware, streamed),
+        "model.c": _model(head, name, firmware, units, streamed),
     }
     constants: dict[str, int] = {}
     for words, layer in library.constants.values():
@@ -73,7 +79,7 @@ def sources_of(plan: Plan, model: Int8Model, shared: Collection[str] = ()) -> So
         files,
         firmware.arena_bytes,
         constants,
-        firmware.input_address is None,
+        streamed,
         model.tensors[firmware.input].bytes,
         model.tensors[firmware.output].bytes,
         {function: frozenset(layers) for function, layers in library.users.items()},
@@ -96,7 +102,7 @@ def _head(model: Int8Model) -> str:
     )
 
 
-def _header(head: str, name: str, firmware: Firmware) -> str:
+def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
     read, made = (firmware.model.tensors[t] for t in (firmware.input, firmware.output))
     big = name.upper()
     rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", ""]
@@ -117,7 +123,7 @@ def _header(head: str, name: str, firmware: Firmware) -> str:
         f"#define {big}_ARENA_BYTES {firmware.arena_bytes}",
         "",
     ]
-    if firmware.input_address is None:
+    if streamed:
         rows += [
             "/* Puts the input's pixels [row, row + rows) x [column, column + columns) at `bytes`, one row",
             " * behind the other; 0, or what invoke is to return. */",
@@ -214,7 +220,7 @@ static void fetch(int32_t row, int32_t rows, int32_t column, int32_t columns, in
 """
 
 
-def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, str]]) -> str:
+def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, str]], streamed: bool) -> str:
     model = firmware.model
     body = "\n".join(source for _, source in units)
     most = max(
@@ -235,15 +241,19 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
         parts.append(_WINDOW)
     if "_inside(" in body:
         parts.append(_INSIDE)
-    if firmware.input_address is None:
+    if streamed:
         parts.append(_FETCH.format(name=name))
     parts.append(body)
     text = Text()
-    if firmware.input_address is None:
+    if streamed:
         with text.block(f"int {name}_invoke({name}_reader read, void *context)"):
             text.say("reader = read;")
             text.say("reader_context = context;")
             text.say("failed = 0;")
+            if firmware.input_address is not None:
+                _, rows, columns, _ = model.tensors[firmware.input].shape
+                where = plus("arena", str(firmware.input_address))
+                text.say(f"fetch(0, {rows}, 0, {columns}, {where});")
             for function, _ in units:
                 text.say(f"{function}();")
             text.say("return failed;")
