@@ -220,8 +220,13 @@ def _first_that_fits(
 
 
 def _placed(chain: Chain, groups: Groups, row: Row, options: SegmentOptions) -> Choice:
-    """The row of groups in the fewest bytes; a simpler one that is as good in all, if there is one."""
-    choices = [c for r in (simplest(chain, groups, row), row) for c in _placements(chain, r, options)]
+    """The row of groups in the fewest bytes; every layer alone where that is as good in all.
+
+    A row that only joins fewer layers is not taken: what calls one layer after the other takes more stack.
+    """
+    plain = simplest(chain, groups, row)
+    rows = [row] if any(not group.alone for group in plain.groups()) else [plain, row]
+    choices = [choice for r in rows for choice in _placements(chain, r, options)]
     return min(choices, key=lambda choice: choice.bytes)
 
 
