@@ -118,7 +118,8 @@ def pack_search(
 
 TensorRow = tuple[int, int, int, int, int, bool]
 WindowRow = tuple[int, bool, bool, int, int, int]
-OperatorRow = tuple[int, Sequence[WindowRow], Sequence[int], int, int, int, Sequence[int]]
+BoxRow = tuple[int, int, int, int]
+OperatorRow = tuple[int, Sequence[WindowRow], Sequence[int], int, int, int, Sequence[int], Sequence[BoxRow]]
 GroupRow = tuple[int, int, int, int, int, int, int, int, list[int], list[int], bool, list[int]]
 
 class Fused(TypedDict):

@@ -14,6 +14,7 @@ from onchip.network import (
     Operator,
     OperatorSpec,
     Patches,
+    Reach,
     Tensor,
     TensorKind,
     View,
@@ -90,6 +91,8 @@ def build_network(
             raise refuse(item, f"macs {macs:,} is not between 0 and {MAX_MACS:,}")
         if spec.geometry is not None:
             _geometry(spec.geometry, item, refuse)
+        if spec.reach is not None:
+            _reach(spec.reach, item, refuse)
         reads, writes = known(spec.inputs, item), known(spec.outputs, item)
         if not writes:
             raise refuse(item, "has no outputs")
@@ -106,6 +109,7 @@ def build_network(
                 workspace,
                 spec.geometry,
                 macs,
+                spec.reach,
             )
         )
 
@@ -243,6 +247,25 @@ def _geometry(geometry: Geometry, item: str, refuse: _Refuse) -> None:
         raise refuse(item, "has a geometry with a size that is negative or beyond 1 TiB")
     if any(abs(n) > MAX_BYTES for n in geometry.padding):
         raise refuse(item, "has a geometry with a padding beyond 1 TiB")
+
+
+def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
+    """Sizes and numbers of a reach are those of real operators; whether they are right the checker asks."""
+    for constant in reach.weights:
+        _writable(constant.name, item, refuse)
+    sides = [side for part in (*reach.reads, *(c.sides for c in reach.weights)) for side in part]
+    sizes = (*reach.extents, *(s.size for s in sides), *(c.bytes for c in reach.weights))
+    if not reach.output or any(not 1 <= n <= MAX_BYTES for n in sizes):
+        raise refuse(item, "has a reach with a size that is not positive or beyond 1 TiB")
+    if any(not -1 <= s.axis < len(reach.extents) for s in sides):
+        raise refuse(item, "has a reach along an axis that its output does not have")
+    steps = (n for s in sides for n in (s.stride, s.span - 1, s.per - 1))
+    if any(not 0 <= n <= MAX_BYTES for n in steps) or any(abs(s.before) > MAX_BYTES for s in sides):
+        raise refuse(item, "has a reach with a step that is negative or beyond 1 TiB")
+    for part in (*reach.reads, *(c.sides for c in reach.weights)):
+        along = [s.axis for s in part if s.axis >= 0]
+        if len(set(along)) < len(along):
+            raise refuse(item, "has a reach with two sides of an operand along one axis")
 
 
 def _producers(network: Network, refuse: _Refuse) -> None:

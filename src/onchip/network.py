@@ -17,11 +17,14 @@ from typing import Literal
 
 __all__ = [
     "KINDS",
+    "Constant",
     "Geometry",
     "Network",
     "Operator",
     "OperatorSpec",
     "Patches",
+    "Reach",
+    "Side",
     "Tensor",
     "TensorKind",
     "View",
@@ -155,6 +158,57 @@ class Geometry:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One side of an operand, `size` elements long, and which of them one element of the output needs.
+
+    At index o along `axis` of the output these are the `span` from floor((o * stride - before) / per) on, as
+    far as they exist. Without an axis (-1) they are the same for every element, those for o = 0.
+    """
+
+    size: int
+    axis: int = -1
+    stride: int = 1
+    before: int = 0
+    span: int = 1
+    per: int = 1
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        """All that it says, as files have it."""
+        return self.size, self.axis, self.stride, self.before, self.span, self.per
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant that an operator fetches: what it is called in the model, its bytes, its sides."""
+
+    name: str
+    bytes: int
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a box of an operator's output needs, in any number of dimensions: a box of every operand.
+
+    `output` are the sides of the output, `reads` those of every input in turn, `weights` what is constant:
+    each cut into sides in the order in which its elements lie, whatever shape others give it. Every axis of
+    the output goes along one side of an operand at most. `sums` are further axes, behind those of the output:
+    every element of the output is a sum over them, up to functions of that element alone.
+    """
+
+    output: tuple[int, ...]
+    reads: tuple[tuple[Side, ...], ...]
+    weights: tuple[Constant, ...] = ()
+    sums: tuple[int, ...] = ()
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The sizes of all axes that a side may go along."""
+        return self.output + self.sums
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One operator: runs once, reads `inputs` and writes `outputs` (tensor ids, each distinct).
 
@@ -172,6 +226,7 @@ class Operator:
     workspace: int = 0
     geometry: Geometry | None = None
     macs: int = 0
+    reach: Reach | None = None
 
     @property
     def work(self) -> int:
@@ -200,6 +255,7 @@ class OperatorSpec:
     workspace: int = 0
     geometry: Geometry | None = None
     macs: int = 0
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True)

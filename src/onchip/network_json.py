@@ -14,7 +14,7 @@ import msgspec
 from onchip.elementwise import elementwise_geometry
 from onchip.errors import InputError, ModelError
 from onchip.files import read_bytes
-from onchip.network import Geometry, Network, OperatorSpec, Patches
+from onchip.network import Constant, Geometry, Network, OperatorSpec, Patches, Reach, Side
 
 __all__ = ["NETWORK_FORMAT", "WireNetwork", "decode", "network_from_wire", "read_network", "wire_network"]
 
@@ -51,6 +51,23 @@ class WireGeometry(_Wire):
     channels: _Int = 0
 
 
+WireSides = tuple[tuple[_Int, _Int, _Int, _Int, _Int, _Int], ...]
+"""Size, axis, stride, before, span and per of every side."""
+
+
+class WireConstant(_Wire):
+    name: str
+    bytes: _Int
+    sides: WireSides = ()
+
+
+class WireReach(_Wire):
+    output: tuple[_Int, ...]
+    reads: tuple[WireSides, ...]
+    weights: tuple[WireConstant, ...] = ()
+    sums: tuple[_Int, ...] = ()
+
+
 class WireOperator(_Wire):
     name: str
     type: str
@@ -60,6 +77,7 @@ class WireOperator(_Wire):
     workspace: _Int = 0
     geometry: WireGeometry | None = None
     macs: _Int = 0
+    reach: WireReach | None = None
 
 
 class WireView(_Wire):
@@ -105,6 +123,7 @@ def wire_network(network: Network) -> WireNetwork:
                 if op.geometry is None
                 else msgspec.convert(msgspec.to_builtins(op.geometry), WireGeometry),
                 op.macs,
+                None if op.reach is None else _wire_reach(op.reach),
             )
             for op in network.operators
         ),
@@ -113,6 +132,24 @@ def wire_network(network: Network) -> WireNetwork:
         sha256=network.sha256,
         granularity=network.granularity,
         element=network.element,
+    )
+
+
+def _wire_reach(reach: Reach) -> WireReach:
+    return WireReach(
+        reach.output,
+        tuple(tuple(side.numbers for side in sides) for sides in reach.reads),
+        tuple(WireConstant(w.name, w.bytes, tuple(s.numbers for s in w.sides)) for w in reach.weights),
+        reach.sums,
+    )
+
+
+def _reach(wire: WireReach) -> Reach:
+    return Reach(
+        wire.output,
+        tuple(tuple(Side(*side) for side in sides) for sides in wire.reads),
+        tuple(Constant(w.name, w.bytes, tuple(Side(*side) for side in w.sides)) for w in wire.weights),
+        wire.sums,
     )
 
 
@@ -135,6 +172,7 @@ def network_from_wire(wire: WireNetwork, *, where: str | None = None) -> Network
                 op.workspace,
                 None if op.geometry is None else Geometry(**msgspec.structs.asdict(op.geometry)),
                 op.macs,
+                None if op.reach is None else _reach(op.reach),
             )
             for op in wire.operators
         ],

@@ -24,8 +24,10 @@ using TensorRow = std::tuple<std::int64_t, std::int64_t, std::int64_t, Bytes, By
 using WindowRow = std::tuple<Id, bool, bool, std::int64_t, std::int64_t, std::int64_t>;
 // kernel, stride, padding, span (rows and columns each), input channels, output channels, groups; or nothing
 using GridRow = std::vector<std::int64_t>;
-// form, windows, outputs, weight, tile, workspace, grid
-using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow>;
+// scratch, what crosses again, weight, tiles
+using BoxRow = std::tuple<Bytes, Bytes, Bytes, std::int64_t>;
+// form, windows, outputs, weight, tile, workspace, grid, boxes
+using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow, std::vector<BoxRow>>;
 
 Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
                    std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
@@ -37,7 +39,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
         t.row_bytes = columns * element, t.bytes = bytes, t.output = output;
         p.tensors.push_back(std::move(t));
     }
-    for (const auto& [form, windows, outputs, weight, tile, workspace, grid] : operators) {
+    for (const auto& [form, windows, outputs, weight, tile, workspace, grid, boxes] : operators) {
         Operator op;
         if (form < 0 || form > 5) throw std::invalid_argument("fusion: form");
         op.form = static_cast<Form>(form);
@@ -49,6 +51,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
             op.grid = {{grid[0], grid[1]}, {grid[2], grid[3]}, {grid[4], grid[5]}, {grid[6], grid[7]},
                        grid[8],            grid[9],            grid[10]};
         }
+        for (const auto& [scratch, again, fetched, tiles] : boxes) op.boxes.push_back({scratch, again, fetched, tiles});
         p.operators.push_back(std::move(op));
     }
     if (options.size() != 6) throw std::invalid_argument("fusion: options");

@@ -149,6 +149,17 @@ std::optional<Blocked> BlockSearch::search(const Operator& op, Bytes budget, boo
 const std::optional<Blocked>& BlockSearch::best(Id id, Bytes budget) {
     static const std::optional<Blocked> nothing;
     const Operator& op = problem_.operators[id];
+    if (!op.boxes.empty()) {
+        const auto above = std::upper_bound(op.boxes.begin(), op.boxes.end(), budget,
+                                            [](Bytes room, const Boxed& b) { return room < b.scratch; });
+        if (above == op.boxes.begin()) return nothing;
+        const Boxed& b = above[-1];
+        boxed_.emplace();
+        boxed_->tiles = b.tiles, boxed_->scratch = b.scratch, boxed_->weight = b.weight;
+        boxed_->input = b.again + problem_.tensors[op.inputs.front().tensor].bytes;
+        boxed_->box = above - op.boxes.begin() - 1;
+        return boxed_;
+    }
     if (!op.grid) return nothing;
     const Grid& g = *op.grid;
     const Tensor &read = problem_.tensors[op.inputs.front().tensor], &made = problem_.tensors[op.outputs.front()];

@@ -12,13 +12,15 @@ struct Blocked {
     std::int64_t rows = 0, columns = 0, outputs = 0, channels = 0, tiles = 0;
     bool keep = false;  // the weights of a block stay until its last pixel
     Bytes scratch = 0, input = 0, weight = 0;
+    std::int64_t box = -1;  // the place among the operator's boxes, of which `input` is what crosses of its operands
 };
 
 class BlockSearch {
   public:
     explicit BlockSearch(const Problem& problem) : problem_(problem) {}
 
-    // The blocks of `op` with the fewest bytes in `budget`; none for what has no grid or fits in none.
+    // The blocks of `op` with the fewest bytes in `budget`, or of an opaque one the boxes; none for what has neither or
+    // fits in none.
     const std::optional<Blocked>& best(Id op, Bytes budget);
 
   private:
@@ -39,6 +41,7 @@ class BlockSearch {
     std::map<Axis, Sides> sides_;
     // Operators that look alike are searched once: everything that the answer depends on.
     std::map<std::vector<std::int64_t>, std::optional<Blocked>> known_;
+    std::optional<Blocked> boxed_;
 };
 
 }  // namespace onchip::fusion

@@ -53,7 +53,7 @@ using CostRow = std::tuple<Bytes, Bytes, Bytes, Bytes, Bytes, std::int64_t, std:
 inline CostRow row_of(const Cost& c) {
     std::vector<std::int64_t> blocks;
     if (c.blocks)
-        blocks = {c.blocks->rows, c.blocks->columns, c.blocks->outputs, c.blocks->channels, c.blocks->keep};
+        blocks = {c.blocks->rows, c.blocks->columns, c.blocks->outputs, c.blocks->channels, c.blocks->keep, c.blocks->box};
     return {c.dram < unlimited ? c.dram : -1, c.crossing, c.halo, c.weight, c.scratch, c.rows, c.subgroups,
             c.images, c.streamed, c.resident, c.whole, std::move(blocks)};
 }

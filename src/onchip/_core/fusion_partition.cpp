@@ -149,15 +149,15 @@ Cost Fuser::single(Id op, Bytes budget) {
     // Where everything crosses once and no row is skipped, blocks cannot do better.
     const Operator& o = problem_->operators[op];
     const bool least = bands <= evaluator_.floor() && (!o.grid || std::max(o.grid->stride[0], o.grid->stride[1]) == 1);
-    if (bands >= unlimited || (problem_->options.blocks && !least)) {
+    if (bands >= unlimited || (problem_->options.blocks && !least && o.boxes.empty())) {
         const std::optional<Blocked>& found = blocks_.best(op, budget);
         if (found) {
-            const Bytes output = problem_->tensors[o.outputs.front()].bytes;
-            const Bytes input = problem_->tensors[o.inputs.front().tensor].bytes;
-            if (output + found->input + found->weight < cost.dram) {
+            const Bytes crossing = evaluator_.group().crossing;
+            const Bytes again = found->input - problem_->tensors[o.inputs.front().tensor].bytes;
+            if (crossing + again + found->weight < cost.dram) {
                 cost = {};
-                cost.dram = output + found->input + found->weight, cost.crossing = output + input;
-                cost.halo = found->input - input, cost.weight = found->weight, cost.scratch = found->scratch;
+                cost.dram = crossing + again + found->weight, cost.crossing = crossing;
+                cost.halo = again, cost.weight = found->weight, cost.scratch = found->scratch;
                 cost.subgroups = found->tiles, cost.blocks = found;
             }
         }

@@ -62,12 +62,20 @@ struct Tensor {
     std::int64_t least_ahead = 0, least_more = 0;
 };
 
+// A way to run an operator alone in boxes of its output: what crosses again beside its operands (less than nothing
+// where some of them is not read), and its weights.
+struct Boxed {
+    Bytes scratch, again, weight;
+    std::int64_t tiles;
+};
+
 struct Operator {
     Form form = Form::opaque;
     std::vector<Window> inputs;  // distinct tensors
     std::vector<Id> outputs;
     Bytes weight = 0, tile = 0, workspace = 0;
     std::optional<Grid> grid;
+    std::vector<Boxed> boxes;  // of an opaque one: scratch ascends, what they move falls
 };
 
 // Operators stand in a topological order. `complete` derives what follows from that.

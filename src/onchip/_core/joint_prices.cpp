@@ -102,6 +102,7 @@ Prices::Info& Prices::info(Id group) {
             }
             if (gaps) i.skipped = std::max<Bytes>(0, x.bytes - read);
         }
+        for (const fusion::Boxed& b : op.boxes) i.skipped = std::max(i.skipped, op.weight - b.again - b.weight);
     }
     return i;
 }
@@ -135,7 +136,7 @@ Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
         }
     }
     const Info& i = info(group);
-    if (single(group) && whole == 0 && problem_.operators[group - candidates_].grid &&
+    if (single(group) && whole == 0 && blocked(group) &&
         (way.own >= unlimited || (problem_.options.blocks && way.own > i.weights - i.skipped))) {
         // A buffer in parts that others lie in: we ask that all of the blocks find room beside the maps.
         const Bytes within = parts && room < budget_

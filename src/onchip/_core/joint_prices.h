@@ -102,6 +102,10 @@ class Prices {
     Info& info(Id group);
     Info& outlined(Id group);
     Bytes skipped(Id group) { return info(group).skipped; }
+    bool blocked(Id group) const {
+        const fusion::Operator& op = problem_.operators[group - candidates_];
+        return op.grid || !op.boxes.empty();
+    }
     void load(Id group);
     Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
     void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);

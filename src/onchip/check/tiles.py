@@ -16,7 +16,7 @@ from onchip.check.parts import Part, up
 from onchip.check.passes import Order, prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
-from onchip.plan import Blocks, Group, Rings, Tiling
+from onchip.plan import Blocks, Boxes, Group, Rings, Tiling
 
 __all__ = ["Banded", "Tiles", "tiles_of"]
 
@@ -69,7 +69,7 @@ def tiles_of(
     """
     network, tiling = maps.network, group.tiling
     assert tiling is not None
-    assert not isinstance(tiling, Rings)
+    assert not isinstance(tiling, Boxes | Rings)
     for op in map(network.operators.__getitem__, order):
         if op.workspace > (op.weight_bytes if weights_resident else 0):
             broken("group-unproved", f"group {group.name} runs in tiles, and {op.name} has a workspace")

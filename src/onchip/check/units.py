@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from onchip.check.boxes import boxed
 from onchip.check.maps import Maps
 from onchip.check.parts import Part
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
-from onchip.plan import Group, Instruction, Rings, Run
+from onchip.plan import Boxes, Group, Instruction, Rings, Run
 from onchip.units import MAX_BYTES
 
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
@@ -141,6 +142,17 @@ def _group_unit(
         stream = frozenset(t for t in known if read >> t & 1)
         rings = rings_of(maps, group, stream, alignment=alignment)
         need, crossing, parts = rings.need, rings.crossing, rings.parts
+    elif isinstance(group.tiling, Boxes):
+        boxes = boxed(
+            network,
+            group,
+            group.tiling,
+            ids,
+            known if streamed is not None else None,
+            alignment,
+            weights_resident,
+        )
+        need, crossing, parts, weights = boxes.need, boxes.crossing, boxes.parts, boxes.weights
     elif group.tiling is not None:
         order = [op for op in network.order if inside >> op & 1]
         escaping = frozenset(bits(written & ~mask(inner)))

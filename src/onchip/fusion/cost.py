@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.fusion.blocks import best_blocks, least_blocks
+from onchip.fusion.boxes import best_boxes
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.residency import Residents, Weights, choose
 from onchip.fusion.rows import Bands, bands_of, halo_rows, rows_of
 from onchip.fusion.streams import candidates, smallest, streams
 from onchip.network import bits
-from onchip.plan import Blocks
+from onchip.plan import Blocks, Boxes
 from onchip.units import MAX_BYTES
 
 __all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch"]
@@ -41,12 +42,12 @@ class GroupCost:
     halo_bytes: int
     weight_bytes: int
     dram_bytes: int
-    blocks: Blocks | None = None
+    blocks: Blocks | Boxes | None = None
 
     @property
     def weight_fetches(self) -> int:
         """How often the weights of an operator that is not resident are fetched."""
-        return 1 if self.blocks is not None and self.blocks.keep_weights else self.subgroups
+        return 1 if isinstance(self.blocks, Blocks) and self.blocks.keep_weights else self.subgroups
 
 
 def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
@@ -62,10 +63,10 @@ def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
-    """The same in bands of rows only; an opaque operator runs whole."""
+    """The same in bands of rows only; an opaque operator runs whole, or in boxes where it does not fit."""
     bands = bands_of(problem, members)
     if bands is None:
-        return _whole(problem, members) if members.bit_count() == 1 else None
+        return _opaque(problem, members) if members.bit_count() == 1 else None
     search = _Search(problem, bands)
     search.without_halo()
     if problem.options.halo != "paper":
@@ -73,17 +74,35 @@ def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
     return search.best
 
 
-def _whole(problem: FusionProblem, members: int) -> GroupCost | None:
-    """An opaque operator: all its operands at once, its weights once."""
+def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
+    """An opaque operator: whole, all its operands at once and its weights once; else in boxes."""
     v = members.bit_length() - 1
     network = problem.network
     op = network.operators[v]
     touched = network.reads[v] | network.writes[v]
     scratch = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
     scratch += problem.round_up(op.workspace)
-    if scratch > problem.maps_room:
-        return None
     crossing = sum(network.tensors[t].bytes for t in bits(touched))
+    if scratch > problem.maps_room:
+        way = best_boxes(problem.operators[v].boxes, problem.budget)
+        if way is None:
+            return None
+        again = way.moved_bytes + sum(network.tensors[t].bytes for t in bits(network.writes[v])) - crossing
+        total = crossing + again + way.weight_bytes
+        return GroupCost(
+            members,
+            0,
+            way.tiles,
+            1,
+            0,
+            0,
+            way.scratch_bytes,
+            crossing,
+            again,
+            way.weight_bytes,
+            total,
+            way.boxes,
+        )
     total = crossing + op.weight_bytes
     return GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
 
@@ -129,7 +148,8 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
         network = problem.network
         touched = network.reads[operator] | network.writes[operator]
         whole = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
-        return whole + problem.round_up(network.operators[operator].workspace)
+        whole += problem.round_up(network.operators[operator].workspace)
+        return min([whole, *(way.scratch_bytes for way in problem.operators[operator].boxes[:1])])
     roomy = replace(problem, budget=MAX_BYTES, maps_budget=MAX_BYTES, weights_budget=MAX_BYTES)
     search = _Search(roomy, bands)
     tile = max((w.tile for w in search.weights), default=0)

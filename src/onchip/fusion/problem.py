@@ -1,7 +1,7 @@
 """A fusion problem: what the cost model needs of a network, a chip and the options, and nothing else.
 
 Tensors with a known map [images, channels, rows, columns] and operators whose windows onto them are known can
-run in bands of rows; every other operator is *opaque*: it runs alone and whole.
+run in bands of rows; every other operator is *opaque*: it runs alone, whole or in boxes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onchip.chip import Chip
+from onchip.fusion.boxes import Boxed, box_ways
 from onchip.fusion.geometry import Form, Grid, Map, Window, batch_of, grid_of, maps_of, windows_of
 from onchip.fusion.options import FusionOptions
 from onchip.network import Network, bits
@@ -27,7 +28,8 @@ class FusedOperator:
 
     `form` says how its output channels depend on its input channels (`opaque`: not known). `windows` has one
     entry for every distinct operand, `outputs` are root tensors. `weight_bytes` are all its weights,
-    `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need.
+    `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need;
+    `boxes` are the ways in which an opaque operator runs in boxes of its output.
     """
 
     id: int
@@ -37,6 +39,7 @@ class FusedOperator:
     weight_bytes: int
     tile_bytes: int
     grid: Grid | None = None
+    boxes: tuple[Boxed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class FusionProblem:
             outputs = tuple(bits(network.writes[op.id]))
             found = windows_of(network, op, maps, batch)
             if found is None:
-                operators.append(FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0))
+                boxes = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
+                operators.append(FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0, boxes=boxes))
                 continue
             form, windows = found
             made = maps[outputs[0]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onchip.fusion.boxes import crossing_in_boxes
 from onchip.fusion.cost import GroupCost
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.rows import bands_of, buffer_rows, halo_rows, overlaps, walk
 from onchip.fusion.streams import legal
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store, Tiling
+from onchip.plan import Alloc, Boxes, Free, Group, Instruction, Load, Run, Scratch, Store, Tiling
 
 __all__ = ["crossing", "declare", "group_names", "in_order", "program", "why_not"]
 
@@ -45,12 +46,13 @@ def program(
 ) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
     """The program that runs `groups`, which stand in an order that they can run in, and their declarations.
 
-    A group's tensors live in its scratch; an operator without known windows is loaded and stored whole.
+    A group's tensors live in its scratch; an operator without known windows is loaded and
+    stored whole if it fits.
     """
     instructions: list[Instruction] = []
     declared = []
     for name, g in zip(group_names(problem.network, groups), groups, strict=True):
-        if problem.operators[g.members.bit_length() - 1].form == "opaque":
+        if problem.operators[g.members.bit_length() - 1].form == "opaque" and g.blocks is None:
             instructions += _whole(problem, g)
             continue
         declared.append(declare(problem, name, g))
@@ -62,7 +64,7 @@ def declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
     """The declaration of a group that runs in tiles."""
     network = problem.network
     ops = sorted(bits(g.members), key=problem.position.__getitem__)
-    with_weights = [v for v in ops if network.operators[v].weight_bytes]
+    with_weights = [v for v in ops if network.operators[v].weight_bytes and not isinstance(g.blocks, Boxes)]
     refills = g.weight_fetches
     tiling = g.blocks or Tiling(
         g.rows, tuple(network.tensors[t].name for t in bits(g.streamed)), problem.channel_tile, g.images
@@ -84,7 +86,11 @@ def crossing(problem: FusionProblem, g: GroupCost, whole: int = 0) -> tuple[tupl
     network = problem.network
     external, escaping = problem.external(g.members), problem.escaping(g.members)
     result = {t: network.tensors[t].bytes for t in bits((external | escaping) & ~whole)}
-    if g.blocks is not None:
+    if isinstance(g.blocks, Boxes):
+        op = network.operators[g.members.bit_length() - 1]
+        sizes = [t.bytes for t in network.tensors]
+        result |= crossing_in_boxes(op, g.blocks, sizes, network.root)
+    elif g.blocks is not None:
         result[next(bits(external))] += g.halo_bytes
     else:
         bands = bands_of(problem, g.members)

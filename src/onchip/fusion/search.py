@@ -18,7 +18,7 @@ from onchip.errors import Infeasible
 from onchip.fusion.cost import GroupCost, least_scratch
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
-from onchip.plan import Blocks
+from onchip.plan import Blocks, Boxes
 
 __all__ = [
     "ALL_RULES",
@@ -321,7 +321,7 @@ class Fuser:
             halo,
             weight,
             dram,
-            Blocks(blocks[0], blocks[1], blocks[2], blocks[3], bool(blocks[4])) if blocks else None,
+            blocks_of(self.problem, members, blocks),
         )
 
 
@@ -387,6 +387,16 @@ def _stop(limits: Limits, began: float) -> Callable[[int, int], bool]:
     return stop
 
 
+def blocks_of(problem: FusionProblem, members: int, row: Sequence[int]) -> Blocks | Boxes | None:
+    """The blocks or boxes of an operator in a row of the compiled search; None without."""
+    if not row:
+        return None
+    *sizes, keep, place = row
+    if place >= 0:
+        return problem.operators[members.bit_length() - 1].boxes[place].boxes
+    return Blocks(sizes[0], sizes[1], sizes[2], sizes[3], bool(keep))
+
+
 FORMS = ("opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise")
 
 
@@ -409,4 +419,23 @@ def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
         g = op.grid
         grid += [g.kernel_rows, g.kernel_columns, *g.stride, *g.padding, *g.span]
         grid += [g.input_channels, g.output_channels, g.groups]
-    return FORMS.index(form), windows, op.outputs, op.weight_bytes, op.tile_bytes, workspace, grid
+    return (
+        FORMS.index(form),
+        windows,
+        op.outputs,
+        op.weight_bytes,
+        op.tile_bytes,
+        workspace,
+        grid,
+        _boxes(problem, v),
+    )
+
+
+def _boxes(problem: FusionProblem, v: int) -> list[_core.BoxRow]:
+    """The ways in boxes, with what crosses of the operands beyond their bytes."""
+    network = problem.network
+    entering = sum(network.tensors[t].bytes for t in bits(network.reads[v]))
+    return [
+        (way.scratch_bytes, way.moved_bytes - entering, way.weight_bytes, way.tiles)
+        for way in problem.operators[v].boxes
+    ]

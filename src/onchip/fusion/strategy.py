@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from onchip.errors import UsageError
+from onchip.fusion.boxes import least_read
 from onchip.fusion.cost import GroupCost
 from onchip.fusion.milp import solve_large
 from onchip.fusion.online import OnlineFuser
@@ -115,6 +116,11 @@ def _read(problem: FusionProblem, tensor: int) -> int:
     shape, most = problem.maps[tensor], 0
     for v in bits(problem.network.readers[tensor]):
         op = problem.operators[v]
+        if op.boxes:
+            most = max(
+                most, least_read(problem.network.operators[v], tensor, problem.network.tensors[tensor].bytes)
+            )
+            continue
         if op.form == "opaque" or op.grid is None or shape is None:
             return problem.network.tensors[tensor].bytes
         made = problem.maps[op.outputs[0]]

@@ -12,10 +12,9 @@ from dataclasses import astuple, dataclass, replace
 
 from onchip import _core
 from onchip.fusion import FusionProblem, GroupCost
-from onchip.fusion.search import End, Fuser, Limits, Space
+from onchip.fusion.search import End, Fuser, Limits, Space, blocks_of
 from onchip.joint.bound import worths
 from onchip.network import bits, mask
-from onchip.plan import Blocks
 
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
 
@@ -248,7 +247,7 @@ class JointSearch:
             halo,
             weight,
             crossing + halo + weight,
-            Blocks(blocks[0], blocks[1], blocks[2], blocks[3], bool(blocks[4])) if blocks else None,
+            blocks_of(self.problem, members, blocks),
         )
 
 

@@ -9,6 +9,7 @@ from onchip.plan.json import from_json, to_json
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Boxes,
     Free,
     Group,
     Instruction,
@@ -40,6 +41,7 @@ __all__ = [
     "FORMAT",
     "Alloc",
     "Blocks",
+    "Boxes",
     "Free",
     "Group",
     "Instruction",

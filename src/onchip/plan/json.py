@@ -14,6 +14,7 @@ from onchip.plan.limits import FORMAT, LIMIT, plan_chip, refuse_unwritable
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Boxes,
     Free,
     Group,
     Instruction,
@@ -63,6 +64,11 @@ class _WireBlocks(msgspec.Struct, forbid_unknown_fields=True):
     keep_weights: bool = False
 
 
+class _WireBoxes(msgspec.Struct, forbid_unknown_fields=True):
+    sizes: tuple[Count, ...]
+    order: tuple[Count, ...]
+
+
 class _WireStage(msgspec.Struct, forbid_unknown_fields=True):
     operators: tuple[str, ...]
     rows: Count
@@ -84,6 +90,7 @@ class _WireGroup(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     resident_weights: tuple[str, ...] = ()
     tiling: _WireTiling | None = None
     blocks: _WireBlocks | None = None
+    boxes: _WireBoxes | None = None
     rings: _WireRings | None = None
 
 
@@ -312,6 +319,8 @@ def _wire_group(group: Group) -> _WireGroup:
             wire.tiling = _WireTiling(rows, channels, images, streamed)
         case Blocks(rows, columns, output_channels, channels, keep_weights):
             wire.blocks = _WireBlocks(rows, columns, output_channels, channels, bool(keep_weights))
+        case Boxes(sizes, order):
+            wire.boxes = _WireBoxes(sizes, order)
         case Rings(stages, strips, fetched, traversal):
             cut = tuple(_WireStage(stage.operators, stage.rows) for stage in stages)
             wire.rings = _WireRings(cut, strips, fetched, traversal)
@@ -322,9 +331,9 @@ def _group(wire: _WireGroup, index: int, where: str) -> Group:
     def refuse(reason: str) -> PlanFormatError:
         return PlanFormatError(reason, where=where, item=f"groups[{index}]")
 
-    tiling: Tiling | Blocks | Rings | None = None
-    if sum(way is not None for way in (wire.tiling, wire.blocks, wire.rings)) > 1:
-        raise refuse("has more than one of tiling, blocks and rings")
+    tiling: Tiling | Blocks | Boxes | Rings | None = None
+    if sum(way is not None for way in (wire.tiling, wire.blocks, wire.boxes, wire.rings)) > 1:
+        raise refuse("has more than one of tiling, blocks, boxes and rings")
     if wire.tiling is not None:
         t = wire.tiling
         if len(set(t.streamed)) < len(t.streamed):
@@ -332,6 +341,8 @@ def _group(wire: _WireGroup, index: int, where: str) -> Group:
         tiling = Tiling(t.rows, t.streamed, t.channels, t.images)
     elif wire.blocks is not None:
         tiling = Blocks(**msgspec.structs.asdict(wire.blocks))
+    elif wire.boxes is not None:
+        tiling = Boxes(wire.boxes.sizes, wire.boxes.order)
     elif wire.rings is not None:
         r = wire.rings
         stages = tuple(Stage(stage.operators, stage.rows) for stage in r.stages)

@@ -11,6 +11,7 @@ from onchip.errors import PlanFormatError
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Boxes,
     Join,
     Load,
     Move,
@@ -131,8 +132,10 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
                 yield from ((f"program[{index}]", n) for _, n in streaming)
 
 
-def _tiling_numbers(tiling: Tiling | Blocks | Rings | None) -> tuple[int, ...]:
+def _tiling_numbers(tiling: Tiling | Blocks | Boxes | Rings | None) -> tuple[int, ...]:
     match tiling:
+        case Boxes(sizes, order):
+            return *sizes, *order
         case Tiling(rows, _, channels, images):
             return rows, channels, images
         case Blocks(rows, columns, output_channels, channels, _):

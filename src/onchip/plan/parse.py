@@ -11,11 +11,12 @@ from typing import Any, Literal, TypeVar
 
 from onchip.chip import Memory
 from onchip.errors import PlanFormatError
-from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
+from onchip.network import Geometry, Network, OperatorSpec, Patches, Reach, TensorKind
 from onchip.plan.limits import FORMAT, LIMIT, Option, plan_chip
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Boxes,
     Free,
     Group,
     Instruction,
@@ -40,6 +41,7 @@ from onchip.plan.program import (
     Tiling,
     Timed,
 )
+from onchip.plan.reach import reach_of
 from onchip.plan.words import SECTION, TILED, Word, split
 
 __all__ = ["from_text"]
@@ -69,6 +71,7 @@ class _Facts:
     tensors: list[tuple[str, int, TensorKind]] = field(default_factory=list)
     patches: dict[str, Patches] = field(default_factory=dict)
     operators: list[OperatorSpec] = field(default_factory=list)
+    reaches: dict[str, Reach] = field(default_factory=dict)
     views: list[tuple[str, str, int]] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
@@ -106,6 +109,8 @@ class _Reader:
         for key in ("network", "chip", "budget", "program"):
             if not (in_program if key == "program" else key in facts.texts or key in facts.numbers):
                 raise PlanFormatError("is missing", where=self.where, item=key)
+        if unknown := facts.reaches.keys() - {op.name for op in facts.operators}:
+            raise PlanFormatError("is of no operator", where=self.where, item=f"reach {min(unknown)}")
         return self.plan(facts)
 
     def lines(self, content: str) -> Iterator[list[Word]]:
@@ -130,7 +135,7 @@ class _Reader:
         network = Network.build(
             facts.texts["network"],
             facts.tensors,
-            facts.operators,
+            [replace(op, reach=facts.reaches.get(op.name)) for op in facts.operators],
             facts.outputs,
             views=facts.views,
             source=facts.texts.get("source", ""),
@@ -201,6 +206,8 @@ class _Reader:
                 self.once(facts.patches, name, Patches(*map(self.integer, sides)))
             case ["operator", name, type_, *_]:
                 facts.operators.append(self.operator(name, type_, words[3:]))
+            case ["reach", name, *_]:
+                self.once(facts.reaches, name, reach_of(words[2:], self.refuse))
             case ["view", name, of, offset]:
                 facts.views.append((name, of, self.integer(offset)))
             case ["output", name]:
@@ -311,7 +318,9 @@ class _Reader:
             raise self.refuse("a stage has a number of rows, and then its operators")
         return rest, [Stage(tuple(stage[1:]), self.integer(stage[0])) for stage in found]
 
-    def tiling(self, lists: dict[str, list[Word]], stages: Sequence[Stage]) -> Tiling | Blocks | Rings | None:
+    def tiling(
+        self, lists: dict[str, list[Word]], stages: Sequence[Stage]
+    ) -> Tiling | Blocks | Boxes | Rings | None:
         if any(lists.get(key) for key in ("tiling", "blocks", "rings", "keep_weights")):
             raise self.refuse("tiling, blocks, rings and keep_weights take no words of their own")
         if "tiling" in lists:
@@ -324,6 +333,9 @@ class _Reader:
             keys = ("rows", "columns", "output_channels", "channels")
             rows, columns, output_channels, channels = (self.count(lists, key, None) for key in keys)
             return Blocks(rows, columns, output_channels, channels, "keep_weights" in lists)
+        if "boxes" in lists:
+            sizes, order = (lists.get(key, ()) for key in ("boxes", "order"))
+            return Boxes(*(tuple(self.integer(n) for n, _ in numbers) for numbers in (sizes, order)))
         if "rings" in lists:
             fetched, traversal = (_names(lists.get(key, ())) for key in ("fetched", "traversal"))
             if fetched not in (["rows"], ["columns"]) or traversal not in (["forward"], ["reverse"]):

@@ -15,6 +15,7 @@ from onchip.network import Network
 __all__ = [
     "Alloc",
     "Blocks",
+    "Boxes",
     "Free",
     "Group",
     "Instruction",
@@ -172,6 +173,18 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
+class Boxes:
+    """A single operator runs in boxes of its output, of `sizes` along the axes that its reach names.
+
+    `order` are those axes, that of the outermost loop first. What a box needs of an operand is fetched when
+    the index along one of the operand's axes has changed.
+    """
+
+    sizes: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Operators of a group in `Rings` that sweep bands of `rows` rows of the last one's output together."""
 
@@ -210,7 +223,7 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
-    tiling: Tiling | Blocks | Rings | None = None
+    tiling: Tiling | Blocks | Boxes | Rings | None = None
 
     def __post_init__(self) -> None:
         if len(dict(self.refills)) < len(self.refills):

@@ -16,6 +16,7 @@ from onchip.plan.parse import from_text
 from onchip.plan.program import (
     Alloc,
     Blocks,
+    Boxes,
     Free,
     Group,
     Instruction,
@@ -37,6 +38,7 @@ from onchip.plan.program import (
     Tiling,
     Timed,
 )
+from onchip.plan.reach import reach_text
 from onchip.plan.words import SECTION, TILED, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
@@ -83,6 +85,7 @@ def to_text(plan: Plan) -> str:
     lines += [f"{key} {word(getattr(net, key))}" for key in ("source", "sha256", "granularity", "element")]
     lines += [_tensor(t) for t in net.tensors]
     lines += [_operator(net, op) for op in net.operators]
+    lines += [reach_text(op.name, op.reach) for op in net.operators if op.reach is not None]
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
     lines.append(_chip(plan.chip))
@@ -155,8 +158,10 @@ def _group(group: Group) -> str:
     return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
 
 
-def _tiling(tiling: Tiling | Blocks | Rings | None) -> str:
+def _tiling(tiling: Tiling | Blocks | Boxes | Rings | None) -> str:
     match tiling:
+        case Boxes(sizes, order):
+            return "".join(f" {n}" for n in ("boxes", *sizes, "order", *order))
         case Tiling(rows, streamed, channels, images):
             line = f" tiling rows {rows} channels {channels} images {images}"
             return line + (f" streaming{words(streamed, TILED['tiling'])}" if streamed else "")

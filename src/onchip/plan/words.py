@@ -21,6 +21,7 @@ KEYWORDS = frozenset({
 TILED = {
     "tiling": ("tiling", "rows", "channels", "images", "streaming"),
     "blocks": ("blocks", "rows", "columns", "output_channels", "channels", "keep_weights"),
+    "boxes": ("boxes", "order"),
     "rings": ("rings", "strips", "fetched", "stage"),
 }
 """The words of a tiled group's line, by the one it starts with; on any other line they are plain names."""

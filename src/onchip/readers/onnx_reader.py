@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 from onchip._validate import MAX_MACS
 from onchip.errors import UsageError
-from onchip.network import Network, OperatorSpec, TensorKind
+from onchip.network import Network, OperatorSpec, Reach, TensorKind
 from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.batch import infer_at_batch
 from onchip.readers.constants import Constants
@@ -18,6 +19,7 @@ from onchip.readers.macs import macs_of
 from onchip.readers.onnx_graph import Graph, Node, parse
 from onchip.readers.operators import Draft, Drafts
 from onchip.readers.places import find_places
+from onchip.readers.reach import in_maps, reach_of
 from onchip.readers.shapes import contradiction, infer, node_types, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
 
@@ -178,8 +180,9 @@ def _assemble(
                 sum(draft.weights.values()),
                 geometry=draft.geometry,
                 macs=min(MAX_MACS, sum(macs_of(graph, graph.nodes[i]) for i in draft.nodes)),
+                reach=reach,
             )
-            for label, draft in zip(names, drafts.all, strict=True)
+            for label, draft, reach in zip(names, drafts.all, _reaches(graph, constants, drafts), strict=True)
         ],
         outputs,
         views=views,
@@ -199,6 +202,26 @@ def _assemble(
     )
     _write_shapes(graph)
     return Source(network, executable)
+
+
+def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach | None]:
+    """How far every operator reaches whose geometry does not say already how its maps are read."""
+    images = Counter(
+        shape[0]
+        for draft in drafts.all
+        if draft.geometry is not None and draft.geometry.promises
+        for shape in (draft.geometry.input, draft.geometry.output)
+        if len(shape) == 4
+    )
+    batch = max(images, key=lambda n: (images[n], n), default=None)
+    return [
+        None
+        if len(draft.outputs) > 1 or in_maps(draft.geometry, batch)
+        else reach_of(
+            graph, constants, sorted(draft.nodes), tuple(draft.inputs), draft.outputs[0], draft.weights
+        )
+        for draft in drafts.all
+    ]
 
 
 def _unique(names: list[str]) -> list[str]:

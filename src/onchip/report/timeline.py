@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from onchip.check.boxes import weights_in_boxes
 from onchip.errors import IllegalPlan
 from onchip.network import Network, Operator, bits, mask
-from onchip.plan import Alloc, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Boxes, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
 from onchip.plan.text import instruction_text
 
 __all__ = ["Crossing", "Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
@@ -372,7 +373,9 @@ class _Walk:
                 self.send_out(tensor, n)
             else:
                 self.bring_in(tensor, n)
-        self.bytes["weights"] += 0 if self.weights_pinned(name) else _weights(operators, group)
+        self.bytes["weights"] += (
+            0 if self.weights_pinned(name) else _weights(self.plan.network, operators, group)
+        )
         written = self.union(net.writes[i] for i in ids)
         read = self.union(net.reads[i] for i in ids)
         for i in ids:
@@ -461,6 +464,8 @@ class _Walk:
         )
 
 
-def _weights(operators: list[Operator], group: Group | None) -> int:
+def _weights(network: Network, operators: list[Operator], group: Group | None) -> int:
+    if group is not None and isinstance(group.tiling, Boxes):
+        return weights_in_boxes(network, group, group.tiling)
     times = dict(group.refills) if group else {}
     return sum(op.weight_bytes * times.get(op.name, 1) for op in operators)

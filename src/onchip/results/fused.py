@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.chip import ELEMENTS
 from onchip.network import Network, bits
+from onchip.plan import Blocks, Boxes
 
 if TYPE_CHECKING:
     from onchip.fusion.cost import GroupCost
@@ -40,7 +41,7 @@ class FusedGroup:
     halo_bytes: int
     weight_bytes: int
     dram_bytes: int
-    blocks: tuple[int, int, int] | None = None
+    blocks: tuple[int, ...] | None = None
     """(output channels, rows, columns) of a block, for an operator that fits in no band of rows."""
 
 
@@ -172,6 +173,16 @@ class Fused:
         return capture.get()
 
 
+def box_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
+    """The sides of a block, output channels first, or of a box; None without."""
+    match blocks:
+        case Boxes(sizes):
+            return sizes
+        case Blocks(rows, columns, output_channels):
+            return output_channels, rows, columns
+    return None
+
+
 def groups_of(network: Network, costs: tuple[GroupCost, ...]) -> tuple[FusedGroup, ...]:
     """The groups by names, as a plan has them."""
     from onchip.fusion.program import group_names
@@ -200,7 +211,7 @@ def groups_of(network: Network, costs: tuple[GroupCost, ...]) -> tuple[FusedGrou
                 cost.halo_bytes,
                 cost.weight_bytes,
                 cost.dram_bytes,
-                None if b is None else (b.output_channels, b.rows, b.columns),
+                box_of(b),
             )
         )
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onchip.network import Geometry, Network, Operator
-from onchip.plan import Blocks, Group, Join, Load, Plan, Run, Store, Tiling
+from onchip.plan import Blocks, Boxes, Group, Join, Load, Plan, Run, Store, Tiling
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -90,8 +90,9 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, int, int] | None) -> str:
-    """How a group runs, in a few words; `blocks` are (output channels, rows, columns)."""
+def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
+    """How a group runs, in a few words; `blocks` are (output channels, rows, columns), or
+    the sides of a box."""
     if blocks is not None:
         return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
     if subgroups == 1 or not rows:
@@ -100,7 +101,7 @@ def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, in
     return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
 
 
-def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, int, int] | None) -> str:
+def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
     """The same in a table's width: sub-groups and rows, `28x4`."""
     if blocks is not None:
         return "blocks"
@@ -109,13 +110,15 @@ def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, int
     return f"{subgroups:,}{TIMES}{rows:,}{f'{TIMES}{images:,}' if images > 1 else ''}"
 
 
-def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, int, int] | None]:
+def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None]:
     """(rows, sub-groups, images, blocks) of a unit."""
     match unit.group.tiling if unit.group else None:
         case Tiling(rows, _, _, images) if unit.group:
             return rows, unit.group.subgroups, images, None
         case Blocks(rows, columns, output_channels, _) if unit.group:
             return 0, unit.group.subgroups, 1, (output_channels, rows, columns)
+        case Boxes(sizes) if unit.group:
+            return 0, unit.group.subgroups, 1, sizes
     return 0, 1, 1, None
 
 

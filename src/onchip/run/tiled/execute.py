@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from onchip.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plan import Blocks, Rings
+from onchip.plan import Blocks, Boxes, Group, Rings
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.blocks import run_in_blocks
+from onchip.run.tiled.boxes import run_in_boxes
 from onchip.run.tiled.group import Executed, run_in_bands
 from onchip.run.tiled.kernels import Kernels
 from onchip.run.tiled.passes import IllegalTiling
@@ -59,6 +60,9 @@ class Tiles:
             raise InputError(
                 "rings of rows are executed as C for a microcontroller only", item=f"group {name}"
             )
+        if isinstance(group.tiling, Boxes):
+            self._in_boxes(machine, group, group.tiling, operators, streaming)
+            return
         shape = group_shape(self.kernels.engine, name, operators)
         stated = {machine.tensor(tensor): crossing for tensor, crossing in streaming}
         for t in stated:
@@ -85,6 +89,38 @@ class Tiles:
         machine.ran.update(op.id for op in operators)
         finish_whole(machine, shape, whole)
 
+    def _in_boxes(
+        self,
+        machine: Machine,
+        group: Group,
+        boxes: Boxes,
+        operators: Sequence[Operator],
+        streaming: Sequence[tuple[str, int]],
+    ) -> None:
+        """Run an operator in boxes, all its operands streamed."""
+        assert self.kernels is not None
+        network, name = machine.network, group.name
+        stated = {machine.tensor(tensor): crossing for tensor, crossing in streaming}
+        reads = {network.root[t] for op in operators for t in op.inputs}
+        writes = {t for op in operators for t in op.outputs}
+        if stated.keys() != reads | writes:
+            machine.refuse("tiling-operands", f"{name} runs in boxes and does not stream all its operands")
+        for t in stated:
+            if t in writes and t in machine.address:
+                machine.refuse("streaming-reserved", f"{machine.name(t)} is streamed and has a range")
+            if t in reads and t not in machine.dram:
+                machine.refuse("streaming-no-dram-copy", f"{machine.name(t)} has no copy in DRAM")
+        try:
+            done = run_in_boxes(machine, self.kernels.engine, group, boxes, operators)
+        except IllegalTiling as problem:
+            machine.refuse(problem.rule, f"group {name}: {problem.reason}")
+        finally:
+            if name in machine.scratch:
+                start, end = machine.scratch[name]
+                machine.arena.reserve(start, end, Claim(f"the scratch of {name}", machine.index))
+        self._account(machine, name, stated, done)
+        machine.ran.update(op.id for op in operators)
+
     def _account(self, machine: Machine, name: str, stated: dict[int, int], done: Executed) -> None:
         for t, crossing in stated.items():
             if done.crossed[t] != crossing:
@@ -104,6 +140,8 @@ class Tiles:
             machine.network.operators[machine.network.operator_id[op]].weight_bytes * refills.get(op, 1)
             for op in group.operators
         )
+        if isinstance(group.tiling, Boxes):
+            weights = done.weights  # the sum over all groups is compared with the result's
         self.moved.append(
             GroupMoved(
                 name,

@@ -1,0 +1,315 @@
+"""A single operator in boxes of its output, in any number of dimensions: for what runs in no bands.
+
+The operator's reach says which box of every operand a box of the output needs, of what is constant too. Boxes
+follow each other in loops over the output's axes; what is needed of an operand comes again whenever an index
+along one of its axes has changed. So an operand comes once where its axes are the outermost loops, and its
+overlap with the box before comes again.
+
+All sizes and the orders worth a look are laid out once, by the scratchpad they take, with the best up to
+there: a staircase that answers every budget. Operators that look alike share one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, permutations
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from onchip.network import Network, Operator, Side
+from onchip.plan import Boxes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+__all__ = ["Boxed", "best_boxes", "box_ways", "crossing_in_boxes", "least_read"]
+
+MOST_SHAPES = 200_000
+"""Shapes of boxes that are looked at; beyond, fewer sizes of every axis."""
+
+MOST_ORDERS = 120
+"""Orders of the operands whose loops are looked at: all of five."""
+
+MOST_BOXES = 1 << 22
+"""Boxes of a plan that the checker looks at, along any axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxed:
+    """A shape of boxes and what it costs: `moved_bytes` of operands, `weight_bytes` of what is constant."""
+
+    boxes: Boxes
+    scratch_bytes: int
+    tiles: int
+    moved_bytes: int
+    weight_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An operand or a constant: its sides, the bytes of an element, whether it is a constant."""
+
+    sides: tuple[Side, ...]
+    element: int
+    constant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """All that the best boxes of an operator depend on, but the budget."""
+
+    extents: tuple[int, ...]  # of the output, then of what is summed over
+    outer: int  # axes of the output
+    element: int
+    parts: tuple[_Part, ...]
+    alignment: int
+    maps_budget: int
+    weights_budget: int
+
+
+def box_ways(
+    network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int
+) -> tuple[Boxed, ...]:
+    """Every shape of boxes that is the best at some budget, by scratchpad; none for what states no reach."""
+    task = _task(network, op, alignment, maps_budget, weights_budget)
+    return () if task is None else _stairs(task)
+
+
+def best_boxes(ways: Sequence[Boxed], budget: int) -> Boxed | None:
+    """The best of them within `budget` bytes."""
+    i = bisect_right(ways, budget, key=lambda way: way.scratch_bytes)
+    return ways[i - 1] if i else None
+
+
+def crossing_in_boxes(
+    op: Operator, boxes: Boxes, sizes: Sequence[int], roots: Sequence[int]
+) -> dict[int, int]:
+    """By root tensor, the bytes of an operator's inputs that cross. `sizes` and `roots` are by tensor."""
+    reach = op.reach
+    assert reach is not None
+    counts = [-(-size // box) for size, box in zip(reach.extents, boxes.sizes, strict=True)]
+    found: dict[int, int] = {}
+    for t, sides in zip(op.inputs, reach.reads, strict=True):
+        elements = _again(sides, counts, boxes.order)
+        for side in sides:
+            whole = 1 if side.axis < 0 else reach.extents[side.axis]
+            box = 1 if side.axis < 0 else boxes.sizes[side.axis]
+            elements *= sum(_spans(side, whole, box))
+        element = sizes[t] // prod(side.size for side in sides)
+        found[roots[t]] = found.get(roots[t], 0) + elements * element
+    return found
+
+
+def least_read(op: Operator, tensor: int, size: int) -> int:
+    """Bytes of an input of `size` bytes that an operator with a reach cannot do without."""
+    reach = op.reach
+    assert reach is not None
+    if tensor not in op.inputs:
+        return 0  # it reads a view of it
+    sides = reach.reads[op.inputs.index(tensor)]
+    elements = 1
+    for side in sides:
+        seen = end = 0
+        for first, last in _ranges(side, 1 if side.axis < 0 else reach.extents[side.axis], 1):
+            seen += max(0, last - max(first, end))
+            end = max(end, last)
+        elements *= seen
+    return elements * size // prod(side.size for side in sides)
+
+
+def _task(
+    network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int
+) -> _Task | None:
+    reach = op.reach
+    if reach is None or op.workspace or len(op.outputs) != 1 or len(reach.reads) != len(op.inputs):
+        return None
+    [y] = op.outputs
+    sizes = [t.bytes for t in network.tensors]
+    shapes = [(sizes[y], reach.output)]
+    shapes += [
+        (sizes[t], tuple(s.size for s in sides)) for t, sides in zip(op.inputs, reach.reads, strict=True)
+    ]
+    shapes += [(c.bytes, tuple(s.size for s in c.sides)) for c in reach.weights]
+    if any(size % prod(shape) for size, shape in shapes):
+        return None
+    if sum(c.bytes for c in reach.weights) != op.weight_bytes:
+        return None
+    if any(network.tensors[network.root[t]].patches is not None for t in (*op.inputs, y)):
+        return None
+    reads = [
+        _Part(sides, sizes[t] // prod(s.size for s in sides), False)
+        for t, sides in zip(op.inputs, reach.reads, strict=True)
+    ]
+    constants = [_Part(c.sides, c.bytes // prod(s.size for s in c.sides), True) for c in reach.weights]
+    return _Task(
+        reach.extents,
+        len(reach.output),
+        sizes[y] // prod(reach.output),
+        (*reads, *constants),
+        alignment,
+        maps_budget,
+        weights_budget,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _stairs(task: _Task) -> tuple[Boxed, ...]:
+    """Every shape of boxes that is the best at some budget."""
+    import numpy as np
+
+    sizes = _sizes(task.extents, task.outer)
+    rank = len(sizes)
+    counts = [
+        np.array([-(-n // s) for s in axis], np.int64) for n, axis in zip(task.extents, sizes, strict=True)
+    ]
+
+    def along(axis: int, values: Sequence[int] | Numbers) -> Numbers:
+        """Values by the size of a box along an axis, ready to be multiplied with those of others."""
+        return np.asarray(values, np.int64).reshape([-1 if i == axis else 1 for i in range(rank)])
+
+    def up(values: Numbers) -> Numbers:
+        return -(-values // task.alignment) * task.alignment
+
+    one = np.ones([len(axis) for axis in sizes], np.int64)
+    tiles, block = one.copy(), one * task.element
+    for axis in range(rank):
+        tiles = tiles * along(axis, counts[axis])
+        if axis < task.outer:
+            block = block * along(axis, sizes[axis])
+    maps, held = up(block), np.zeros_like(one)
+    totals = []
+    for part in task.parts:
+        most, total = one * part.element, one * part.element
+        for side in part.sides:
+            if side.axis < 0:
+                (span,) = _spans(side, 1, 1)
+                most, total = most * span, total * span
+                continue
+            n = task.extents[side.axis]
+            spans = [_spans(side, n, size) for size in sizes[side.axis]]
+            most = most * along(side.axis, [max(s) for s in spans])
+            total = total * along(side.axis, [sum(s) for s in spans])
+        totals.append(total)
+        if part.constant:
+            held = held + most
+        else:
+            maps = maps + up(most)
+    held = up(held)
+    fits = ((maps <= task.maps_budget) & (held <= task.weights_budget)).ravel()
+    scratch = (maps + held).ravel()
+    best: list[tuple[Numbers, Numbers, Numbers, Numbers, int]] = []
+    orders = tuple(_orders(task))
+    for place, order in enumerate(orders):
+        moved, weight = np.zeros_like(one), np.zeros_like(one)
+        for part, total in zip(task.parts, totals, strict=True):
+            comes = total * _comes_again(part.sides, counts, order, along)
+            if part.constant:
+                weight = weight + comes
+            else:
+                moved = moved + comes
+        best.append((scratch, moved.ravel(), weight.ravel(), tiles.ravel(), place))
+    every = [np.concatenate([row[i] for row in best]) for i in range(4)]
+    keep = np.flatnonzero(np.tile(fits, len(orders)) & (every[3] <= MOST_BOXES))
+    cost, room, many = every[1] + every[2], every[0], every[3]
+    climb = keep[np.argsort(room[keep], kind="stable")]
+    climb = climb[cost[climb] == np.minimum.accumulate(cost[climb])]
+    found: list[Boxed] = []
+    least: tuple[int, int] | None = None
+    shape = [len(axis) for axis in sizes]
+    for at in climb.tolist():
+        now = int(cost[at]), int(many[at])
+        if least is not None and now >= least:
+            continue
+        least = now
+        place, flat = divmod(at, len(scratch))
+        chosen = tuple(int(i) for i in np.unravel_index(flat, shape))
+        box = tuple(sizes[axis][i] for axis, i in enumerate(chosen))
+        way = Boxed(Boxes(box, orders[place]), int(room[at]), now[1], int(every[1][at]), int(every[2][at]))
+        if found and found[-1].scratch_bytes == way.scratch_bytes:
+            found.pop()
+        found.append(way)
+    return tuple(found)
+
+
+def _sizes(extents: Sequence[int], outer: int) -> list[list[int]]:
+    """For every axis the sizes to look at: for every number of boxes the least, or some of those."""
+    sizes = [sorted({-(-n // -(-n // size)) for size in range(1, n + 1)}) for n in extents]
+    for axis in range(outer, len(sizes)):
+        # Along a sum everything, one by one, and something between: the rest matters more.
+        if prod(map(len, sizes)) > MOST_SHAPES:
+            sizes[axis] = sorted({1, sizes[axis][len(sizes[axis]) // 2], extents[axis]})
+    while prod(map(len, sizes)) > MOST_SHAPES:
+        longest = max(range(len(sizes)), key=lambda at: len(sizes[at]))
+        every = sizes[longest]
+        sizes[longest] = sorted({*every[:2], *every[::2], every[-1]})
+        if len(sizes[longest]) == len(every):
+            sizes[longest] = sorted({every[0], every[-1]})
+    return sizes
+
+
+def _orders(task: _Task) -> Iterator[tuple[int, ...]]:
+    """Orders of the loops worth a look: the axes of one operand, then what those of another add, and so on.
+
+    No other order moves less. Of any order take the operand whose last loop comes first: putting the loops
+    before it that are not its own behind it spares that operand, and leaves what stands before the last loop
+    of every other as it was; so on with the loops behind.
+    """
+    axes = range(len(task.extents))
+    own = list(dict.fromkeys(frozenset(s.axis for s in part.sides if s.axis >= 0) for part in task.parts))
+    seen: set[tuple[int, ...]] = set()
+    for chain in islice(permutations(own), MOST_ORDERS):
+        every = tuple(dict.fromkeys((*(a for part in chain for a in sorted(part)), *axes)))
+        order = tuple(
+            sorted(every, key=lambda axis: axis >= task.outer)
+        )  # sums are complete before a box leaves
+        if order not in seen:
+            seen.add(order)
+            yield order
+
+
+def _comes_again(
+    sides: Sequence[Side], counts: Sequence[Numbers], order: Sequence[int], along: Any
+) -> Numbers:
+    """How often all of an operand comes, by the size of boxes: once for every turn of the loops that are not
+    along it and stand outside of the innermost one that is, of those that turn at all."""
+    import numpy as np
+
+    own = [axis for axis in order if any(side.axis == axis for side in sides)]
+    result = np.ones((1,) * len(counts), np.int64)
+    after = np.ones((1,) * len(counts), bool)  # no loop along it turns further inside
+    for axis in reversed(order):
+        turns = along(axis, counts[axis])
+        if axis in own:
+            after = after & (turns == 1)
+        else:
+            result = result * np.where(after, 1, turns)
+    return result
+
+
+def _again(sides: Sequence[Side], counts: Sequence[int], order: Sequence[int]) -> int:
+    """The same for one shape of boxes."""
+    own = {side.axis for side in sides}
+    result, after = 1, True
+    for axis in reversed(order):
+        if axis in own:
+            after = after and counts[axis] == 1
+        elif not after:
+            result *= counts[axis]
+    return result
+
+
+def _spans(side: Side, size: int, box: int) -> list[int]:
+    """How many of a side's elements every box along its axis needs."""
+    return [max(0, last - first) for first, last in _ranges(side, size, box)]
+
+
+def _ranges(side: Side, size: int, box: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, size, box):
+        first = (begin * side.stride - side.before) // side.per
+        last = ((min(begin + box, size) - 1) * side.stride - side.before) // side.per + side.span
+        yield min(max(first, 0), side.size), min(max(last, 0), side.size)

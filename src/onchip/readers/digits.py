@@ -1,0 +1,125 @@
+"""What a box of an output needs of a value, side by side: an algebra that survives every reshape.
+
+A value's need is a row of sides, outermost first, whose sizes multiply to its elements. They need not be the
+value's own dimensions: a reshape leaves them as they are. Where one has to be cut at a dimension's end, a
+side that is needed whole falls into two, and one that goes along an axis of the output asks for the axis to
+be cut there too (`CutAxis`). What cannot be said exactly is needed whole, which is never too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from onchip.network import Side
+
+__all__ = ["CutAxis", "Need", "everything", "grouped", "moved", "together", "widened"]
+
+Need = tuple[Side, ...]
+
+
+class CutAxis(Exception):
+    """An axis of the output has to be two, the outer of `outer` indices."""
+
+    def __init__(self, axis: int, outer: int) -> None:
+        super().__init__(axis, outer)
+        self.axis, self.outer = axis, outer
+
+
+def everything(size: int) -> Side:
+    """All of a side of that size."""
+    return Side(size, span=size)
+
+
+def is_everything(side: Side) -> bool:
+    """Whether the side is needed whole, whatever the box."""
+    return side == everything(side.size)
+
+
+def grouped(need: Need, shape: Sequence[int], axes: Sequence[int]) -> list[Need]:
+    """The sides of every dimension of `shape`; `axes` are the sizes of the output's axes.
+
+    Raises `CutAxis` where a side ends inside a dimension and goes along an axis index by index.
+    """
+    rest = [side for side in reversed(need) if side.size > 1]
+    found: list[Need] = []
+    for size in shape:
+        sides: list[Side] = []
+        while size > 1:
+            side = rest.pop()
+            if size % side.size == 0:
+                sides.append(side)
+                size //= side.size
+            elif side.size % size == 0:
+                outer, inner = _cut(side, size, axes)
+                sides.append(outer)
+                rest.append(inner)
+                size = 1
+            else:
+                return [(everything(n),) if n > 1 else () for n in shape]
+        found.append(tuple(sides))
+    return found
+
+
+def _cut(side: Side, outer: int, axes: Sequence[int]) -> tuple[Side, Side]:
+    if 0 <= side.axis < len(axes) and side == Side(side.size, side.axis) and axes[side.axis] == side.size:
+        raise CutAxis(side.axis, outer)
+    return everything(outer), everything(side.size // outer)
+
+
+def one(sides: Need) -> Side:
+    """A dimension as a single side."""
+    if len(sides) == 1:
+        return sides[0]
+    return everything(prod(side.size for side in sides))
+
+
+def moved(sides: Need, size: int, stride: int = 1, before: int = 0, span: int = 1, per: int = 1) -> Need:
+    """The sides of a dimension of `size` of which index v of another dimension, needed as `sides`, reads
+    [floor((v * stride - before) / per), ... + span)."""
+    if size == 1:
+        return ()
+    side = one(sides) if sides else Side(1)
+    if (stride, before, span, per) == (1, 0, 1, 1) and side.size == size:
+        return sides
+    part = prod(s.size for s in sides)
+    shifted = len(sides) > 1 and (stride, span, per) == (1, 1, 1) and part - size <= before <= 0
+    if shifted and before % part == 0 and size % part == 0:  # one of several parts, cut as it is
+        return Side(size // part, before=before // part), *sides
+    if side.per > 1 and (stride, per) != (1, 1):
+        return (everything(size),)
+    reach = (side.span - 1) * stride
+    return (
+        Side(
+            size,
+            side.axis,
+            side.stride * stride,
+            side.before * stride + before * side.per,
+            -(-reach // per) + span,
+            side.per * per,
+        ),
+    )
+
+
+def widened(sides: Need) -> Need:
+    """The same dimension, all of it."""
+    return tuple(everything(side.size) for side in sides)
+
+
+def together(one_: Need, other: Need) -> Need:
+    """What either needs of a value."""
+    if one_ == other:
+        return one_
+    if [s.size for s in one_] != [s.size for s in other]:
+        return (everything(prod(s.size for s in one_)),)
+    return tuple(_hull(a, b) for a, b in zip(one_, other, strict=True))
+
+
+def _hull(a: Side, b: Side) -> Side:
+    if a == b:
+        return a
+    if (a.axis, a.stride, a.per) != (b.axis, b.stride, b.per) or a.per != 1:
+        return everything(a.size)
+    before = max(a.before, b.before)
+    return replace(a, before=before, span=before + max(a.span - a.before, b.span - b.before))

@@ -1,0 +1,82 @@
+"""Which elements a `Resize` reads along each axis, whatever its coordinates and its mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+import numpy as np
+
+from onchip.readers.constants import Constants
+from onchip.readers.onnx_graph import Node
+
+__all__ = ["resized"]
+
+Step = tuple[int, int, int, int]
+"""(stride, before, span, per) of an axis: index o reads [floor((o * stride - before) / per), ... + span)."""
+
+SPARE = 64
+"""Coordinates are rounded as floats: to both sides a 64th of an element is allowed for that."""
+
+
+def resized(
+    node: Node, constants: Constants, read: Sequence[int], made: Sequence[int]
+) -> tuple[Step | None, ...] | None:
+    """The step of every axis, None for one that stays as it is; None for what this cannot say."""
+    mode = _word(node, "mode", "nearest")
+    how = _word(node, "coordinate_transformation_mode", "half_pixel")
+    if node.integer("antialias", 0) or mode not in _AROUND or len(read) != len(made):
+        return None
+    if not _scales_agree(node, constants, read, made):
+        return None
+    lower, upper = _AROUND[mode]
+    steps: list[Step | None] = []
+    for size, result in zip(read, made, strict=True):
+        if size == result:
+            steps.append(None)
+            continue
+        found = _coordinate(how, size, result)
+        if found is None:
+            return None
+        # The coordinate (o * stride + first) / per, less the spare, rounded down, and from there on.
+        stride, first, per = (n * SPARE for n in found)
+        before = -(first - per // SPARE + lower * per)
+        common = gcd(stride, before, per)
+        steps.append((stride // common, before // common, upper - lower + 2, per // common))
+    return tuple(steps)
+
+
+_AROUND = {"nearest": (0, 1), "linear": (0, 1), "cubic": (-1, 2)}
+"""What is read around a coordinate rounded down, from and to."""
+
+
+def _coordinate(how: str, size: int, result: int) -> tuple[int, int, int] | None:
+    """(stride, first, per): index o lies at (o * stride + first) / per of the operand."""
+    match how:
+        case "asymmetric":
+            return size, 0, result
+        case "pytorch_half_pixel" if result == 1:
+            return 0, 0, 1
+        case "half_pixel" | "pytorch_half_pixel":
+            return 2 * size, size - result, 2 * result
+        case "align_corners":
+            return (size - 1, 0, result - 1) if result > 1 else (0, 0, 1)
+    return None
+
+
+def _scales_agree(node: Node, constants: Constants, read: Sequence[int], made: Sequence[int]) -> bool:
+    """Whether stated factors are those of the sizes, so that coordinates follow from them."""
+    if len(node.inputs) < 3 or not node.inputs[2]:
+        return True
+    value = constants.value(node.inputs[2]) if node.inputs[2] in constants else None
+    if value is None or value.size not in (0, len(read)):
+        return False
+    factors = np.asarray(value, np.float64).reshape(-1)
+    return not value.size or all(
+        abs(f * n - m) < 1 / SPARE for f, n, m in zip(factors, read, made, strict=True)
+    )
+
+
+def _word(node: Node, name: str, default: str) -> str:
+    found = node.attribute(name)
+    return default if found is None else found.s.decode("utf-8", "replace")

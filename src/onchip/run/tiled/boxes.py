@@ -1,0 +1,336 @@
+"""A single operator executed in boxes of its output, in any number of dimensions.
+
+What a box needs of every operand and constant lies in the scratch; the operator's own nodes then run on
+operands of which everything else is not a number, and of their result the box counts. So a box for which too
+little has come has not-a-number in it, and one for which enough has come is bit for bit the operator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.errors import InputError, Mismatch
+from onchip.network import Operator, Reach, Side
+from onchip.plan import Boxes, Group
+from onchip.run.arena import Claim
+from onchip.run.tiled.buffers import SliceBuffer
+from onchip.run.tiled.group import Executed
+from onchip.run.tiled.passes import IllegalTiling
+
+if TYPE_CHECKING:
+    import onnx
+
+    from onchip.run.machine import Machine
+    from onchip.run.onnx_engine import OnnxEngine
+
+__all__ = ["run_in_boxes"]
+
+Array = np.ndarray[Any, Any]
+Span = tuple[int, int]
+
+_SUMMING = frozenset({"Conv", "Gemm", "MatMul"})
+"""The nodes whose results are sums over an axis that a reach may have."""
+
+
+def run_in_boxes(
+    machine: Machine, engine: OnnxEngine, group: Group, boxes: Boxes, operators: Sequence[Operator]
+) -> Executed:
+    """Run a group of one operator box by box. Raises `IllegalTiling` where that cannot be done."""
+    [op] = operators if len(operators) == 1 else [None]
+    if op is None or op.reach is None or group.resident_weights or len(op.outputs) != 1:
+        raise IllegalTiling("tiling-blocks", "it is not one operator with a reach and one output")
+    axes = range(len(op.reach.extents))
+    if len(boxes.sizes) != len(axes) or min(boxes.sizes) < 1 or sorted(boxes.order) != list(axes):
+        raise IllegalTiling("tiling-sizes", f"boxes of {' x '.join(map(str, boxes.sizes))}")
+    return _Run(machine, engine, group, boxes, op, op.reach).all()
+
+
+class _Operand:
+    """What comes of an operand or constant: its elements in their sides, and the buffer for a box of them."""
+
+    def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int) -> None:
+        self.name, self.sides, self.width = name, sides, width
+        self.shape, self.elements = elements.shape, elements.reshape([side.size for side in sides])
+        self.buffer: SliceBuffer | None = None
+        self.region: tuple[Span, ...] | None = None
+        self.key: tuple[int, ...] | None = None
+        self.moved = 0
+
+    def needs(self, spans: Sequence[Span]) -> tuple[Span, ...]:
+        """The ranges of its sides that a box of the output needs."""
+        return tuple(_part(side, *((0, 1) if side.axis < 0 else spans[side.axis])) for side in self.sides)
+
+    def bring(self, at: Sequence[int], spans: Sequence[Span]) -> None:
+        """Fetch what the box at those indices needs, unless it came for the box before."""
+        key = tuple(at[side.axis] for side in self.sides if side.axis >= 0)
+        if key == self.key:
+            return
+        self.key, self.region = key, self.needs(spans)
+        part = self.elements[tuple(slice(*span) for span in self.region)]
+        self.moved += part.size * self.width
+        if self.buffer is not None:
+            self.buffer.put((0, 1), (0, 1), part)
+
+    def poisoned(self, poison: float, outer: int, *, absent: bool = False) -> Array:
+        """The whole value: what the scratch has of it, and poison everywhere else.
+
+        Sides along axes from `outer` on are summed over: what is not there is nothing, not poison. So is all
+        that it has where it is `absent` from the sum.
+        """
+        whole = np.full(self.elements.shape, poison, self.elements.dtype)
+        assert self.region is not None
+        sums = [side.axis >= outer for side in self.sides]
+        if any(sums) or absent:
+            spans = zip(self.region, sums, strict=True)
+            whole[tuple(slice(None) if summed else slice(*span) for span, summed in spans)] = 0
+        if absent:
+            return whole.reshape(self.shape)
+        if self.buffer is not None:
+            assert self.buffer.data is not None
+            whole[tuple(slice(*span) for span in self.region)] = self.buffer.data
+        return whole.reshape(self.shape)
+
+
+class _Run:
+    def __init__(
+        self, machine: Machine, engine: OnnxEngine, group: Group, boxes: Boxes, op: Operator, reach: Reach
+    ) -> None:
+        self.machine, self.engine, self.boxes, self.op, self.reach = machine, engine, boxes, op, reach
+        [self.target] = op.outputs
+        self.cuts = [list(_cut(n, box)) for n, box in zip(reach.extents, boxes.sizes, strict=True)]
+        self.subgroups = prod(map(len, self.cuts))
+        if self.subgroups != group.subgroups:
+            raise IllegalTiling(
+                "tiling-subgroups",
+                f"it states {group.subgroups:,} sub-groups, and its boxes are {self.subgroups:,}",
+            )
+        self.reads = [self._operand(t, sides) for t, sides in zip(op.inputs, reach.reads, strict=True)]
+        constants = engine.parts.constants
+        self.weights: list[_Operand] = []
+        for c in reach.weights:
+            count = prod(side.size for side in c.sides)
+            value = constants.get(c.name)
+            # What does not lie in its sides, or is no constant of the model by that name, is counted only.
+            if value is None or value.size != count:
+                value = np.zeros(count, np.float32)
+            self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count))
+        self._lay_out(group)
+        self._prepare()
+
+    def _operand(self, t: int, sides: Sequence[Side]) -> _Operand:
+        machine = self.machine
+        root = machine.network.root[t]
+        if machine.slots.dtype[t].kind != "f" or machine.slots.dtype[t] == np.float16:
+            raise InputError(
+                f"cannot be run in tiles: its elements are {machine.slots.dtype[t]}",
+                item=f"tensor {machine.name(t)}",
+            )
+        value = machine.value(t, machine.dram[root])
+        count = prod(side.size for side in sides)
+        if value.size != count:
+            raise InputError(
+                "cannot be run in tiles: the reach has other sides", item=f"tensor {machine.name(t)}"
+            )
+        return _Operand(machine.name(t), sides, value, machine.network.tensors[t].bytes // count)
+
+    def _lay_out(self, group: Group) -> None:
+        machine = self.machine
+        start, end = machine.scratch.get(group.name, (0, 0))
+        scale, round_up = machine.slots.scale, machine.plan.chip.round_up
+        made = machine.network.tensors[self.target].bytes // prod(self.reach.output)
+        block = prod(min(box, n) for box, n in zip(self.boxes.sizes, self.reach.output, strict=False))
+        most = [self._most(part) for part in (*self.reads, *self.weights)]
+        weights = sum(n * part.width for n, part in zip(most[len(self.reads) :], self.weights, strict=True))
+        reads = [n * part.width for n, part in zip(most, self.reads, strict=False)]
+        need = sum(map(round_up, (*reads, block * made, weights)))
+        if need * scale > end - start:
+            raise IllegalTiling(
+                "group-scratch",
+                f"its boxes take {need:,} bytes, and its scratch has {(end - start) // scale:,}",
+            )
+        at = start
+        for part, size, count in zip(self.reads, reads, most, strict=False):
+            part.buffer = self._buffer(group, f"tensor {part.name}", at, size, part.elements.dtype, count)
+            at += round_up(size) * scale
+        dtype = machine.slots.dtype[self.target]
+        owner = f"tensor {machine.name(self.target)}"
+        self.block = self._buffer(group, owner, at, block * made, np.dtype(dtype), block)
+        at += round_up(block * made) * scale
+        for part, count in zip(self.weights, most[len(self.reads) :], strict=True):
+            size = count * part.width
+            if size * scale >= count * part.elements.itemsize:
+                part.buffer = self._buffer(
+                    group, f"weights {part.name}", at, size, part.elements.dtype, count
+                )
+                at += size * scale
+
+    def _buffer(
+        self, group: Group, owner: str, at: int, size: int, dtype: np.dtype[Any], count: int
+    ) -> SliceBuffer:
+        machine = self.machine
+        claim = Claim(f"{owner} in the scratch of {group.name}", machine.index)
+        return SliceBuffer(machine.arena, at, at + size * machine.slots.scale, dtype, count, claim)
+
+    def _most(self, part: _Operand) -> int:
+        """The most elements that a box needs of it."""
+        return prod(
+            max(b - a for a, b in (_part(side, *cut) for cut in self._along(side))) for side in part.sides
+        )
+
+    def _along(self, side: Side) -> Sequence[Span]:
+        return [(0, 1)] if side.axis < 0 else self.cuts[side.axis]
+
+    def _prepare(self) -> None:
+        """What is given to the operator's nodes: operands, and the weights that lie in the scratch."""
+        engine, op = self.engine, self.op
+        value, known = engine.executable.value, engine.parts.constants
+        self.given = {value[t]: part for t, part in zip(op.inputs, self.reads, strict=True)}
+        for part in self.weights:
+            floats = part.name in known and known[part.name].dtype in (np.float32, np.float64)
+            if floats and part.buffer is not None and part.elements.size == known[part.name].size:
+                self.given[part.name] = part
+        self.outer = len(self.reach.output)
+        self.wanted = self.head = value[self.target]
+        self.bias = ""
+        nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
+        if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):
+            self._sum(nodes)
+        # The largest of a window passes over what is not a number.
+        self.poison = np.inf if any(node.op_type == "MaxPool" for node in nodes) else np.nan
+        self.part = self._session(list(self.given), self.head)
+        self.tail = None if self.head == self.wanted else self._session([*self.given, self.head], self.wanted)
+
+    def _sum(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Find the node that sums, and what it adds to its sum."""
+        heads = [node for node in nodes if node.op_type in _SUMMING]
+        cut = any(side.axis >= self.outer for part in self.given.values() for side in part.sides)
+        if len(heads) != 1 or not cut:
+            raise self.refuse("its sum cannot be taken apart")
+        self.head = heads[0].output[0]
+        self.bias = heads[0].input[2] if len(heads[0].input) > 2 else ""
+        if self.bias and self.bias not in self.given:
+            raise self.refuse("what it adds to its sum is not among its weights")
+
+    def _session(self, names: Sequence[str], wanted: str) -> tuple[Any, list[str]]:
+        """The nodes that make a value from others, ready to run, and those of the others that they read."""
+        engine = self.engine
+        types, known = engine.values, engine.parts.constants
+        nodes, constants = engine.parts.between(names, [wanted], f"operator {self.op.name}")
+        read = {name for node in nodes for name in node.input}
+        used = [name for name in names if name in read]
+        shapes = {name: (_element(part.elements.dtype), len(part.shape)) for name, part in self.given.items()}
+        shapes[self.head] = (types[self.head][0], len(types[self.head][1]))
+        inputs = {name: shapes[name] for name in used}
+        rest = {name: known[name] for name in constants if name not in inputs}
+        return engine.parts.session(nodes, inputs, {wanted: types[wanted][0]}, rest), used
+
+    def all(self) -> Executed:
+        machine, order = self.machine, self.boxes.order
+        whole = np.full(self.reach.output, np.nan, machine.slots.dtype[self.target])
+        crossed = 0
+        width = machine.network.tensors[self.target].bytes // whole.size
+        for turn in product(*(range(len(self.cuts[axis])) for axis in order)):
+            at = [0] * len(order)
+            for axis, index in zip(order, turn, strict=True):
+                at[axis] = index
+            spans = [cut[i] for cut, i in zip(self.cuts, at, strict=True)]
+            for part in (*self.reads, *self.weights):
+                part.bring(at, spans)
+            first = not any(at[self.outer :])
+            self.block.put((0, 1), (0, 1), self.add(spans[: self.outer], first))
+            if any(at[axis] + 1 < len(self.cuts[axis]) for axis in range(self.outer, len(at))):
+                continue
+            self.block.put((0, 1), (0, 1), self.finished(spans[: self.outer]))
+            whole[tuple(slice(*span) for span in spans[: self.outer])] = self.there()
+            crossed += self.there().size * width
+        value = whole.reshape(machine.slots.shape[self.target])
+        machine.comparison.follow(self.op.inputs, self.op.outputs)
+        if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):  # sums in another order
+            machine.comparison.approximate.add(self.target)
+        machine.comparison.same(self.target, value, f"written by {self.op.name} ({machine.where()})")
+        return Executed(
+            self.subgroups,
+            self._crossed() | {self.target: crossed},
+            sum(part.moved for part in self.weights),
+            whole.size,
+            0,
+            {self.target: value},
+        )
+
+    def there(self) -> Array:
+        """The box of the output as it lies in the scratch."""
+        assert self.block.data is not None
+        return self.block.data
+
+    def _crossed(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for t, part in zip(self.op.inputs, self.reads, strict=True):
+            root = self.machine.network.root[t]
+            found[root] = found.get(root, 0) + part.moved
+        return found
+
+    def add(self, spans: Sequence[Span], first: bool) -> Array:
+        """A box of what the nodes make of what the scratch has, added to what was there before."""
+        feeds = {
+            name: part.poisoned(self.poison, self.outer, absent=name == self.bias and not first)
+            for name, part in self.given.items()
+        }
+        box = self.box(self.part, self.head, feeds, spans)
+        return box if first else self.there() + box
+
+    def finished(self, spans: Sequence[Span]) -> Array:
+        """The box once its sums are complete."""
+        if self.tail is None:
+            return self.there().copy()
+        summed = np.full(self.reach.output, np.nan, self.there().dtype)
+        summed[tuple(slice(*span) for span in spans)] = self.there()
+        feeds = {name: part.poisoned(self.poison, self.outer) for name, part in self.given.items()}
+        feeds[self.head] = summed.reshape(self.engine.values[self.head][1])
+        return self.box(self.tail, self.wanted, feeds, spans)
+
+    def box(
+        self,
+        session: tuple[Any, list[str]],
+        wanted: str,
+        feeds: Mapping[str, Array],
+        spans: Sequence[Span],
+    ) -> Array:
+        """A box of a value that nodes make."""
+        run, names = session
+        try:
+            [result] = run.run([wanted], {name: feeds[name] for name in names})
+        except Exception as problem:  # onnxruntime's errors have no common class
+            line = (str(problem).strip().splitlines() or ["?"])[0]
+            raise self.refuse(f"onnxruntime says {line}") from None
+        if result.size != prod(self.reach.output):
+            raise Mismatch(
+                f"operator {self.op.name} makes {result.size:,} elements: its reach contradicts the model"
+            )
+        box: Array = result.reshape(self.reach.output)[tuple(slice(*span) for span in spans)]
+        return box
+
+    def refuse(self, why: str) -> InputError:
+        return InputError(f"cannot be run in tiles: {why}", item=f"operator {self.op.name}")
+
+
+def _part(side: Side, first: int, end: int) -> Span:
+    """The range of a side that the output's indices [first, end) need."""
+    low = (first * side.stride - side.before) // side.per
+    high = ((end - 1) * side.stride - side.before) // side.per + side.span
+    low = min(max(low, 0), side.size)
+    return low, max(low, min(max(high, 0), side.size))
+
+
+def _cut(size: int, step: int) -> Iterator[Span]:
+    return ((first, min(first + step, size)) for first in range(0, size, step))
+
+
+def _element(dtype: np.dtype[Any]) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(dtype))
