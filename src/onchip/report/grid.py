@@ -1,7 +1,7 @@
 """Every table of the terminal: a figure is never cut, however narrow the terminal is.
 
-Columns of words fold, headings of figures fold, and a table that is still too wide goes on below itself, with
-the column that names its rows in front of the rest.
+Bars give way, columns of words fold, headings of figures fold, and a table that is still too wide goes on
+below itself, with the column that names its rows in front of the rest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from rich.bar import Bar
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,10 @@ from rich.text import Text
 __all__ = ["Grid"]
 
 LEAST = 12
-"""Characters below which a column of words is not squeezed."""
+"""Characters below which a column of words is not squeezed, and bars are not drawn."""
+
+LONGEST = 40
+"""Characters of the longest bar."""
 
 GAP = 2
 """Blanks between columns."""
@@ -34,18 +38,25 @@ class Grid:
         self.figures = [figure for _, figure in columns]
         self.header = header
         self.rows: list[tuple[Text, ...]] = []
+        self.bars: list[float] = []
 
-    def add_row(self, *cells: str | Text) -> None:
-        """One more row; what is missing at its end stays empty."""
+    def add_row(self, *cells: str | Text, bar: float | None = None) -> None:
+        """One more row; what is missing at its end stays empty. Either every row has a `bar` or none has."""
         if len(cells) > len(self.headings):
             raise ValueError(f"{len(cells)} cells for {len(self.headings)} columns")
         found = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
         self.rows.append((*found, *(Text() for _ in range(len(self.headings) - len(found)))))
+        if bar is not None:
+            self.bars.append(bar)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
         headings = self.headings
-        if self.taken([self.natural(c, headings) for c in range(len(headings))]) > width:
+        taken = self.taken([self.natural(c, headings) for c in range(len(headings))])
+        if self.bars and taken + GAP + LEAST <= width:
+            yield self.table(range(len(headings)), headings, True, min(LONGEST, width - taken - GAP))
+            return
+        if taken > width:
             headings = [self.folded(c) for c in range(len(headings))]
         for i, block in enumerate(self.blocks(headings, width)):
             if i:
@@ -100,10 +111,11 @@ class Grid:
         """The columns with the one that names the rows, in their order."""
         return sorted(block if key is None else [*block, key])
 
-    def table(self, block: Sequence[int], headings: Sequence[str], fits: bool) -> Table:
+    def table(self, block: Sequence[int], headings: Sequence[str], fits: bool, bars: int = 0) -> Table:
         """Some of the columns as rich lays them out: it takes the room from the widest columns of words.
 
-        Where a single figure is wider than the terminal (`fits` is false) it folds: its digits are all there.
+        Bars of at most `bars` characters go behind them. Where a single figure is wider than the terminal
+        (`fits` is false) it folds: its digits are all there.
         """
         found = Table(
             box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim", show_header=self.header
@@ -115,6 +127,11 @@ class Grid:
                 no_wrap=self.figures[c] and fits,
                 overflow="fold",
             )
-        for row in self.rows:
-            found.add_row(*(row[c] for c in block))
+        if not bars:
+            for row in self.rows:
+                found.add_row(*(row[c] for c in block))
+            return found
+        found.add_column(width=bars)
+        for row, bar in zip(self.rows, self.bars, strict=True):
+            found.add_row(*(row[c] for c in block), Bar(max(self.bars), 0, bar, width=bars))
         return found

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.bar import Bar
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from onchip.report.grid import Grid
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
@@ -27,29 +26,25 @@ def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | 
     """A line for each point: bytes, work and reckoned instructions against none made twice, and a bar."""
     head = Text(visible(name), style="bold")
     head.append(f": RAM against work, {WHENCE[options.input]}", style="not bold")
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading, number in (
+    rows = Grid(
         ("bytes", True),
         ("multiply-adds", True),
         ("times", True),
         ("instructions", True),
         ("groups", True),
         ("", False),
-    ):
-        rows.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    rows.add_column()  # the bars: where the terminal is narrow they give way, the figures do not
-    most = max(point.ram_bytes for point in found.points)
+    )
     for point in found.points:
-        rows.add_row(
+        cells = (
             f"{point.ram_bytes:,}",
             f"{point.macs:,}",
             f"{point.factor:.4f}",
             f"~{point.reckoned:.2f}",
             str(len(point.choice.groups)),
             "<- --ram" if point is taken else "",
-            Bar(size=most, begin=0, end=point.ram_bytes),
-            style="bold" if point is taken else "",
         )
+        style = "bold" if point is taken else ""
+        rows.add_row(*(Text(cell, style) for cell in cells), bar=point.ram_bytes)
     said = (
         "No plan has fewer bytes in its largest group for no more multiply-adds."
         if found.complete
