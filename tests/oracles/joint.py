@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations
 
+from onchip.check.maps import Maps, Piece
 from onchip.check.rules import Broken
 from onchip.check.units import Unit, units_of
 from onchip.fusion import FusionProblem
-from onchip.fusion.rows import bands_of, buffer_rows, overlaps
+from onchip.fusion.rows import Bands, bands_of, buffer_rows, overlaps
 from onchip.fusion.streams import buffer_bytes
-from onchip.network import bits
+from onchip.network import Network, bits
 from onchip.plan import Blocks, Group, Tiling
 from onchip.units import MAX_BYTES
 
@@ -116,6 +118,24 @@ def _convex(problem: FusionProblem) -> Iterator[int]:
             yield members
 
 
+class _Known(Maps):
+    """The checker's maps, each piece worked out once: the oracle asks for it thousands of times."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network)
+        self.pieces: dict[int, Piece] = {}
+
+    def piece(self, operator: int, group: str) -> Piece:
+        if operator not in self.pieces:
+            self.pieces[operator] = super().piece(operator, group)
+        return self.pieces[operator]
+
+
+@lru_cache(maxsize=1)
+def _known(problem: FusionProblem) -> _Known:
+    return _Known(problem.network)
+
+
 def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int, int]]]:
     """By operands that are whole (bitset), every way to run a group that no other beats in both of (bytes of
     scratch, bytes that cross), as the checker has it."""
@@ -166,7 +186,7 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
     for v in bits(members):
         touched |= network.reads[v] | network.writes[v]
     shapes = [problem.maps[t] for t in bits(touched)]
-    if any(m is None for m in shapes) or bands_of(problem, members) is None:
+    if any(m is None for m in shapes) or (shape := bands_of(problem, members)) is None:
         return
     rows = max(m.rows for m in shapes if m is not None)
     streamable = sum(
@@ -191,7 +211,7 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
                 if images > 1 and bands > problem.batch // images:
                     continue  # bands of several images at once are another option of fusion
                 for unit in ways:
-                    buffers = _buffers(problem, members, streamed, t, images)
+                    buffers = _buffers(problem, shape, streamed, t, images)
                     assert unit.held <= sum(buffers.values()) + sum(
                         p.bytes for p in unit.parts if p.tensor is None
                     )
@@ -213,9 +233,7 @@ def _refilled(
     return found
 
 
-def _buffers(problem: FusionProblem, members: int, streamed: int, t: int, images: int) -> dict[int, int]:
-    bands = bands_of(problem, members)
-    assert bands is not None
+def _buffers(problem: FusionProblem, bands: Bands, streamed: int, t: int, images: int) -> dict[int, int]:
     rows = buffer_rows(problem, bands, overlaps(problem, bands, streamed), t)
     return {x: buffer_bytes(problem, x, rows[x], images, bool(streamed >> x & 1)) for x in bands.tensors}
 
@@ -275,5 +293,6 @@ def _unit(
         alignment=problem.alignment,
         weights_resident=False,
         streamed={"the group": operands},
+        maps=_known(problem),
     )
     return units["the group"]

@@ -63,16 +63,18 @@ def units_of(
     weights_resident: bool,
     pinned: Collection[int] = (),
     streamed: Mapping[str, Collection[str]] | None = None,
+    maps: Maps | None = None,
 ) -> dict[str, Unit]:
     """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
 
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
     `streamed` are the tensors that each group's run streams. One in rings keeps a ring for each; one in tiles
-    has its other operands whole. A group that it does not name streams, in tiles, all its operands.
+    has its other operands whole. A group that it does not name streams, in tiles, all its operands. `maps` are
+    the network's, for who asks of it again and again.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
-    maps = Maps(network)
+    maps = maps or Maps(network)
     for group in groups:
         if group.name in units or group.name in network.operator_id:
             broken("group-name", f"{group.name} is declared already")
