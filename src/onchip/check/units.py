@@ -69,8 +69,8 @@ def units_of(
 
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
     `streamed` are the tensors that each group's run streams. One in rings keeps a ring for each; one in tiles
-    has its other operands whole. A group that it does not name streams, in tiles, all its operands. `maps` are
-    the network's, for who asks of it again and again.
+    has its other operands whole. A group that it does not name streams, in tiles, all its operands.
+    `maps` are the network's, for who asks of it again and again.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
