@@ -200,6 +200,7 @@ def test_a_search_that_is_interrupted_gives_its_row_and_ends_the_comparison() ->
 def test_the_command_line_prints_the_table_and_the_data(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "110")  # in a narrower terminal names may fold
     assert run(monkeypatch, "compare", str(model), "--budget", "MR") == 0
     out = capsys.readouterr().out
     for word in (*SCHEMES, "exact", "does not fit", "needs", "optimal"):
