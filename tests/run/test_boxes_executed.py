@@ -105,6 +105,21 @@ KINDS: dict[str, tuple[object, ...]] = {
     "bilinear down": resize("linear", "pytorch_half_pixel", (3, 2)),
     "bilinear aligned": resize("linear", "align_corners", (9, 13)),
     "cubic": resize("cubic", "half_pixel", (11, 9)),
+    "bilinear of a side": resize("linear", "half_pixel", (5, 8)),
+    "bilinear of the other side": resize("linear", "asymmetric", (10, 4)),
+    "cubic of a side": resize("cubic", "half_pixel", (5, 8)),
+    "nearest of opset 10": (
+        {"x": (3, 12)},
+        [node("Resize", "x", "factors", mode="nearest")],
+        [constant("factors", [1, 0.25], np.float32)],
+        10,
+    ),
+    "gemm with a value twice": ({"x": (6, 6), "z": (6, 6)}, [node("Gemm", "x", "z", "x")], []),
+    "gather from the end": (
+        {"x": (3, 8)},
+        [node("Gather", "x", "last", axis=1)],
+        [constant("last", [-3, -2])],
+    ),
     "layer norm": (
         {"x": (3, 5, 8)},
         [node("LayerNormalization", "x", "w", "b", axis=-1)],
@@ -183,11 +198,11 @@ KINDS: dict[str, tuple[object, ...]] = {
     ),
     "transpose": ({"x": (3, 5, 8)}, [node("Transpose", "x", perm=[2, 0, 1])], []),
 }
-"""Inputs, nodes, constants: one operator each."""
+"""Inputs, nodes, constants, and the opset where it is not 23: one operator each."""
 
 
 def source_of(kind: str, folder: Path) -> Source:
-    inputs, nodes, constants = KINDS[kind]
+    inputs, nodes, constants, *opset = KINDS[kind]
     graph = helper.make_graph(
         nodes,  # type: ignore[arg-type]
         "one",
@@ -195,7 +210,8 @@ def source_of(kind: str, folder: Path) -> Source:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         constants,  # type: ignore[arg-type]
     )
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 23)])
+    opsets = [helper.make_opsetid("", *(opset or [23]))]  # type: ignore[arg-type]
+    model = helper.make_model(graph, ir_version=10, opset_imports=opsets)
     path = folder / "one.onnx"
     path.write_bytes(model.SerializeToString())
     return load(path, ReadOptions(granularity="fused"))
@@ -220,6 +236,52 @@ def in_boxes(network: Network, boxes: Boxes) -> Plan:
         groups=(Group("g", (op.name,), scratch, found.boxes, tiling=boxes),),
         options={"granularity": "fused"},
     )
+
+
+def resized_by(factors: list[float], width: int, **attributes: str) -> tuple[object, ...]:
+    return (
+        {"x": (3, width)},
+        [node("Resize", "x", "", "f", mode="nearest", **attributes)],
+        [constant("f", factors, np.float32)],
+    )
+
+
+WHOLE: dict[str, tuple[object, ...]] = {
+    # the last and the first
+    "gather around the end": (
+        {"x": (3, 8)},
+        [node("Gather", "x", "ends", axis=1)],
+        [constant("ends", [-1, 0])],
+    ),
+    # element 19 lies at 207.9, and by the sizes at 208.05
+    "factor beside the sizes": resized_by(
+        [1, (20 + 1 / 70) / 219], 219, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    ),
+    "sizes that keep the ratio": (
+        {"x": (2, 100)},
+        [node("Resize", "x", "", "", "n", mode="nearest", keep_aspect_ratio_policy="not_larger")],
+        [constant("n", [1, 37])],
+    ),
+}
+"""What no reach says."""
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_no_range_of_an_operand_says_has_no_reach(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, kind, WHOLE[kind])
+    [op] = source_of(kind, tmp_path).network.operators
+    assert op.reach is None
+
+
+def test_a_kernel_that_is_the_image_too_is_needed_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, "itself", ({"x": (2, 2, 3, 3)}, [node("Conv", "x", "x")], []))
+    source = source_of("itself", tmp_path)
+    boxes = Boxes((1, 1), (0, 1))
+    assert run(in_boxes(source.network, boxes), source, seed=1).bit_exact
 
 
 def drawn(random: Random, reach: Reach) -> Boxes:
@@ -284,8 +346,7 @@ def shorter(reach: Reach, i: int, k: int) -> Reach | None:
 EXACT = [
     kind
     for kind in KINDS
-    if kind not in ("nearest", "nearest rounded", "cubic", "concat of a shuffled half")
-    and "bilinear" not in kind
+    if kind != "concat of a shuffled half" and not kind.startswith(("nearest", "bilinear", "cubic"))
 ]
 """Kinds that need every element that their reach says: coordinates that are floats get some to spare, and
 what no axis can say is needed whole."""

@@ -153,13 +153,18 @@ class _Walk:
             raise _NoRule
         return found
 
-    def summed(self, dims: Sequence[Need], size: int) -> Need:
+    def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """A dimension that a node's result is summed over: an axis of its own where the operator's output is
-        that result, element by element, but for functions of each element."""
+        that result, element by element, but for functions of each element, and where no operand comes twice:
+        one that is also added to the sum could not be cut with it."""
         made = tuple(side for side in _flat(dims) if side.size > 1)
         if size == 1:
             return ()
-        if self.sums or made != tuple(Side(n, i) for i, n in enumerate(self.axes) if n > 1):
+        if (
+            self.sums
+            or len(set(node.inputs)) < len(node.inputs)
+            or made != tuple(Side(n, i) for i, n in enumerate(self.axes) if n > 1)
+        ):
             return (everything(size),)
         self.sums.append(size)
         return (Side(size, len(self.axes)),)
@@ -172,11 +177,10 @@ class _Walk:
         stated = node.integers(attribute) if attribute else None
         if stated is not None:
             return stated
-        if len(node.inputs) <= position or not node.inputs[position]:
+        name = node.inputs[position] if position < len(node.inputs) else ""
+        if not name:
             return None
-        value = (
-            self.constants.value(node.inputs[position]) if node.inputs[position] in self.constants else None
-        )
+        value = self.constants.value(name) if name in self.constants else None
         if value is None:
             raise _NoRule
         return tuple(int(n) for n in np.asarray(value).reshape(-1))
@@ -187,6 +191,11 @@ def _flat(dims: Sequence[Need]) -> Need:
 
 
 Rule = Callable[[_Walk, Node, int, tuple[Need, ...]], Needs]
+
+
+def _add(needs: Needs, name: str, need: Need) -> None:
+    """Note what is needed of a value, beside what another operand of the same node needs of it."""
+    needs[name] = together(needs[name], need) if name in needs else need
 
 
 def _elementwise(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
@@ -200,7 +209,7 @@ def _elementwise(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Nee
             need = _flat([dims[axis]]) if len(shape) == 1 and shape[0] > 1 else walk.all_of(name)
         else:
             need = _flat(_broadcast(shape, walk.shape(node.outputs[0]), dims))
-        found[name] = together(found[name], need) if name in found else need
+        _add(found, name, need)
     return found
 
 
@@ -259,7 +268,7 @@ def _concat(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         # An operand of one element along the axis is needed whole: which indices want it nothing says.
         part[axis] = moved(part[axis], size, before=first)
         need = _flat(part)
-        found[name] = together(found[name], need) if name in found else need
+        _add(found, name, need)
         first += size
     return found
 
@@ -268,13 +277,15 @@ def _gather(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     shape = walk.shape(node.inputs[0])
     axis = node.integer("axis", 0) % len(shape)
     picked = walk.numbers(node, 1)
-    if picked is None or list(picked) != list(range(picked[0], picked[0] + len(picked))):
+    if not picked:
+        raise _NoRule
+    first = picked[0] % shape[axis]  # -1, 0 are the last and the first: counted from one end they are no row
+    if [index % shape[axis] for index in picked] != list(range(first, first + len(picked))):
         raise _NoRule
     ranks = len(walk.shape(node.inputs[1]))
     within = [side for sides in dims[axis : axis + ranks] for side in sides]
     if len(within) > 1:
         within = [everything(len(picked))]
-    first = picked[0] % shape[axis]
     found = [*dims[:axis], moved(tuple(within), shape[axis], before=-first), *dims[axis + ranks :]]
     return {node.inputs[0]: _flat(found)}
 
@@ -297,16 +308,16 @@ def _pad(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _conv(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     x, w = walk.shape(node.inputs[0]), walk.shape(node.inputs[1])
     groups = node.integer("group", 1)
-    inside: Need = (everything(w[1]),) if groups > 1 else walk.summed(dims, w[1])
+    inside: Need = (everything(w[1]),) if groups > 1 else walk.summed(node, dims, w[1])
     channels = inside
     if groups > 1:
         inner = x[1] // groups
         channels = (*moved(dims[1], groups, per=w[0] // groups), *((everything(inner),) if inner > 1 else ()))
     spatial = _windows(walk, node, x, w[2:], dims)
     found = {node.inputs[0]: _flat([dims[0], channels, *spatial])}
-    found[node.inputs[1]] = _flat([dims[1], inside, *((everything(n),) for n in w[2:] if n > 1)])
+    _add(found, node.inputs[1], _flat([dims[1], inside, *((everything(n),) for n in w[2:] if n > 1)]))
     if len(node.inputs) > 2 and node.inputs[2]:
-        found[node.inputs[2]] = _flat([dims[1]])
+        _add(found, node.inputs[2], _flat([dims[1]]))
     return found
 
 
@@ -380,15 +391,14 @@ def _lrn(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 def _gemm(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     (a, b), found = node.inputs[:2], Needs()
-    inner = walk.summed(dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
+    inner = walk.summed(node, dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
     rows, columns = [dims[0], inner], [inner, dims[1]]
-    found[a] = _flat(rows[::-1] if node.integer("transA", 0) else rows)
-    found[b] = _flat(columns[::-1] if node.integer("transB", 0) else columns)
+    _add(found, a, _flat(rows[::-1] if node.integer("transA", 0) else rows))
+    _add(found, b, _flat(columns[::-1] if node.integer("transB", 0) else columns))
     if len(node.inputs) > 2 and node.inputs[2]:
-        found[node.inputs[2]] = _flat(
-            _broadcast(walk.shape(node.inputs[2]), walk.shape(node.outputs[0]), dims)
-        )
-    return found if a != b else {a: walk.all_of(a)}
+        c = node.inputs[2]
+        _add(found, c, _flat(_broadcast(walk.shape(c), walk.shape(node.outputs[0]), dims)))
+    return found
 
 
 def _matmul(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
@@ -396,7 +406,7 @@ def _matmul(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
     if min(len(left), len(right)) < 2 or a == b:
         raise _NoRule
-    inner = walk.summed(dims, left[-1])
+    inner = walk.summed(node, dims, left[-1])
     return {
         a: _flat([*_broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),
         b: _flat([*_broadcast(right[:-2], made[:-2], dims[:-2]), inner, dims[-1]]),
@@ -432,7 +442,7 @@ def _attention(walk: _Walk, node: Node, position: int, dims: tuple[Need, ...]) -
     if mask:
         columns = (everything(cut[1][1]),)
         shape = (made[0], heads[0], cut[0][1], cut[1][1])
-        found[mask] = _flat(_broadcast(walk.shape(mask), shape, [image, head, row, columns]))
+        _add(found, mask, _flat(_broadcast(walk.shape(mask), shape, [image, head, row, columns])))
     return found
 
 

@@ -24,10 +24,14 @@ def resized(
 ) -> tuple[Step | None, ...] | None:
     """The step of every axis, None for one that stays as it is; None for what this cannot say."""
     mode = _word(node, "mode", "nearest")
-    how = _word(node, "coordinate_transformation_mode", "half_pixel")
+    # With factors alone behind its operand it is that of opset 10, which had one transformation.
+    old = len(node.inputs) == 2
+    how = "asymmetric" if old else _word(node, "coordinate_transformation_mode", "half_pixel")
     if node.integer("antialias", 0) or mode not in _AROUND or len(read) != len(made):
         return None
-    if not _scales_agree(node, constants, read, made):
+    if _word(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+        return None  # one factor for all axes, which their sizes do not tell
+    if not _scales_agree(node.inputs[1 if old else 2 :][:1], constants, read, made):
         return None
     lower, upper = _AROUND[mode]
     steps: list[Step | None] = []
@@ -64,16 +68,19 @@ def _coordinate(how: str, size: int, result: int) -> tuple[int, int, int] | None
     return None
 
 
-def _scales_agree(node: Node, constants: Constants, read: Sequence[int], made: Sequence[int]) -> bool:
-    """Whether stated factors are those of the sizes, so that coordinates follow from them."""
-    if len(node.inputs) < 3 or not node.inputs[2]:
+def _scales_agree(
+    stated: Sequence[str], constants: Constants, read: Sequence[int], made: Sequence[int]
+) -> bool:
+    """Whether factors, if they are stated, are those of the sizes, so that coordinates follow from them: to
+    half of what is spared, at the last element."""
+    if not any(stated):
         return True
-    value = constants.value(node.inputs[2]) if node.inputs[2] in constants else None
+    value = constants.value(stated[0]) if stated[0] in constants else None
     if value is None or value.size not in (0, len(read)):
         return False
     factors = np.asarray(value, np.float64).reshape(-1)
     return not value.size or all(
-        abs(f * n - m) < 1 / SPARE for f, n, m in zip(factors, read, made, strict=True)
+        f > 0 and abs(m / f - n) < 0.5 / SPARE for f, n, m in zip(factors, read, made, strict=True)
     )
 
 

@@ -36,6 +36,10 @@ Span = tuple[int, int]
 _SUMMING = frozenset({"Conv", "Gemm", "MatMul"})
 """The nodes whose results are sums over an axis that a reach may have."""
 
+_POISON = {"MaxPool": np.inf, "Resize": 1e30}
+"""What stands for an element that is not there, instead of not-a-number: the largest of a window passes over
+that, and a resize multiplies with 0 what it reads along a side that it leaves as it is."""
+
 
 def run_in_boxes(
     machine: Machine, engine: OnnxEngine, group: Group, boxes: Boxes, operators: Sequence[Operator]
@@ -200,8 +204,7 @@ class _Run:
         nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
         if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):
             self._sum(nodes)
-        # The largest of a window passes over what is not a number.
-        self.poison = np.inf if any(node.op_type == "MaxPool" for node in nodes) else np.nan
+        self.poison = next((_POISON[node.op_type] for node in nodes if node.op_type in _POISON), np.nan)
         self.part = self._session(list(self.given), self.head)
         self.tail = None if self.head == self.wanted else self._session([*self.given, self.head], self.wanted)
 
