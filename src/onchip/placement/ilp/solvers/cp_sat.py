@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from onchip.placement.ilp.rows import Model
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.2
 
 
 def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcome:
-    """Minimise with CP-SAT. It takes Ctrl-C itself, as the end of its time."""
+    """Minimise with CP-SAT; Ctrl-C is the end of its time."""
     from ortools.sat.python import cp_model
 
     began = time.perf_counter()
@@ -43,8 +43,9 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
     solver.parameters.max_memory_in_mb = max(1, limits.memory >> 20)
     if limits.seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.0, limits.seconds - (time.perf_counter() - began))
-    with _Watch(solver, limits, began):
-        status = solver.solve(cp, _reporter(limits, began))
+    # Its own handler ends the whole process where the signal reaches one of its threads.
+    solver.parameters.catch_sigint_signal = False
+    status = _solve(solver, cp, _reporter(limits, began), limits)
     if status == cp_model.INFEASIBLE:
         return Outcome(None, 0, optimal=False, infeasible=True)
     bound = _whole(solver.best_objective_bound)
@@ -73,25 +74,17 @@ def _reporter(limits: Limits, began: float) -> Any:
     return Reporter()
 
 
-class _Watch:
-    """Ends the search when the caller's `cancelled` says so; nothing when there is none."""
-
-    def __init__(self, solver: Any, limits: Limits, began: float) -> None:
-        self.solver, self.limits, self.began = solver, limits, began
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._poll, daemon=True)
-
-    def _poll(self) -> None:
-        while not self.over.wait(POLL_SECONDS):
-            if self.limits.cancelled is not None and self.limits.cancelled():
-                self.solver.stop_search()
-                return
-
-    def __enter__(self) -> None:
-        if self.limits.cancelled is not None:
-            self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        if self.thread.is_alive():
-            self.thread.join()
+def _solve(solver: Any, cp: Any, reporter: Any, limits: Limits) -> Any:
+    """The solver's status. It works in a thread, so that this one hears of Ctrl-C and asks `cancelled`."""
+    with ThreadPoolExecutor(1) as beside:
+        solving = beside.submit(solver.solve, cp, reporter)
+        ending = False
+        while True:
+            try:
+                if wait((solving,), POLL_SECONDS).done:
+                    return solving.result()
+                ending = ending or (limits.cancelled is not None and limits.cancelled())
+            except KeyboardInterrupt:
+                ending = True
+            if ending:  # again and again, for it is heard only once the search has begun
+                solver.stop_search()
