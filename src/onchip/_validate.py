@@ -9,6 +9,7 @@ from operator import index
 from onchip.errors import ModelError
 from onchip.limits import VARIABLE, Limits, limits
 from onchip.network import (
+    MOST_SIDES,
     Geometry,
     Network,
     Operator,
@@ -18,6 +19,7 @@ from onchip.network import (
     Tensor,
     TensorKind,
     View,
+    most_sides,
 )
 from onchip.units import MAX_BYTES
 
@@ -255,6 +257,8 @@ def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
         _writable(constant.name, item, refuse)
     sides = [side for part in (*reach.reads, *(c.sides for c in reach.weights)) for side in part]
     sizes = (*reach.extents, *(s.size for s in sides), *(c.bytes for c in reach.weights))
+    if most_sides(reach) > MOST_SIDES:
+        raise refuse(item, f"has a reach with more than {MOST_SIDES} axes, or sides of an operand")
     if not reach.output or any(not 1 <= n <= MAX_BYTES for n in sizes):
         raise refuse(item, "has a reach with a size that is not positive or beyond 1 TiB")
     if any(not -1 <= s.axis < len(reach.extents) for s in sides):

@@ -17,6 +17,7 @@ from typing import Literal
 
 __all__ = [
     "KINDS",
+    "MOST_SIDES",
     "Constant",
     "Geometry",
     "Network",
@@ -30,6 +31,7 @@ __all__ = [
     "View",
     "bits",
     "mask",
+    "most_sides",
 ]
 
 TensorKind = Literal["input", "activation"]
@@ -187,6 +189,10 @@ class Constant:
     sides: tuple[Side, ...]
 
 
+MOST_SIDES = 32
+"""Sides of an operand, and axes of an output: as many dimensions as every array library has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What a box of an operator's output needs, in any number of dimensions: a box of every operand.
@@ -206,6 +212,11 @@ class Reach:
     def extents(self) -> tuple[int, ...]:
         """The sizes of all axes that a side may go along."""
         return self.output + self.sums
+
+
+def most_sides(reach: Reach) -> int:
+    """The most axes, or sides of an operand, that it has."""
+    return max(map(len, (reach.extents, *reach.reads, *(c.sides for c in reach.weights))))
 
 
 @dataclass(frozen=True, slots=True)

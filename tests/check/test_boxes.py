@@ -152,6 +152,7 @@ def test_an_operand_that_is_not_streamed_is_refused() -> None:
         "reach f output 4 6 read 4,x",
         "reach f output 4 6 read 4,0,1",
         "reach f output 4 6 weight w",
+        "reach f output 4 6" + 40 * " 1" + " read 4,0 6",  # more axes than any array has
         "reach f output 4 6 read 4,2 6",  # an axis that is not there
         "reach f output 4 6 read 4,0 6,0",  # one axis twice
         "reach f output 4 6 read 4,0,1,0,0,1 6",  # of no span

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from itertools import product
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.chip import Chip
 from onchip.fusion import FusionOptions, FusionProblem
+from onchip.fusion.boxes import _sizes_along, box_ways
 from onchip.fusion.cost import group_cost, least_scratch
 from onchip.fusion.search import Fuser, Space
-from onchip.network import Network
+from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.plan import Boxes
 from oracles.boxes import orders, random_operator, turned
 
@@ -51,3 +53,30 @@ def test_the_best_boxes_at_any_budget(seed: int) -> None:
             assert found.dram_bytes == min(fitting) + made
             assert found.scratch_bytes <= budget
     assert least_scratch(problem, 0) == min(least, whole)
+
+
+@given(st.integers(1, 3000))
+def test_the_sizes_along_an_axis_are_the_least_of_every_number_of_boxes(n: int) -> None:
+    assert _sizes_along(n) == sorted({-(-n // -(-n // size)) for size in range(1, n + 1)})
+
+
+LONG = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("reach", "size"),
+    [
+        (Reach((LONG,), ((Side(LONG, 0),),)), LONG),
+        (Reach((4, 6), ((Side(4, 0), Side(6, 2)),), sums=(LONG,)), 24),
+        (Reach((1 << 20, 1 << 20), ((Side(1 << 20, 0), Side(1 << 20, 2)),), sums=(1 << 30,)), LONG),
+        (Reach((2,) * 30, (tuple(Side(2, i) for i in range(30)),)), 1 << 30),
+        (Reach((24,), ((Side(24, 0, LONG, -LONG, LONG, LONG),),)), 24),
+    ],
+)
+def test_very_long_and_very_many_axes_take_no_longer(reach: Reach, size: int) -> None:
+    """Nothing is laid out element by element or for every size: memory for that there is not."""
+    operator = OperatorSpec("f", "Softmax", ["x"], ["y"], 0, reach=reach)
+    network = Network.build("long", [("x", size, "input"), ("y", size, "activation")], [operator], ["y"])
+    ways = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50)
+    assert ways
+    assert all(way.scratch_bytes <= 2 * size for way in ways)

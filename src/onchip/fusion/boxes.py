@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, permutations
-from math import prod
+from math import isqrt, prod
 from typing import TYPE_CHECKING, Any
 
 from onchip.network import Network, Operator, Side
@@ -31,6 +31,9 @@ __all__ = ["Boxed", "best_boxes", "box_ways", "crossing_in_boxes", "least_read"]
 
 MOST_SHAPES = 200_000
 """Shapes of boxes that are looked at; beyond, fewer sizes of every axis."""
+
+LONG = 1 << 20
+"""Axes longer than this are cut into fewer numbers of boxes."""
 
 MOST_ORDERS = 120
 """Orders of the operands whose loops are looked at: all of five."""
@@ -99,7 +102,7 @@ def crossing_in_boxes(
         for side in sides:
             whole = 1 if side.axis < 0 else reach.extents[side.axis]
             box = 1 if side.axis < 0 else boxes.sizes[side.axis]
-            elements *= sum(_spans(side, whole, box))
+            elements *= int(_spans(side, whole, box).sum())
         element = sizes[t] // prod(side.size for side in sides)
         found[roots[t]] = found.get(roots[t], 0) + elements * element
     return found
@@ -107,6 +110,8 @@ def crossing_in_boxes(
 
 def least_read(op: Operator, tensor: int, size: int) -> int:
     """Bytes of an input of `size` bytes that an operator with a reach cannot do without."""
+    import numpy as np
+
     reach = op.reach
     assert reach is not None
     if tensor not in op.inputs:
@@ -114,11 +119,11 @@ def least_read(op: Operator, tensor: int, size: int) -> int:
     sides = reach.reads[op.inputs.index(tensor)]
     elements = 1
     for side in sides:
-        seen = end = 0
-        for first, last in _ranges(side, 1 if side.axis < 0 else reach.extents[side.axis], 1):
-            seen += max(0, last - max(first, end))
-            end = max(end, last)
-        elements *= seen
+        extent = 1 if side.axis < 0 else reach.extents[side.axis]
+        if extent > MOST_BOXES:
+            return 0
+        first, last = _ranges(side, extent, 1)  # neither ever falls
+        elements *= int(np.maximum(last - np.maximum(first, np.append(0, last[:-1])), 0).sum())
     return elements * size // prod(side.size for side in sides)
 
 
@@ -187,13 +192,13 @@ def _stairs(task: _Task) -> tuple[Boxed, ...]:
         most, total = one * part.element, one * part.element
         for side in part.sides:
             if side.axis < 0:
-                (span,) = _spans(side, 1, 1)
+                span = int(_spans(side, 1, 1)[0])
                 most, total = most * span, total * span
                 continue
             n = task.extents[side.axis]
             spans = [_spans(side, n, size) for size in sizes[side.axis]]
-            most = most * along(side.axis, [max(s) for s in spans])
-            total = total * along(side.axis, [sum(s) for s in spans])
+            most = most * along(side.axis, [int(s.max()) for s in spans])
+            total = total * along(side.axis, [int(s.sum()) for s in spans])
         totals.append(total)
         if part.constant:
             held = held + most
@@ -238,18 +243,30 @@ def _stairs(task: _Task) -> tuple[Boxed, ...]:
 
 def _sizes(extents: Sequence[int], outer: int) -> list[list[int]]:
     """For every axis the sizes to look at: for every number of boxes the least, or some of those."""
-    sizes = [sorted({-(-n // -(-n // size)) for size in range(1, n + 1)}) for n in extents]
+    sizes = [_sizes_along(n) for n in extents]
     for axis in range(outer, len(sizes)):
         # Along a sum everything, one by one, and something between: the rest matters more.
         if prod(map(len, sizes)) > MOST_SHAPES:
-            sizes[axis] = sorted({1, sizes[axis][len(sizes[axis]) // 2], extents[axis]})
+            sizes[axis] = sorted({sizes[axis][0], sizes[axis][len(sizes[axis]) // 2], extents[axis]})
     while prod(map(len, sizes)) > MOST_SHAPES:
         longest = max(range(len(sizes)), key=lambda at: len(sizes[at]))
         every = sizes[longest]
         sizes[longest] = sorted({*every[:2], *every[::2], every[-1]})
         if len(sizes[longest]) == len(every):
-            sizes[longest] = sorted({every[0], every[-1]})
+            sizes[longest] = [every[0], every[-1]] if len(every) > 2 else every[:1]
     return sizes
+
+
+def _sizes_along(n: int) -> list[int]:
+    """The least size for every number of boxes along an axis; of a very long one for every number that is
+    small, and then for some."""
+    if n <= LONG:
+        root = isqrt(n) + 1
+        return sorted(
+            {-(-n // count) for count in (*range(1, root + 1), *(-(-n // s) for s in range(1, root)))}
+        )
+    counts = [*range(1, 1024), *(1 << k for k in range(10, 64) if 1 << k <= min(n, MOST_BOXES))]
+    return sorted({-(-n // count) for count in (*counts, *([n] if n <= MOST_BOXES else []))})
 
 
 def _orders(task: _Task) -> Iterator[tuple[int, ...]]:
@@ -303,13 +320,21 @@ def _again(sides: Sequence[Side], counts: Sequence[int], order: Sequence[int]) -
     return result
 
 
-def _spans(side: Side, size: int, box: int) -> list[int]:
+def _spans(side: Side, size: int, box: int) -> Numbers:
     """How many of a side's elements every box along its axis needs."""
-    return [max(0, last - first) for first, last in _ranges(side, size, box)]
+    import numpy as np
+
+    first, last = _ranges(side, size, box)
+    spans: Numbers = np.maximum(last - first, 0)
+    return spans
 
 
-def _ranges(side: Side, size: int, box: int) -> Iterator[tuple[int, int]]:
-    for begin in range(0, size, box):
-        first = (begin * side.stride - side.before) // side.per
-        last = ((min(begin + box, size) - 1) * side.stride - side.before) // side.per + side.span
-        yield min(max(first, 0), side.size), min(max(last, 0), side.size)
+def _ranges(side: Side, size: int, box: int) -> tuple[Numbers, Numbers]:
+    """From where and to where every box along a side's axis needs it."""
+    import numpy as np
+
+    wide = size * side.stride + abs(side.before) >= 1 << 62
+    begin = np.arange(0, size, box, dtype=np.int64).astype(object if wide else np.int64)
+    first = (begin * side.stride - side.before) // side.per
+    last = ((np.minimum(begin + box, size) - 1) * side.stride - side.before) // side.per + side.span
+    return np.clip(first, 0, side.size).astype(np.int64), np.clip(last, 0, side.size).astype(np.int64)

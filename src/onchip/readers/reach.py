@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from onchip.network import Constant, Geometry, Reach, Side
+from onchip.network import MOST_SIDES, Constant, Geometry, Reach, Side, most_sides
 from onchip.readers.constants import Constants
 from onchip.readers.digits import CutAxis, Need, everything, grouped, moved, together, widened
 from onchip.readers.onnx_graph import Graph, Node
@@ -22,8 +22,7 @@ from onchip.readers.traits import is_elementwise
 
 __all__ = ["in_maps", "reach_of"]
 
-MOST_CUTS = 32
-"""Axes that an output may be cut into, and times that they are cut."""
+MOST_CUTS = 32  # of the axes of an output
 
 Needs = dict[str, Need]
 
@@ -58,11 +57,13 @@ def reach_of(
     axes = [n for n in graph.shape[output] if n > 1] or [1]
     for _ in range(MOST_CUTS):
         try:
-            return _Walk(graph, constants, axes).reach(nodes, inputs, output, weights)
+            found = _Walk(graph, constants, axes).reach(nodes, inputs, output, weights)
         except CutAxis as cut:
             axes[cut.axis : cut.axis + 1] = [cut.outer, axes[cut.axis] // cut.outer]
         except _NoRule:
             return None
+        else:
+            return found if most_sides(found) <= MOST_SIDES else None
     return None
 
 
@@ -267,8 +268,7 @@ def _concat(walk: _Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         part = list(dims)
         # An operand of one element along the axis is needed whole: which indices want it nothing says.
         part[axis] = moved(part[axis], size, before=first)
-        need = _flat(part)
-        _add(found, name, need)
+        _add(found, name, _flat(part))
         first += size
     return found
 
