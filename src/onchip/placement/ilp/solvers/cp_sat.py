@@ -43,7 +43,7 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
     solver.parameters.max_memory_in_mb = max(1, limits.memory >> 20)
     if limits.seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.0, limits.seconds - (time.perf_counter() - began))
-    # Its own handler ends the whole process where the signal reaches one of its threads.
+    # Ctrl-C is heard by this thread, not by a handler of the solver's, which other threads share.
     solver.parameters.catch_sigint_signal = False
     status = _solve(solver, cp, _reporter(limits, began), limits)
     if status == cp_model.INFEASIBLE:
