@@ -15,6 +15,7 @@ from random import Random
 
 from onchip.chip import load_chip
 from onchip.fusion import FusionOptions, FusionProblem
+from onchip.fusion.least import least_bytes
 from onchip.joint.search import JointSearch
 from onchip.placement.overwriting import overwritable
 
@@ -51,6 +52,9 @@ def main() -> int:
         if found != expected:
             wrong.append(seed)
             print(f"seed {seed}: {found} found, {expected} by elementary moves", flush=True)
+        elif found is not None and found < least_bytes(problem):
+            wrong.append(seed)
+            print(f"seed {seed}: {found} found, said to need {least_bytes(problem)}", flush=True)
         elif found is not None and search.groups:
             alone = JointSearch(problem, over, largest=1)
             streamed = search.fuser.best().dram_bytes if not search.fuser.core.misfits(budget) else found + 1

@@ -127,10 +127,17 @@ class Infeasible(NegativeAnswer):
 
     `needs` and `has` are bytes; `operator` is the one that does not fit, `tensors` what it needs at once,
     as (name, bytes). Without an operator it is the network beside the tensors that are to stay on chip.
+    Not `proved` where it could be tiled in more ways than were tried.
     """
 
     def __init__(
-        self, *, needs: int, has: int, operator: str = "", tensors: tuple[tuple[str, int], ...]
+        self,
+        *,
+        needs: int,
+        has: int,
+        operator: str = "",
+        tensors: tuple[tuple[str, int], ...],
+        proved: bool = True,
     ) -> None:
         self.needs, self.has, self.operator, self.tensors = needs, has, operator, tensors
         because = ", ".join(f"{name} ({size:,} B)" for name, size in tensors)
@@ -138,6 +145,7 @@ class Infeasible(NegativeAnswer):
         super().__init__(
             f"infeasible: {who} needs {needs:,} bytes, the budget has {has:,}"
             f" ({needs - has:,} missing), because of {because}"
+            + ("" if proved else "; not every size of its boxes was tried")
         )
 
 

@@ -11,20 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.chip import Chip
-from onchip.fusion import FusionOptions, FusionProblem
+from onchip.errors import Infeasible
+from onchip.fusion import FusionOptions, FusionProblem, boxes
 from onchip.fusion.boxes import _sizes_along, box_ways
 from onchip.fusion.cost import group_cost, least_scratch
+from onchip.fusion.fuse import fuse
 from onchip.fusion.search import Fuser, Space
+from onchip.joint import plan
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plan import Boxes
+from onchip.plan import Boxes, Plan
 from oracles.boxes import orders, random_operator, turned
 
 
 def every_box(network: Network) -> Iterator[tuple[int, int]]:
-    """(scratch, bytes moved but for the output) of all boxes, the smallest of each number along an axis."""
+    """(scratch, bytes moved but for the output) of all boxes."""
     reach = network.operators[0].reach
     assert reach is not None
-    sizes = [sorted({-(-n // count) for count in range(1, n + 1)}) for n in reach.extents]
+    sizes = [range(1, n + 1) for n in reach.extents]
     for order in orders(reach):
         for chosen in product(*sizes):
             found = turned(network, Boxes(chosen, order))
@@ -57,7 +60,7 @@ def test_the_best_boxes_at_any_budget(seed: int) -> None:
 
 @given(st.integers(1, 3000))
 def test_the_sizes_along_an_axis_are_the_least_of_every_number_of_boxes(n: int) -> None:
-    assert _sizes_along(n) == sorted({-(-n // -(-n // size)) for size in range(1, n + 1)})
+    assert _sizes_along(n)[0] == sorted({-(-n // -(-n // size)) for size in range(1, n + 1)})
 
 
 LONG = 1 << 40
@@ -77,6 +80,72 @@ def test_very_long_and_very_many_axes_take_no_longer(reach: Reach, size: int) ->
     """Nothing is laid out element by element or for every size: memory for that there is not."""
     operator = OperatorSpec("f", "Softmax", ["x"], ["y"], 0, reach=reach)
     network = Network.build("long", [("x", size, "input"), ("y", size, "activation")], [operator], ["y"])
-    ways = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50)
+    ways = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50).boxes
     assert ways
     assert all(way.scratch_bytes <= 2 * size for way in ways)
+
+
+@pytest.fixture
+def _forgetting() -> Iterator[None]:
+    """Ways that were laid out under other limits are none."""
+    boxes._stairs.cache_clear()
+    yield
+    boxes._stairs.cache_clear()
+
+
+@pytest.mark.usefixtures("_forgetting")
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_of_the_shapes_have_the_same_best(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = random_operator(Random(seed))
+    together = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50)
+    boxes._stairs.cache_clear()
+    monkeypatch.setattr(boxes, "SLAB", 3)
+    apart = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50)
+    assert together.complete
+    assert apart.complete
+    assert [costs(way) for way in together.boxes] == [costs(way) for way in apart.boxes]
+
+
+def fused(network: Network, chip: Chip, budget: int) -> Plan:
+    made = fuse(network, chip, budget, beside=False).plan
+    assert made is not None
+    return made
+
+
+def costs(way: boxes.Boxed) -> tuple[int, int, int]:
+    return way.scratch_bytes, way.moved_bytes + way.weight_bytes, way.tiles
+
+
+@pytest.mark.usefixtures("_forgetting")
+@pytest.mark.parametrize("joint", [False, True])
+def test_what_was_not_looked_at_is_not_claimed(joint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of boxes of which only some were tried a plan is feasible, its bound holds, and a no says so."""
+    better = False
+    for seed in range(40):
+        network = random_operator(Random(seed))
+        budget = sum(t.bytes for t in network.tensors) // 3
+        chip = Chip("test", 1)
+        made: list[Plan | str] = []
+        for most in (boxes.MOST_SHAPES, 2):
+            monkeypatch.setattr(boxes, "MOST_SHAPES", most)
+            boxes._stairs.cache_clear()
+            try:
+                made.append(plan(network, chip, budget) if joint else fused(network, chip, budget))
+            except Infeasible as no:
+                made.append(str(no))
+        whole, part = made
+        monkeypatch.undo()
+        if isinstance(part, str):
+            assert "not every size" in part or part == whole
+            continue
+        assert not isinstance(whole, str)
+        assert whole.result.status == "optimal"
+        least, moved, bound = (
+            whole.result.dram_bytes,
+            part.result.dram_bytes,
+            part.result.dram_lower_bound_bytes,
+        )
+        assert bound <= least <= moved
+        assert part.result.status == ("optimal" if moved == bound else "feasible")
+        better = better or moved > least
+    assert better

@@ -10,6 +10,7 @@ import pytest
 
 from onchip.chip import load_chip
 from onchip.fusion import FusionOptions, FusionProblem
+from onchip.fusion.least import least_bytes
 from onchip.fusion.search import Fuser, Limits
 from onchip.joint.search import ALL_RULES, JointSearch, Rules, compulsory_bytes
 from onchip.placement.overwriting import overwritable
@@ -40,6 +41,7 @@ def against_moves(seed: int, most: int) -> None:
     found = search.best()
     assert found.complete
     assert found.dram_bytes == found.lower_bound_bytes == expected
+    assert least_bytes(problem) <= expected
 
 
 @pytest.mark.parametrize("seed", range(12))

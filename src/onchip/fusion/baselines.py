@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from onchip.errors import Infeasible
 from onchip.fusion.algorithm1 import GroupCostFunction
+from onchip.fusion.cost import misfit
 from onchip.fusion.dag import Dag
 from onchip.fusion.downsets import WIDTH, best_scheme
 from onchip.fusion.groups import connected_groups
@@ -68,7 +68,7 @@ def baseline(
     theirs = cache(Published(problem))
     for v in dag.order:
         if cost(1 << v) is None:
-            raise _does_not_fit(problem, v)
+            raise misfit(problem, v)
     match name:
         case "none":
             groups = tuple(1 << v for v in dag.order)
@@ -145,15 +145,3 @@ def repriced(given: Baseline, cost: GroupCostFunction) -> int | None:
     prices = [cost(group) for group in given.groups]
     known = [price for price in prices if price is not None]
     return sum(known) if len(known) == len(prices) else None
-
-
-def _does_not_fit(problem: FusionProblem, v: int) -> Infeasible:
-    network = problem.network
-    touched = network.reads[v] | network.writes[v]
-    sizes = tuple((network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched))
-    return Infeasible(
-        needs=sum(size for _, size in sizes),
-        has=problem.misses(sum(size for _, size in sizes)),
-        operator=network.operators[v].name,
-        tensors=sizes,
-    )

@@ -12,14 +12,14 @@ there: a staircase that answers every budget. Operators that look alike share on
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, permutations
-from math import isqrt, prod
+from math import factorial, isqrt, prod
 from typing import TYPE_CHECKING, Any
 
-from onchip.network import Network, Operator, Side
+from onchip.network import Network, Operator, Reach, Side
 from onchip.plan import Boxes
 
 if TYPE_CHECKING:
@@ -27,13 +27,19 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["Boxed", "best_boxes", "box_ways", "crossing_in_boxes", "least_read"]
+__all__ = ["Boxed", "Ways", "best_boxes", "box_ways", "crossing_in_boxes", "least_read", "least_weights"]
 
-MOST_SHAPES = 200_000
-"""Shapes of boxes that are looked at; beyond, fewer sizes of every axis."""
+MOST_SHAPES = 1 << 22
+"""Shapes of boxes times orders of loops that are looked at; beyond, fewer sizes of every axis."""
+
+SLAB = 1 << 18
+"""Shapes that are looked at together: it bounds the memory."""
 
 LONG = 1 << 20
 """Axes longer than this are cut into fewer numbers of boxes."""
+
+WINDOWED = 1 << 13
+"""Axes with windows longer than this are cut into boxes of the least size of every number only."""
 
 MOST_ORDERS = 120
 """Orders of the operands whose loops are looked at: all of five."""
@@ -51,6 +57,17 @@ class Boxed:
     tiles: int
     moved_bytes: int
     weight_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The shapes of boxes of an operator that are the best at some budget, by scratchpad.
+
+    `complete` says that every shape was looked at, in every order worth it; else there may be better ones.
+    """
+
+    boxes: tuple[Boxed, ...] = ()
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +92,10 @@ class _Task:
     weights_budget: int
 
 
-def box_ways(
-    network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int
-) -> tuple[Boxed, ...]:
+def box_ways(network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int) -> Ways:
     """Every shape of boxes that is the best at some budget, by scratchpad; none for what states no reach."""
     task = _task(network, op, alignment, maps_budget, weights_budget)
-    return () if task is None else _stairs(task)
+    return Ways() if task is None else _stairs(task)
 
 
 def best_boxes(ways: Sequence[Boxed], budget: int) -> Boxed | None:
@@ -110,13 +125,25 @@ def crossing_in_boxes(
 
 def least_read(op: Operator, tensor: int, size: int) -> int:
     """Bytes of an input of `size` bytes that an operator with a reach cannot do without."""
-    import numpy as np
-
     reach = op.reach
     assert reach is not None
     if tensor not in op.inputs:
         return 0  # it reads a view of it
-    sides = reach.reads[op.inputs.index(tensor)]
+    return _needed(reach, reach.reads[op.inputs.index(tensor)], size)
+
+
+def least_weights(op: Operator) -> int:
+    """Bytes of its weights that an operator cannot do without."""
+    reach = op.reach
+    if reach is None or sum(c.bytes for c in reach.weights) != op.weight_bytes:
+        return op.weight_bytes
+    return sum(_needed(reach, c.sides, c.bytes) for c in reach.weights)
+
+
+def _needed(reach: Reach, sides: Sequence[Side], size: int) -> int:
+    """Of an operand of `size` bytes those that the whole output needs."""
+    import numpy as np
+
     elements = 1
     for side in sides:
         extent = 1 if side.axis < 0 else reach.extents[side.axis]
@@ -163,11 +190,50 @@ def _task(
 
 
 @lru_cache(maxsize=1024)
-def _stairs(task: _Task) -> tuple[Boxed, ...]:
+def _stairs(task: _Task) -> Ways:
     """Every shape of boxes that is the best at some budget."""
+    orders, complete = _orders(task)
+    every = []
+    for axis, n in enumerate(task.extents):
+        sides = {side for part in task.parts for side in part.sides if side.axis == axis}
+        along, all_along = _sizes_along(n, sides)
+        every.append(along)
+        complete &= all_along
+    sizes = _thinned(every, task.outer, MOST_SHAPES // len(orders))
+    complete &= sizes == every
+    found = [way for slab in _slabs(sizes) for way in _steps(_slab(task, slab, orders))]
+    return Ways(tuple(_steps(found)), complete)
+
+
+def _slabs(sizes: list[list[int]]) -> Iterator[list[list[int]]]:
+    """The same shapes in parts of at most `SLAB`."""
+    if prod(map(len, sizes)) <= SLAB:
+        yield sizes
+        return
+    longest = max(range(len(sizes)), key=lambda at: len(sizes[at]))
+    half = len(sizes[longest]) // 2
+    for part in (sizes[longest][:half], sizes[longest][half:]):
+        yield from _slabs([*sizes[:longest], part, *sizes[longest + 1 :]])
+
+
+def _steps(ways: Iterable[Boxed]) -> Iterator[Boxed]:
+    """Of some ways those that move fewer bytes than all that take no more room; fewer boxes among equals."""
+    least: tuple[int, int] | None = None
+    for way in sorted(ways, key=_rank):
+        now = (way.moved_bytes + way.weight_bytes, way.tiles)
+        if least is None or now < least:
+            least = now
+            yield way
+
+
+def _rank(way: Boxed) -> tuple[int, int, int]:
+    return way.scratch_bytes, way.moved_bytes + way.weight_bytes, way.tiles
+
+
+def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]) -> Iterator[Boxed]:
+    """Of all shapes with these sizes along the axes, in these orders, the best of every scratchpad."""
     import numpy as np
 
-    sizes = _sizes(task.extents, task.outer)
     rank = len(sizes)
     counts = [
         np.array([-(-n // s) for s in axis], np.int64) for n, axis in zip(task.extents, sizes, strict=True)
@@ -205,11 +271,10 @@ def _stairs(task: _Task) -> tuple[Boxed, ...]:
         else:
             maps = maps + up(most)
     held = up(held)
-    fits = ((maps <= task.maps_budget) & (held <= task.weights_budget)).ravel()
-    scratch = (maps + held).ravel()
-    best: list[tuple[Numbers, Numbers, Numbers, Numbers, int]] = []
-    orders = tuple(_orders(task))
-    for place, order in enumerate(orders):
+    fits = (maps <= task.maps_budget) & (held <= task.weights_budget) & (tiles <= MOST_BOXES)
+    keep, many, room = np.flatnonzero(fits), tiles.ravel(), (maps + held).ravel()
+    keep = keep[np.lexsort((many[keep], room[keep]))]
+    for order in orders:
         moved, weight = np.zeros_like(one), np.zeros_like(one)
         for part, total in zip(task.parts, totals, strict=True):
             comes = total * _comes_again(part.sides, counts, order, along)
@@ -217,60 +282,86 @@ def _stairs(task: _Task) -> tuple[Boxed, ...]:
                 weight = weight + comes
             else:
                 moved = moved + comes
-        best.append((scratch, moved.ravel(), weight.ravel(), tiles.ravel(), place))
-    every = [np.concatenate([row[i] for row in best]) for i in range(4)]
-    keep = np.flatnonzero(np.tile(fits, len(orders)) & (every[3] <= MOST_BOXES))
-    cost, room, many = every[1] + every[2], every[0], every[3]
-    climb = keep[np.argsort(room[keep], kind="stable")]
-    climb = climb[cost[climb] == np.minimum.accumulate(cost[climb])]
-    found: list[Boxed] = []
-    least: tuple[int, int] | None = None
-    shape = [len(axis) for axis in sizes]
-    for at in climb.tolist():
-        now = int(cost[at]), int(many[at])
-        if least is not None and now >= least:
-            continue
-        least = now
-        place, flat = divmod(at, len(scratch))
-        chosen = tuple(int(i) for i in np.unravel_index(flat, shape))
-        box = tuple(sizes[axis][i] for axis, i in enumerate(chosen))
-        way = Boxed(Boxes(box, orders[place]), int(room[at]), now[1], int(every[1][at]), int(every[2][at]))
-        if found and found[-1].scratch_bytes == way.scratch_bytes:
-            found.pop()
-        found.append(way)
-    return tuple(found)
+        cost = (moved + weight).ravel()[keep]
+        climb = cost == np.minimum.accumulate(cost)
+        least: tuple[int, int] | None = None
+        for place in np.flatnonzero(climb).tolist():
+            at = int(keep[place])
+            now = int(cost[place]), int(many[at])
+            if least is not None and now >= least:
+                continue
+            least = now
+            chosen = np.unravel_index(at, one.shape)
+            box = tuple(sizes[axis][int(i)] for axis, i in enumerate(chosen))
+            yield Boxed(
+                Boxes(box, order),
+                int(room[at]),
+                int(many[at]),
+                int(moved[chosen]),
+                int(weight[chosen]),
+            )
 
 
-def _sizes(extents: Sequence[int], outer: int) -> list[list[int]]:
-    """For every axis the sizes to look at: for every number of boxes the least, or some of those."""
-    sizes = [_sizes_along(n) for n in extents]
+def _thinned(every: Sequence[list[int]], outer: int, most: int) -> list[list[int]]:
+    """Of the sizes to look at along every axis those that make at most so many shapes."""
+    sizes = list(every)
     for axis in range(outer, len(sizes)):
         # Along a sum everything, one by one, and something between: the rest matters more.
-        if prod(map(len, sizes)) > MOST_SHAPES:
-            sizes[axis] = sorted({sizes[axis][0], sizes[axis][len(sizes[axis]) // 2], extents[axis]})
-    while prod(map(len, sizes)) > MOST_SHAPES:
+        if prod(map(len, sizes)) > most:
+            along = sizes[axis]
+            sizes[axis] = sorted({along[0], along[len(along) // 2], along[-1]})
+    while prod(map(len, sizes)) > most:
         longest = max(range(len(sizes)), key=lambda at: len(sizes[at]))
-        every = sizes[longest]
-        sizes[longest] = sorted({*every[:2], *every[::2], every[-1]})
-        if len(sizes[longest]) == len(every):
-            sizes[longest] = [every[0], every[-1]] if len(every) > 2 else every[:1]
+        along = sizes[longest]
+        fewer = sorted({*along[:2], *along[::2], along[-1]})
+        sizes[longest] = fewer if len(fewer) < len(along) else [along[0], along[-1]][: len(along) - 1]
     return sizes
 
 
-def _sizes_along(n: int) -> list[int]:
-    """The least size for every number of boxes along an axis; of a very long one for every number that is
-    small, and then for some."""
-    if n <= LONG:
-        root = isqrt(n) + 1
-        return sorted(
-            {-(-n // count) for count in (*range(1, root + 1), *(-(-n // s) for s in range(1, root)))}
-        )
-    counts = [*range(1, 1024), *(1 << k for k in range(10, 64) if 1 << k <= min(n, MOST_BOXES))]
-    return sorted({-(-n // count) for count in (*counts, *([n] if n <= MOST_BOXES else []))})
+def _sizes_along(n: int, sides: Iterable[Side] = ()) -> tuple[list[int], bool]:
+    """The sizes of boxes worth a look along an axis, and whether no other is better.
+
+    For every number of boxes the least; and any that needs less of a side than all smaller ones of that
+    number, as where two outputs share an input and a box ends between them. Of a very long axis the least for
+    every number that is small, and then for some.
+    """
+    if n > LONG:
+        counts = [*range(1, 1024), *(1 << k for k in range(10, 64) if 1 << k <= min(n, MOST_BOXES))]
+        return sorted({-(-n // count) for count in (*counts, *([n] if n <= MOST_BOXES else []))}), False
+    root = isqrt(n) + 1
+    least = sorted({-(-n // count) for count in (*range(1, root + 1), *(-(-n // s) for s in range(1, root)))})
+    uneven = [side for side in sides if not _even(side)]
+    if not uneven:
+        return least, True
+    if n > WINDOWED:
+        return least, False
+    return _undominated(n, uneven), True
 
 
-def _orders(task: _Task) -> Iterator[tuple[int, ...]]:
-    """Orders of the loops worth a look: the axes of one operand, then what those of another add, and so on.
+def _even(side: Side) -> bool:
+    """Whether neighbouring boxes share nothing of a side and skip the same, wherever they are cut."""
+    return side.per == 1 and side.before == 0 and side.span <= side.stride
+
+
+def _undominated(n: int, sides: Sequence[Side]) -> list[int]:
+    """Sizes of boxes but those of which a smaller one makes as many boxes and needs no more of any side, in
+    all and at once."""
+    found: list[int] = []
+    count, kept = 0, list[list[int]]()
+    for size in range(1, n + 1):
+        spans = [_spans(side, n, size) for side in sides]
+        needs = [int(figure) for span in spans for figure in (span.sum(), span.max())]
+        if -(-n // size) != count:
+            count, kept = -(-n // size), []
+        if not any(all(a <= b for a, b in zip(one, needs, strict=True)) for one in kept):
+            kept.append(needs)
+            found.append(size)
+    return found
+
+
+def _orders(task: _Task) -> tuple[tuple[tuple[int, ...], ...], bool]:
+    """Orders of the loops worth a look, and whether that is all of them: the axes of one operand, then what
+    those of another add, and so on.
 
     No other order moves less. Of any order take the operand whose last loop comes first: putting the loops
     before it that are not its own behind it spares that operand, and leaves what stands before the last loop
@@ -278,15 +369,12 @@ def _orders(task: _Task) -> Iterator[tuple[int, ...]]:
     """
     axes = range(len(task.extents))
     own = list(dict.fromkeys(frozenset(s.axis for s in part.sides if s.axis >= 0) for part in task.parts))
-    seen: set[tuple[int, ...]] = set()
+    found: dict[tuple[int, ...], None] = {}
     for chain in islice(permutations(own), MOST_ORDERS):
         every = tuple(dict.fromkeys((*(a for part in chain for a in sorted(part)), *axes)))
-        order = tuple(
-            sorted(every, key=lambda axis: axis >= task.outer)
-        )  # sums are complete before a box leaves
-        if order not in seen:
-            seen.add(order)
-            yield order
+        # Sums are complete before a box leaves.
+        found[tuple(sorted(every, key=lambda axis: axis >= task.outer))] = None
+    return tuple(found), factorial(len(own)) <= MOST_ORDERS
 
 
 def _comes_again(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from onchip.errors import Infeasible
 from onchip.fusion.blocks import best_blocks, least_blocks
 from onchip.fusion.boxes import best_boxes
 from onchip.fusion.problem import FusionProblem
@@ -159,6 +160,24 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
     least = min(found[0] for found in sizes if found is not None) + tile
     blocks = least_blocks(problem, operator)
     return least if blocks is None else min(least, blocks)
+
+
+def misfit(problem: FusionProblem, operator: int, needs: int | None = None) -> Infeasible:
+    """That an operator fits in no tiling; `needs`: bytes that it needs at least (None: `least_scratch`)."""
+    network = problem.network
+    op = network.operators[operator]
+    touched = bits(network.reads[operator] | network.writes[operator])
+    parts = [(network.tensors[t].name, network.tensors[t].bytes) for t in touched]
+    if op.workspace:
+        parts.append(("its workspace", op.workspace))
+    needs = least_scratch(problem, operator) if needs is None else needs
+    return Infeasible(
+        needs=needs,
+        has=problem.misses(needs),
+        operator=op.name,
+        tensors=tuple(sorted(parts, key=lambda part: -part[1])),
+        proved=not problem.operators[operator].thinned,
+    )
 
 
 class _Search:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, fields
 
 from onchip.check import certify
 from onchip.chip import Chip
-from onchip.errors import Infeasible, UsageError
+from onchip.errors import UsageError
 from onchip.fusion.baselines import Baselines, baselines
-from onchip.fusion.cost import GroupCost, least_scratch
+from onchip.fusion.cost import GroupCost, misfit
 from onchip.fusion.options import DEFAULTS, FusionOptions
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.program import in_order, program, why_not
 from onchip.fusion.search import Progress
 from onchip.fusion.strategy import Priced, partition
 from onchip.interrupt import until_interrupted
-from onchip.network import Network, bits
+from onchip.network import Network
 from onchip.plan import Group, Plan, Status
 
 __all__ = ["FusedPlan", "fuse"]
@@ -142,20 +142,9 @@ def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress
 
 def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
     """Raise `Infeasible` when some operator alone fits in no tiling."""
-    network = problem.network
-    for v in network.order:
+    for v in problem.network.order:
         if price(1 << v) is None:
-            touched = network.reads[v] | network.writes[v]
-            parts = [(network.tensors[t].name, network.tensors[t].bytes) for t in bits(touched)]
-            if network.operators[v].workspace:
-                parts.append(("its workspace", network.operators[v].workspace))
-            needs = least_scratch(problem, v)
-            raise Infeasible(
-                needs=needs,
-                has=problem.misses(needs),
-                operator=network.operators[v].name,
-                tensors=tuple(sorted(parts, key=lambda part: -part[1])),
-            )
+            raise misfit(problem, v)
 
 
 def _recorded(network: Network, options: FusionOptions) -> dict[str, str | int | float | bool | None]:

@@ -6,7 +6,7 @@ run in bands of rows; every other operator is *opaque*: it runs alone, whole or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onchip.chip import Chip
@@ -29,7 +29,8 @@ class FusedOperator:
     `form` says how its output channels depend on its input channels (`opaque`: not known). `windows` has one
     entry for every distinct operand, `outputs` are root tensors. `weight_bytes` are all its weights,
     `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need;
-    `boxes` are the ways in which an opaque operator runs in boxes of its output.
+    `boxes` are the ways in which an opaque operator runs in boxes of its output; `thinned` says that there
+    may be better ones.
     """
 
     id: int
@@ -40,6 +41,7 @@ class FusedOperator:
     tile_bytes: int
     grid: Grid | None = None
     boxes: tuple[Boxed, ...] = ()
+    thinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ class FusionProblem:
             outputs = tuple(bits(network.writes[op.id]))
             found = windows_of(network, op, maps, batch)
             if found is None:
-                boxes = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
-                operators.append(FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0, boxes=boxes))
+                ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
+                opaque = FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0)
+                operators.append(replace(opaque, boxes=ways.boxes, thinned=not ways.complete))
                 continue
             form, windows = found
             made = maps[outputs[0]]

@@ -14,8 +14,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Literal
 
 from onchip import _core
-from onchip.errors import Infeasible
-from onchip.fusion.cost import GroupCost, least_scratch
+from onchip.fusion.cost import GroupCost, misfit
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
 from onchip.plan import Blocks, Boxes
@@ -246,7 +245,7 @@ class Fuser:
             stop=_stop(limits, began),
         )
         if found["misfit"] >= 0:
-            raise _misfit(problem, self._order[found["misfit"]])
+            raise misfit(problem, self._order[found["misfit"]])
         groups = []
         for places, row in found["groups"]:
             members = self._members(places)
@@ -364,18 +363,6 @@ def count_convex(problem: FusionProblem) -> int | None:
     The space that Optimus' Table 5 counts.
     """
     return Fuser(problem).count_convex()
-
-
-def _misfit(problem: FusionProblem, v: int) -> Infeasible:
-    network = problem.network
-    operands = [network.tensors[t] for t in bits(network.reads[v] | network.writes[v])]
-    needs = least_scratch(problem, v)
-    return Infeasible(
-        needs=needs,
-        has=problem.misses(needs),
-        operator=network.operators[v].name,
-        tensors=tuple((t.name, t.bytes) for t in operands),
-    )
 
 
 def _stop(limits: Limits, began: float) -> Callable[[int, int], bool]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from onchip.errors import UsageError
-from onchip.fusion.boxes import least_read
 from onchip.fusion.cost import GroupCost
+from onchip.fusion.least import least_bytes
 from onchip.fusion.milp import solve_large
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.restricted import restricted
 from onchip.fusion.search import Fuser, Limits, Partition, Progress
-from onchip.network import bits
+from onchip.plan import Boxes
 
 __all__ = ["Chosen", "Priced", "partition"]
 
@@ -76,17 +76,32 @@ def partition(
     limits = Limits(options.time_limit, options.memory_limit, progress=progress, cancelled=cancelled)
     if options.search == "online":
         plan = OnlineFuser.of(problem).plan(problem.budget)
-        return Chosen(plan.groups, _least(problem), False)
+        return Chosen(plan.groups, least_bytes(problem), False)
     if options.search == "exact" and options.space == "full":
         found = _exact(problem, price.fuser, limits)
-        bound = found.lower_bound_bytes if found.complete else max(found.lower_bound_bytes, _least(problem))
+        if name := _thinned(problem, found.groups):
+            least = least_bytes(problem)
+            reached = sum(g.dram_bytes for g in found.groups) == least
+            return Chosen(found.groups, least, reached, f"of {name} not every size of boxes was tried")
+        bound = (
+            found.lower_bound_bytes if found.complete else max(found.lower_bound_bytes, least_bytes(problem))
+        )
         return Chosen(found.groups, bound, found.complete)
     chosen = restricted(problem, price)
     groups = tuple(g for members in chosen.groups if (g := price.group(members)) is not None)
     note = chosen.note
     if options.space != "full":
         note = f"the best of the groups that {options.space} looks at; others were not tried"
-    return Chosen(groups, _least(problem), False, note)
+    return Chosen(groups, least_bytes(problem), False, note)
+
+
+def _thinned(problem: FusionProblem, groups: Iterable[GroupCost]) -> str:
+    """The name of an operator in boxes of which there may be better ones; empty where all were tried."""
+    for group in groups:
+        v = group.members.bit_length() - 1
+        if isinstance(group.blocks, Boxes) and problem.operators[v].thinned:
+            return problem.network.operators[v].name
+    return ""
 
 
 def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
@@ -98,38 +113,3 @@ def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
     seconds = PATIENCE if limits.seconds is None else limits.seconds
     left = max(0.0, seconds - (time.perf_counter() - began))
     return solve_large(problem, found, replace(limits, seconds=left), fuser=fuser)
-
-
-def _least(problem: FusionProblem) -> int:
-    """What no way to run the network moves less than: weights, outputs, what is read of inputs, each once."""
-    network = problem.network
-    outputs = sum(network.tensors[t].bytes for t in bits(network.output_roots))
-    return network.weight_bytes + outputs + sum(_read(problem, t) for t in bits(network.input_roots))
-
-
-def _read(problem: FusionProblem, tensor: int) -> int:
-    """Bytes of a graph input that its most demanding reader cannot do without.
-
-    A window as wide as its stride, or wider, reads all positions up to the last; where pixels lie between
-    windows, blocks need not read them, and nothing is counted.
-    """
-    shape, most = problem.maps[tensor], 0
-    for v in bits(problem.network.readers[tensor]):
-        op = problem.operators[v]
-        if op.boxes:
-            most = max(
-                most, least_read(problem.network.operators[v], tensor, problem.network.tensors[tensor].bytes)
-            )
-            continue
-        if op.form == "opaque" or op.grid is None or shape is None:
-            return problem.network.tensors[tensor].bytes
-        made = problem.maps[op.outputs[0]]
-        if made is None or any(s > span for s, span in zip(op.grid.stride, op.grid.span, strict=True)):
-            continue
-        rows, columns = (
-            max(0, min(size, (out - 1) * op.grid.stride[i] - op.grid.padding[i] + op.grid.span[i]))
-            - min(size, max(0, -op.grid.padding[i]))
-            for i, (size, out) in enumerate(((shape.rows, made.rows), (shape.columns, made.columns)))
-        )
-        most = max(most, problem.batch * shape.channels * max(0, rows) * max(0, columns) * shape.element)
-    return most

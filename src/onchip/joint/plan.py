@@ -11,7 +11,8 @@ from onchip.check import certify
 from onchip.chip import Chip
 from onchip.errors import Infeasible, NegativeAnswer
 from onchip.fusion import FusionProblem
-from onchip.fusion.cost import least_scratch
+from onchip.fusion.cost import least_scratch, misfit
+from onchip.fusion.least import least_bytes
 from onchip.fusion.search import Limits, Progress
 from onchip.interrupt import until_interrupted
 from onchip.joint.incumbents import Incumbent, fused_alone, placed_alone
@@ -144,8 +145,10 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        least = min(found.lower_bound_bytes, best.dram_bytes)
-        proved = found.complete and best.dram_bytes == (found.dram_bytes or below)
+        priced = not any(op.thinned for op in self.problem.operators)  # every way to run every operator
+        bound = max(least_bytes(self.problem), found.lower_bound_bytes if priced else 0)
+        least = min(bound, best.dram_bytes)
+        proved = priced and found.complete and best.dram_bytes == (found.dram_bytes or below)
         made = certify(
             self.network,
             self.chip,
@@ -222,19 +225,7 @@ class _Run:
             if need(v) > needs:
                 needs, hardest = need(v), v
             done |= 1 << v
-        v = hardest
-        parts = [
-            (network.tensors[t].name, network.tensors[t].bytes)
-            for t in bits(network.reads[v] | network.writes[v])
-        ]
-        if network.operators[v].workspace:
-            parts.append(("its workspace", network.operators[v].workspace))
-        return Infeasible(
-            needs=needs,
-            has=self.problem.misses(needs),
-            operator=network.operators[v].name,
-            tensors=tuple(sorted(parts, key=lambda part: -part[1])),
-        )
+        return misfit(problem, hardest, needs)
 
     def recorded(
         self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None
