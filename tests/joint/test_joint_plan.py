@@ -147,6 +147,34 @@ def test_fusion_alone_leaves_the_groups_that_were_listed(seed: int, monkeypatch:
     assert all(before == now for before, now in seen)
 
 
+def test_groups_of_few_operators_do_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never better than the optimum, its bound below it, and better than either planner alone."""
+    chip, options = load_chip("generic"), JointOptions(fuse=True, channel_tile=2)
+    better = tried = 0
+    for seed in range(60):
+        network, budget = small(seed)
+        problem = FusionProblem.of(network, chip, FusionOptions(channel_tile=2), budget)
+        every, few = JointSearch(problem), JointSearch(problem, largest=3)
+        if every.misfits or every.groups - 1 <= few.groups:
+            continue
+        best = solve(network, chip, budget, options)
+        assert best.plan.result.status == "optimal"
+        monkeypatch.setattr("onchip.joint.search.MOST_GROUPS", every.groups - 1)
+        found = solve(network, chip, budget, options)
+        monkeypatch.undo()
+        result = check(found.plan)
+        bound = result.dram_lower_bound_bytes
+        assert bound is not None
+        assert bound <= best.plan.result.dram_bytes <= result.dram_bytes
+        assert found.plan.result.status == ("optimal" if bound == result.dram_bytes else "feasible")
+        alone = [b for b in (found.fusion_bytes, found.placement_bytes) if b is not None]
+        assert all(result.dram_bytes <= b for b in alone)
+        better += all(result.dram_bytes < b for b in alone)
+        tried += 1
+    assert tried > 5
+    assert better
+
+
 @pytest.mark.parametrize("budget", [99, 150, 199])
 def test_what_is_needed_counts_an_input_that_cannot_be_written_over(budget: int) -> None:
     """Only the last of two readers can take its input's place."""

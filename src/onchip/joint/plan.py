@@ -15,6 +15,7 @@ from onchip.fusion.cost import least_scratch, misfit
 from onchip.fusion.least import least_bytes
 from onchip.fusion.search import Limits, Progress
 from onchip.interrupt import until_interrupted
+from onchip.joint.by_size import best_by_size
 from onchip.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.joint.layout import lay_out
 from onchip.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
@@ -130,7 +131,11 @@ class _Run:
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         below = None if best is None else best.dram_bytes
-        found = search.best(below, limits=replace(self.limits, seconds=self.left(SEARCHED)))
+        limits = replace(self.limits, seconds=self.left(SEARCHED))
+        if search.all_groups:
+            found = search.best(below, limits=limits)
+        else:
+            search, found = best_by_size(self.problem, over, search, below, limits)
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed while addresses are looked for: the best so far
                 for steps in self.addressed(search, found):
