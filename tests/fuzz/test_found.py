@@ -74,6 +74,23 @@ def test_a_version_of_onnx_that_no_integer_of_c_holds(version: int) -> None:
         parted(model.SerializeToString())
 
 
+@pytest.mark.parametrize(
+    ("shape", "nodes"),
+    [
+        ("1,3,8,8", "y = Conv<kernel_shape=[3,3]>(x, w)"),
+        ("2,6,8", "y = Transpose<perm=[2,1]>(x)"),
+        ("2,6,8", "y = ReduceMean<keepdims=1,axes=[1]>(x)"),
+        ("2,6,8", "t = Transpose<perm=[0,2,1]>(x) y = Reshape(t, s)"),
+    ],
+)
+@pytest.mark.parametrize("made", ["2", "1,2", "2,6,8", "3,5,7", "2,2,8,8"])
+def test_shapes_that_no_such_node_can_have(shape: str, nodes: str, made: str) -> None:
+    """What a file states is believed where nothing contradicts it, and nothing is said of such a node."""
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> g (float[{shape}] x) => (float[{made}] y)
+        <float[2] w = {{1, 2}}, int64[2] s = {{7, 9}}, float[3] t> {{ {nodes} }}"""
+    survives(TARGETS["onnx"], bytes(onnx.parser.parse_model(text).SerializeToString()))
+
+
 def test_an_input_that_is_an_output_of_no_type() -> None:
     text = """<ir_version: 8, opset_import: ["" : 18]> g (float[4] x, float[4] k)
         => (float[4] k, float[4] y) {

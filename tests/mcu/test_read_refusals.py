@@ -48,6 +48,14 @@ def test_the_file_that_is_spoilt_below_is_sound() -> None:
     assert len(model_of(write(tensors, operators, [0], [5]), name="net", where="net.tflite").layers) == 3
 
 
+def test_a_concat_of_nothing() -> None:
+    b = Builder(0)
+    x = b.input((1, 2, 3, 4))
+    b.concat(x, x)
+    b.operators[-1] = replace(b.operators[-1], inputs=())
+    assert refusal(b.tensors, b.operators, (1,)) == "net.tflite: CONCATENATION.0: joins nothing"
+
+
 INPUT, WEIGHTS, BIAS, CONV, POOL, SUM = range(6)
 
 

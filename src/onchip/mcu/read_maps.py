@@ -112,6 +112,8 @@ def resize_bilinear(site: Site) -> Layer:
 
 def concat(site: Site) -> Layer:
     positions = range(len(site.node.inputs))
+    if not positions:
+        raise site.refuse("joins nothing")
     site.same_scale(*positions)
     if site.option("FusedActivationFunction", 0):
         raise site.refuse("has a fused activation, which int8 kernels do not have")

@@ -137,8 +137,12 @@ class _Walk:
             rule = _elementwise if is_elementwise(node.op, node.domain) else _RULES.get(node.op)
             if rule is None or (node.domain and rule is not _elementwise):
                 raise _NoRule
-            dims = (self.needs[name],) if node.op in _SAME_ORDER else self.dims(name, shape)
-            for source, need in rule(self, node, position, tuple(dims)).items():
+            try:
+                dims = (self.needs[name],) if node.op in _SAME_ORDER else self.dims(name, shape)
+                found = rule(self, node, position, tuple(dims))
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                raise _NoRule from None  # the file states shapes or settings that its nodes cannot have
+            for source, need in found.items():
                 known = self.needs.get(source)
                 self.needs[source] = need if known is None else together(known, need)
 
