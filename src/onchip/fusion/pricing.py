@@ -34,6 +34,9 @@ DEPTHS: tuple[tuple[int, int], ...] = (
 """Nodes for every operator, and what part of the relaxation's value (1 / n) a cheaper group may go unfound;
 0: no limit, and none."""
 
+GRACE = 2.0
+"""Seconds beyond the limit for the first round, which makes the first bound."""
+
 LAST_NODES = 2_000
 """Nodes for operators that are left when time is up."""
 
@@ -197,7 +200,9 @@ class _Search:
         for v in range(self.operators - 1, -1, -1):
             left = None if until is None else until - time.perf_counter()
             if left is not None and left <= 0:
-                nodes, left = LAST_NODES, None  # time is up, but without the rest there is no bound
+                if self.best_worth is not None or left <= -GRACE:
+                    return added, False
+                nodes, left = LAST_NODES, GRACE + left  # without the rest there is no bound at all
             least, reached, columns, seen = self.pricer.price(
                 first=v, worth=bound, tolerance=tolerance, nodes=nodes, seconds=left
             )
