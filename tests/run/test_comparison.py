@@ -14,7 +14,8 @@ def comparison(*, approximate: bool) -> Comparison:
     found = Comparison(
         {0: np.array([1.0], np.float32), 1: np.array([0.0, 1e-6], np.float32)}, {0: "large", 1: "small"}, None
     )
-    found.approximate = {1} if approximate else set()
+    if approximate:
+        found.make_approximate(1)
     return found
 
 

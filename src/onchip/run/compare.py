@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 from zlib import crc32
 
@@ -31,7 +31,8 @@ class Comparison:
     Without a tolerance every byte must be equal. With one, elements may differ by `tolerance` times the
     largest magnitude of the reference tensor. Tensors that were made in parts, or of such, are `approximate`:
     sums of floating point in another order. They may differ by 1e-4 of that magnitude, or by a rounding error
-    of the network's largest.
+    of the network's largest. A view has the bytes of its root (`roots`, by tensor; each its own if not given),
+    and is as approximate.
     """
 
     def __init__(
@@ -40,11 +41,14 @@ class Comparison:
         names: Mapping[int, str],
         tolerance: float | None,
         source: str = "unoptimised onnxruntime",
+        *,
+        roots: Sequence[int] | None = None,
     ) -> None:
         self.reference, self.names, self.tolerance, self.source = reference, names, tolerance, source
+        self.roots = roots
         self.comparisons = 0
         self.compared: set[int] = set()
-        self.approximate: set[int] = set()
+        self._approximate: set[int] = set()  # roots
         self._maps: dict[int, Array] = {}
         self._magnitudes: dict[int, float] = {}
         self.bit_exact = True
@@ -56,13 +60,24 @@ class Comparison:
 
     def follow(self, operands: Iterable[int], results: Iterable[int]) -> None:
         """What is made of approximate tensors is approximate."""
-        if self.approximate.intersection(operands):
-            self.approximate.update(results)
+        if self.approximate(operands):
+            self.make_approximate(*results)
+
+    def approximate(self, tensors: Iterable[int]) -> bool:
+        """Whether one of these tensors was made in parts, or of such."""
+        return not self._approximate.isdisjoint(map(self._root, tensors))
+
+    def make_approximate(self, *tensors: int) -> None:
+        """Sums of these tensors are in another order from now on."""
+        self._approximate.update(map(self._root, tensors))
+
+    def _root(self, tensor: int) -> int:
+        return tensor if self.roots is None else self.roots[tensor]
 
     def part(self, tensor: int, found: Map, value: Array, region: Region, when: str, exact: bool) -> None:
         """Compare a part of one tensor, as a map; without `exact` the tensor is approximate from now on."""
         if not exact:
-            self.approximate.add(tensor)
+            self.make_approximate(tensor)
         where = f"rows {region.rows[0]} to {region.rows[1]}, {when}"
         if tensor not in self._maps:
             if found.size != self.reference[tensor].size:
@@ -86,11 +101,12 @@ class Comparison:
         self.max_difference = max(self.max_difference, difference)
         self.relative_difference = max(self.relative_difference, difference / magnitude)
         tolerance = self.tolerance
-        if tolerance is None and tensor in self.approximate:
+        approximate = self.approximate((tensor,))
+        if tolerance is None and approximate:
             tolerance = TILED_TOLERANCE
         if tolerance is not None and difference <= tolerance * magnitude:
             return
-        if tensor in self.approximate and difference <= ROUNDING * self._largest():
+        if approximate and difference <= ROUNDING * self._largest():
             return
         differing = _differing(found, expected)
         raise Mismatch(

@@ -93,7 +93,8 @@ def _run(
     inputs = engine.seeded_inputs(input_seed)
     say(f"running the whole network in {engine.name}")
     reference = engine.reference(inputs)
-    comparison = Comparison(reference, {t.id: t.name for t in network.tensors}, tolerance, engine.name)
+    names = {t.id: t.name for t in network.tensors}
+    comparison = Comparison(reference, names, tolerance, engine.name, roots=network.root)
     tiles = Tiles(engine)
     machine = Machine(plan, slots, inputs, engine.kernel, comparison, tiles=tiles)
     with ThreadPoolExecutor(1) as other_core:
@@ -161,7 +162,7 @@ def _next_inference(
         after[first] = value.reshape(inputs[first].shape).astype(inputs[first].dtype, copy=False)
     say("running the whole network on the state that was handed over")
     names = {t.id: t.name for t in network.tensors}
-    comparison = Comparison(engine.reference(after), names, tolerance, engine.name)
+    comparison = Comparison(engine.reference(after), names, tolerance, engine.name, roots=network.root)
     machine = Machine(plan, slots, after, engine.kernel, comparison, before, Tiles(engine))
     machine.execute(say)
     return machine

@@ -254,7 +254,7 @@ class _Run:
         value = whole.reshape(machine.slots.shape[self.target])
         machine.comparison.follow(self.op.inputs, self.op.outputs)
         if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):  # sums in another order
-            machine.comparison.approximate.add(self.target)
+            machine.comparison.make_approximate(self.target)
         machine.comparison.same(self.target, value, f"written by {self.op.name} ({machine.where()})")
         return Executed(
             self.subgroups,

@@ -167,7 +167,8 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
             constants.update(engine.parts.constant_outputs(node, constants, engine.values, op.name))
             continue
         data = [name for name in inputs if name not in constants]
-        if node.op_type in _LAYOUT and data == inputs[:1] and data[0] in seen and head is None and not tail:
+        layout = node.op_type in _LAYOUT or _moves_nothing(node, engine.values, constants)
+        if layout and data == inputs[:1] and data[0] in seen and head is None and not tail:
             shape = engine.values[node.output[0]][1]
             view = map_of(shape, images=images)
             if view is None:
@@ -190,6 +191,23 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
         raise refuse("it computes nothing")
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     return make.chain(output)
+
+
+def _moves_nothing(
+    node: onnx.NodeProto, values: Mapping[str, tuple[Any, tuple[int, ...]]], constants: Mapping[str, Array]
+) -> bool:
+    """Whether a transpose leaves all axes longer than one in order, or a slice cuts nothing off: what the
+    reader takes for its operand under another shape."""
+    shape = values[node.input[0]][1] if node.input and node.input[0] in values else ()
+    if node.op_type == "Transpose":
+        stated = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
+        perm = [*reversed(range(len(shape)))] if stated is None else stated
+        longer = [axis for axis in perm if shape[axis] > 1]
+        return longer == sorted(longer)
+    if node.op_type == "Slice":
+        steps = constants.get(node.input[4]) if len(node.input) > 4 and node.input[4] else None
+        return values[node.output[0]][1] == shape and (steps is None or bool((steps > 0).all()))
+    return False
 
 
 def _copy(

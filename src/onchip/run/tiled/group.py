@@ -295,7 +295,7 @@ class _Run:
     def is_whole(self, chain: Chain, rows: Span) -> bool:
         """Whether the operator runs once, on whole maps whose values are exact."""
         whole = rows == (0, self.shape.maps[chain.output].rows) and self.count == self.shape.images
-        return whole and not self.machine.comparison.approximate.intersection(chain.reads)
+        return whole and not self.machine.comparison.approximate(chain.reads)
 
     @property
     def count(self) -> int:
