@@ -64,7 +64,7 @@ def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
-    """The same in bands of rows only; an opaque operator runs whole, or in boxes where it does not fit."""
+    """The same in bands of rows only; an opaque operator runs whole or in boxes."""
     bands = bands_of(problem, members)
     if bands is None:
         return _opaque(problem, members) if members.bit_count() == 1 else None
@@ -76,7 +76,8 @@ def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
-    """An opaque operator: whole, all its operands at once and its weights once; else in boxes."""
+    """An opaque operator: whole, all its operands at once and its weights once; or in boxes, where it does
+    not fit or they move less, since they skip what no element of theirs needs."""
     v = members.bit_length() - 1
     network = problem.network
     op = network.operators[v]
@@ -84,28 +85,33 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
     scratch = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
     scratch += problem.round_up(op.workspace)
     crossing = sum(network.tensors[t].bytes for t in bits(touched))
-    if scratch > problem.maps_room:
-        way = best_boxes(problem.operators[v].boxes, problem.budget)
-        if way is None:
-            return None
-        again = way.moved_bytes + sum(network.tensors[t].bytes for t in bits(network.writes[v])) - crossing
-        total = crossing + again + way.weight_bytes
-        return GroupCost(
-            members,
-            0,
-            way.tiles,
-            1,
-            0,
-            0,
-            way.scratch_bytes,
-            crossing,
-            again,
-            way.weight_bytes,
-            total,
-            way.boxes,
-        )
-    total = crossing + op.weight_bytes
-    return GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
+    whole: GroupCost | None = None
+    if scratch <= problem.maps_room:
+        total = crossing + op.weight_bytes
+        whole = GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
+        if problem.options.blocks != "best":
+            return whole
+    way = best_boxes(problem.operators[v].boxes, problem.budget)
+    if way is None:
+        return whole
+    again = way.moved_bytes + sum(network.tensors[t].bytes for t in bits(network.writes[v])) - crossing
+    total = crossing + again + way.weight_bytes
+    if whole is not None and whole.dram_bytes <= total:
+        return whole
+    return GroupCost(
+        members,
+        0,
+        way.tiles,
+        1,
+        0,
+        0,
+        way.scratch_bytes,
+        crossing,
+        again,
+        way.weight_bytes,
+        total,
+        way.boxes,
+    )
 
 
 def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) -> GroupCost | None:

@@ -31,7 +31,7 @@ class Comparison:
     Without a tolerance every byte must be equal. With one, elements may differ by `tolerance` times the
     largest magnitude of the reference tensor. Tensors that were made in parts, or of such, are `approximate`:
     sums of floating point in another order. They may differ by 1e-4 of that magnitude, or by a rounding error
-    of the network's largest. A view has the bytes of its root (`roots`, by tensor; each its own if not given),
+    of the network's largest. A view has the bytes of its root (`roots`, by tensor; each its own if not given)
     and is as approximate.
     """
 
