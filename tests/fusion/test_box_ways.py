@@ -149,3 +149,45 @@ def test_what_was_not_looked_at_is_not_claimed(joint: bool, monkeypatch: pytest.
         assert part.result.status == ("optimal" if moved == bound else "feasible")
         better = better or moved > least
     assert better
+
+
+@pytest.mark.usefixtures("_forgetting")
+def test_whole_is_not_the_best_where_boxes_were_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row of three is needed: whole, all come; row by row, those alone."""
+    sides = (Side(18, 0, 3), Side(4, 1))
+    operator = OperatorSpec("f", "Resize", ["x"], ["y"], 0, reach=Reach((6, 4), (sides,)))
+    network = Network.build("third", [("x", 72, "input"), ("y", 24, "activation")], [operator], ["y"])
+    best = fused(network, Chip("test", 1), 200).result
+    assert (best.status, best.dram_bytes) == ("optimal", 24 + 24)
+    monkeypatch.setattr(boxes, "_thinned", lambda every, outer, most: [[n[-1]] for n in every])
+    boxes._stairs.cache_clear()
+    found = fused(network, Chip("test", 1), 200).result
+    assert found.dram_bytes > best.dram_bytes
+    assert found.status == "feasible"
+    assert found.dram_lower_bound_bytes is not None
+    assert found.dram_lower_bound_bytes <= best.dram_bytes
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_any_number_of_boxes_is_a_plan(joint: bool) -> None:
+    """The checker counts boxes axis by axis, so that one element at a time is a plan of the largest maps."""
+    size = 3000 * 2000
+    reach = Reach((3000, 2000), ((Side(2000, 1), Side(3000, 0)),))
+    operator = OperatorSpec("f", "Transpose", ["x"], ["y"], 0, reach=reach)
+    network = Network.build("turned", [("x", size, "input"), ("y", size, "activation")], [operator], ["y"])
+    made = plan(network, Chip("test", 1), 2) if joint else fused(network, Chip("test", 1), 2)
+    assert made.groups[0].subgroups == size
+    assert made.result.dram_bytes == 2 * size
+
+
+def test_what_wraps_around_is_left_out_and_said() -> None:
+    """More boxes than integers count: the shapes with fewer are left, and are not all."""
+    side = 1 << 20
+    reach = Reach((side, side), ((Side(side, 0), Side(side, 1)),), sums=(side, side))
+    operator = OperatorSpec("f", "Any", ["x"], ["y"], 0, reach=reach)
+    size = side * side
+    network = Network.build("vast", [("x", size, "input"), ("y", size, "activation")], [operator], ["y"])
+    ways = box_ways(network, network.operators[0], 1, 1 << 50, 1 << 50)
+    assert ways.boxes
+    assert not ways.complete
+    assert all(way.tiles > 0 and 0 < way.moved_bytes < boxes.MOST_MOVED for way in ways.boxes)

@@ -47,6 +47,9 @@ MOST_ORDERS = 120
 MOST_BOXES = 1 << 22
 """Boxes of a plan that the checker looks at, along any axis."""
 
+MOST_MOVED = 1 << 53
+"""Bytes and boxes beyond which no shape is counted: integers are exact far below where they wrap around."""
+
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
@@ -201,7 +204,11 @@ def _stairs(task: _Task) -> Ways:
         complete &= all_along
     sizes = _thinned(every, task.outer, MOST_SHAPES // len(orders))
     complete &= sizes == every
-    found = [way for slab in _slabs(sizes) for way in _steps(_slab(task, slab, orders))]
+    found: list[Boxed] = []
+    for slab in _slabs(sizes):
+        ways, counted = _slab(task, slab, orders)
+        found += _steps(ways)
+        complete &= counted
     return Ways(tuple(_steps(found)), complete)
 
 
@@ -230,8 +237,9 @@ def _rank(way: Boxed) -> tuple[int, int, int]:
     return way.scratch_bytes, way.moved_bytes + way.weight_bytes, way.tiles
 
 
-def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]) -> Iterator[Boxed]:
-    """Of all shapes with these sizes along the axes, in these orders, the best of every scratchpad."""
+def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]) -> tuple[list[Boxed], bool]:
+    """Of all shapes with these sizes along the axes, in these orders, the best of every scratchpad, and
+    whether all could be counted."""
     import numpy as np
 
     rank = len(sizes)
@@ -247,9 +255,10 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
         return -(-values // task.alignment) * task.alignment
 
     one = np.ones([len(axis) for axis in sizes], np.int64)
-    tiles, block = one.copy(), one * task.element
+    tiles, block, roughly = one.copy(), one * task.element, one.astype(np.float64)
     for axis in range(rank):
         tiles = tiles * along(axis, counts[axis])
+        roughly = roughly * along(axis, counts[axis])
         if axis < task.outer:
             block = block * along(axis, sizes[axis])
     maps, held = up(block), np.zeros_like(one)
@@ -271,19 +280,24 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
         else:
             maps = maps + up(most)
     held = up(held)
-    fits = (maps <= task.maps_budget) & (held <= task.weights_budget) & (tiles <= MOST_BOXES)
-    keep, many, room = np.flatnonzero(fits), tiles.ravel(), (maps + held).ravel()
+    fits = (maps <= task.maps_budget) & (held <= task.weights_budget)
+    countable = fits & (roughly <= MOST_MOVED)
+    keep, many, room = np.flatnonzero(countable), tiles.ravel(), (maps + held).ravel()
     keep = keep[np.lexsort((many[keep], room[keep]))]
+    complete = bool(countable.sum() == fits.sum())
+    found: list[Boxed] = []
     for order in orders:
         moved, weight = np.zeros_like(one), np.zeros_like(one)
         for part, total in zip(task.parts, totals, strict=True):
-            comes = total * _comes_again(part.sides, counts, order, along)
+            again = _comes_again(part.sides, counts, order, along)
+            comes = np.where(total * again.astype(np.float64) < MOST_MOVED, total * again, MOST_MOVED)
             if part.constant:
                 weight = weight + comes
             else:
                 moved = moved + comes
         cost = (moved + weight).ravel()[keep]
-        climb = cost == np.minimum.accumulate(cost)
+        complete &= bool((cost < MOST_MOVED).all())
+        climb = (cost == np.minimum.accumulate(cost)) & (cost < MOST_MOVED)
         least: tuple[int, int] | None = None
         for place in np.flatnonzero(climb).tolist():
             at = int(keep[place])
@@ -293,13 +307,16 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
             least = now
             chosen = np.unravel_index(at, one.shape)
             box = tuple(sizes[axis][int(i)] for axis, i in enumerate(chosen))
-            yield Boxed(
-                Boxes(box, order),
-                int(room[at]),
-                int(many[at]),
-                int(moved[chosen]),
-                int(weight[chosen]),
+            found.append(
+                Boxed(
+                    Boxes(box, order),
+                    int(room[at]),
+                    int(many[at]),
+                    int(moved[chosen]),
+                    int(weight[chosen]),
+                )
             )
+    return found, complete
 
 
 def _thinned(every: Sequence[list[int]], outer: int, most: int) -> list[list[int]]:

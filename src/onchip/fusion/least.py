@@ -6,7 +6,7 @@ from onchip.fusion.boxes import least_read, least_weights
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits
 
-__all__ = ["least_bytes"]
+__all__ = ["least_alone", "least_bytes"]
 
 
 def least_bytes(problem: FusionProblem) -> int:
@@ -18,6 +18,17 @@ def least_bytes(problem: FusionProblem) -> int:
     outputs = sum(network.tensors[t].bytes for t in bits(network.output_roots & made))
     inputs = sum(_read(problem, t) for t in bits(network.input_roots))
     return outputs + inputs + sum(least_weights(op) for op in network.operators)
+
+
+def least_alone(problem: FusionProblem, v: int) -> int:
+    """What an operator that states a reach moves at least where it runs alone, however it is cut."""
+    network = problem.network
+    op, read = network.operators[v], dict[int, int]()
+    for t in op.inputs:
+        root = network.root[t]
+        read[root] = max(read.get(root, 0), least_read(op, t, network.tensors[t].bytes))
+    made = sum(network.tensors[t].bytes for t in bits(network.writes[v]))
+    return sum(read.values()) + made + least_weights(op)
 
 
 def _read(problem: FusionProblem, tensor: int) -> int:

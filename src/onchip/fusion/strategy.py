@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 from onchip.errors import UsageError
 from onchip.fusion.cost import GroupCost
-from onchip.fusion.least import least_bytes
+from onchip.fusion.least import least_alone, least_bytes
 from onchip.fusion.milp import solve_large
 from onchip.fusion.online import OnlineFuser
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.restricted import restricted
 from onchip.fusion.search import Fuser, Limits, Partition, Progress
-from onchip.plan import Boxes
 
 __all__ = ["Chosen", "Priced", "partition"]
 
@@ -96,10 +95,13 @@ def partition(
 
 
 def _thinned(problem: FusionProblem, groups: Iterable[GroupCost]) -> str:
-    """The name of an operator in boxes of which there may be better ones; empty where all were tried."""
+    """The name of an operator for which there may be better boxes; empty where none can be.
+
+    It runs alone. Whole it may move more than in boxes, which skip what no element needs.
+    """
     for group in groups:
         v = group.members.bit_length() - 1
-        if isinstance(group.blocks, Boxes) and problem.operators[v].thinned:
+        if problem.operators[v].thinned and group.dram_bytes > least_alone(problem, v):
             return problem.network.operators[v].name
     return ""
 
