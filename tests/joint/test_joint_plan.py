@@ -175,6 +175,21 @@ def test_groups_of_few_operators_do_where_all_are_too_many(monkeypatch: pytest.M
     assert better
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_of_few_operators_first_change_no_answer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, budget = small(seed)
+    answers: list[object] = []
+    for many in (10**6, 0):
+        monkeypatch.setattr("onchip.joint.by_size.MANY_GROUPS", many)
+        try:
+            made = solve(network, load_chip("generic"), budget, JointOptions(fuse=True, channel_tile=2)).plan
+        except Infeasible as no:
+            answers.append(str(no))
+        else:
+            answers.append((made.result.status, check(made).dram_bytes))
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize("budget", [99, 150, 199])
 def test_what_is_needed_counts_an_input_that_cannot_be_written_over(budget: int) -> None:
     """Only the last of two readers can take its input's place."""

@@ -1,7 +1,8 @@
-"""The joint search where all groups are too many to list: those of few operators first, then of more.
+"""The joint search where groups are too many to follow them all closely: those of few operators first.
 
-A pass over groups of at most six operators takes seconds where all groups would take hours, and every tensor
-that it keeps on chip is one that fusion alone sends to DRAM. What it finds is no bound of anything.
+A pass over groups of at most six operators takes seconds where one over all groups takes minutes, and every
+tensor that it keeps on chip is one that fusion alone sends to DRAM. What it finds prunes the others; it is no
+bound.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from onchip.joint.search import WIDTHS, Found, JointSearch
 
 __all__ = ["best_by_size"]
 
+MANY_GROUPS = 200_000
+"""Groups beyond which those of few operators come first."""
+
 SIZES = (3, 6, 12)
 """Most operators of a group, step by step."""
 
 NEXT = 3.0
 """So much longer than this step the next one takes, about."""
+
+SMALL = 0.4
+"""The part of the time for groups of few operators."""
 
 
 def best_by_size(
@@ -32,43 +39,60 @@ def best_by_size(
 ) -> tuple[JointSearch, Found]:
     """The cheapest steps found that cost less than `below` bytes of DRAM traffic, and the search that did.
 
-    One narrow pass for every size of groups as long as all of that size can be listed and time is left; then
-    one over the groups that were `listed` before; then wider ones where the best was found.
+    Of many groups one narrow pass for every size, as long as all of that size can be listed and time is left;
+    then the search over the groups that were `listed` before, with its bound if those are all there are; if
+    they are not, one pass, and wider ones where the best was found.
     """
-    began = time.perf_counter()
-
-    def left() -> Limits:
-        seconds = None if limits.seconds is None else limits.seconds - (time.perf_counter() - began)
-        return replace(limits, seconds=None if seconds is None else max(0.0, seconds))
-
-    def over_already(last: float = 0.0) -> bool:
-        seconds = left().seconds
-        stopped = limits.cancelled is not None and limits.cancelled()
-        return stopped or (seconds is not None and seconds <= NEXT * last)
-
+    if listed.all_groups and listed.groups <= MANY_GROUPS:
+        return listed, listed.best(below, limits=limits)
+    clock = _Clock(limits)
     best: tuple[JointSearch, Found] | None = None
     last = 0.0
     for most in SIZES:
-        if best is not None and over_already(last):
+        if best is not None and clock.over(SMALL, NEXT * last):
             break
         start = time.perf_counter()
-        search = JointSearch(problem, over, limits=left(), largest=most)
+        search = JointSearch(problem, over, limits=clock.left(), largest=most)
         if not search.all_groups:
             break
-        found = search.best(below, limits=left(), widths=WIDTHS[:1])
+        found = search.best(below, limits=clock.left(), widths=WIDTHS[:1])
         if found.dram_bytes is not None:
             best, below = (search, found), found.dram_bytes
         last = time.perf_counter() - start
-    for widths in (WIDTHS[:1], *((width,) for width in WIDTHS[1:])):
-        if best is not None and over_already():
-            break
-        search = listed if widths == WIDTHS[:1] or best is None else best[0]
-        found = search.best(below, limits=left(), widths=widths)
-        if best is None or found.dram_bytes is not None:
-            best = search, found
-            below = below if found.dram_bytes is None else found.dram_bytes
-        if limits.seconds is None and widths != WIDTHS[:1]:
-            break  # each has its own patience
-    assert best is not None
-    search, found = best
-    return search, replace(found, lower_bound_bytes=0, complete=False)
+    if not listed.all_groups and listed.groups > MANY_GROUPS:  # a pass over fewer comes to its end
+        listed = JointSearch(problem, over, limits=replace(clock.left(), groups=MANY_GROUPS))
+    rest = listed.best(below, limits=clock.left(), widths=WIDTHS if listed.all_groups else WIDTHS[:1])
+    bound, complete = (rest.lower_bound_bytes, rest.complete) if listed.all_groups else (0, False)
+    if rest.dram_bytes is not None or best is None:
+        best = listed, rest
+    if not listed.all_groups:
+        for width in WIDTHS[1:]:
+            if clock.over():
+                break
+            search = best[0]
+            found = search.best(best[1].dram_bytes or below, limits=clock.left(), widths=(width,))
+            if found.dram_bytes is not None:
+                best = search, found
+            if limits.seconds is None:
+                break  # each has its own patience
+    return best[0], replace(best[1], lower_bound_bytes=bound, complete=complete)
+
+
+class _Clock:
+    """Limits, and how much of them is left."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.began = limits, time.perf_counter()
+
+    def left(self) -> Limits:
+        seconds = self.limits.seconds
+        if seconds is not None:
+            seconds = max(0.0, seconds - (time.perf_counter() - self.began))
+        return replace(self.limits, seconds=seconds)
+
+    def over(self, part: float = 1.0, need: float = 0.0) -> bool:
+        """Whether somebody stopped it, or that part of the time leaves less than what is needed."""
+        if self.limits.cancelled is not None and self.limits.cancelled():
+            return True
+        seconds = self.limits.seconds
+        return seconds is not None and time.perf_counter() - self.began + need >= part * seconds

@@ -132,10 +132,7 @@ class _Run:
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         below = None if best is None else best.dram_bytes
         limits = replace(self.limits, seconds=self.left(SEARCHED))
-        if search.all_groups:
-            found = search.best(below, limits=limits)
-        else:
-            search, found = best_by_size(self.problem, over, search, below, limits)
+        search, found = best_by_size(self.problem, over, search, below, limits)
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed while addresses are looked for: the best so far
                 for steps in self.addressed(search, found):

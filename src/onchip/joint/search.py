@@ -21,10 +21,10 @@ __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "com
 WIDTHS = (1, 8, 50, 400, 3000, 0)
 """States of every number of operators that one pass after the other follows; 0: all."""
 
-MOST_GROUPS, MOST_DOWNSETS = 200_000, 100_000
+MOST_GROUPS, MOST_DOWNSETS = 1_000_000, 100_000
 """Groups that are listed, and sets of operators that are priced one by one; beyond, operators are priced."""
 
-LISTING, PRICING = 0.15, 0.6
+LISTING, PRICING = 0.1, 0.6
 """Parts of the time limit by which groups are listed, and the bound is made."""
 
 PATIENCE = 60.0
