@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
+import onnx
 import pytest
 
 import onchip
@@ -188,6 +190,23 @@ def test_groups_of_few_operators_first_change_no_answer(seed: int, monkeypatch: 
         else:
             answers.append((made.result.status, check(made).dram_bytes))
     assert answers[0] == answers[1]
+
+
+def test_a_tensor_may_stay_on_chip_while_its_copy_is_streamed(tmp_path: Path) -> None:
+    """t fits beside the boxes of one addition, which cannot take it whole, and the other writes over it."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,3,8] x) => (float[1,3,3] y, float[1,3,3] z) <float[8,3] w> {
+        t = MatMul (x, w) y = Add (t, t) z = Add (t, t) }""")
+    weights = onnx.numpy_helper.from_array(np.random.default_rng(0).random((8, 3), np.float32), "w")
+    model.graph.initializer.append(weights)
+    onnx.save(model, tmp_path / "n.onnx")
+    network = onchip.load(tmp_path / "n.onnx").network
+    made = solve(
+        network, replace(load_chip("generic"), alignment_bytes=1), 61, JointOptions(fuse=True, channel_tile=1)
+    )
+    moved = [("x", 96), ("w", 96), ("t", 36), ("t", 36), ("y", 36), ("z", 36)]  # t out, and in once in boxes
+    assert check(made.plan).dram_bytes == sum(size for _, size in moved)
+    assert made.plan.result.status == "optimal"
 
 
 @pytest.mark.parametrize("budget", [99, 150, 199])

@@ -168,7 +168,7 @@ void Search::expand(Id node, const Move& move) {
     node_ = node, move_ = move;
     const std::span<const Operand> all = prices_.operands(move.group);
     operands_.assign(all.begin(), all.end());
-    others_.clear(), out_.clear();
+    others_.clear(), out_.clear(), beside_.clear();
     others_room_ = 0;
     const std::size_t words = downsets_.tensor_words();
     each(resident(nodes_[node]), words, [&](std::uint32_t t) {
@@ -225,8 +225,14 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
     const Bytes crosses = touched ? o.bytes : 0;
     if (test(resident(nodes_[node_]), o.tensor)) {
         if (possible) operand(i + 1, whole | bit, paid, left);
-        // Else it leaves first, and is read again piece by piece.
+        // Else its copy is read piece by piece, and it leaves first; or it stays besides, where blocks cannot take it
+        // whole and a later group can. (Bands that take it whole need no more of anything.)
         const Bytes write = test(copied(nodes_[node_]), o.tensor) ? 0 : o.bytes;
+        if (later && possible && prices_.single(move_.group)) {
+            beside_.push_back(i);
+            operand(i + 1, whole, paid + write + crosses, left);
+            beside_.pop_back();
+        }
         out_.push_back(o.tensor);
         operand(i + 1, whole, paid + write + crosses, room);
         out_.pop_back();
@@ -305,6 +311,8 @@ void Search::reach(Bytes cost, Bytes freed) {
     for (const Id t : gone_) drop(in, t), add(copy, t);
     for (const Id t : out_)
         if (!plain_) drop(in, t), add(copy, t);
+    if (!plain_)
+        for (const std::size_t i : beside_) add(copy, operands_[i].tensor);
     for (std::size_t i = 0; i < operands_.size(); ++i) {
         const Operand& o = operands_[i];
         const bool kept = plain_ || (whole_ >> i & 1) != 0;
@@ -321,6 +329,8 @@ void Search::reach(Bytes cost, Bytes freed) {
     Bytes room = prices_.budget() - others_room_ + freed;
     for (std::size_t i = 0; i < operands_.size(); ++i)
         if (plain_ || (whole_ >> i & 1) != 0) room -= operands_[i].room;
+    if (!plain_)
+        for (const std::size_t i : beside_) room -= operands_[i].room;
     const std::uint64_t tie = seed_ ? fusion::random_word(static_cast<Id>(seed_ * 0x9e3779b9U + ties_++)) : 0;
     const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, plain_, total, room, tie};
     if (rules_.dominance && beaten(node)) {

@@ -79,6 +79,7 @@ def lay_out(
     for step in steps:
         for t in step.evicted:
             in_dram |= 1 << t
+        in_dram |= problem.external(step.members) & ~step.whole
     rectangles = []
     for chain in chains:
         tensor, uses = lives[chain[0]]

@@ -42,6 +42,10 @@ def program(
         for v in bits(step.members):
             made |= network.writes[v]
         instructions += [Load(name[p.tensor], p.address) for p in begins[i] if not made >> p.tensor & 1]
+        if step.way is not None:  # what stays while its copy is read piece by piece
+            for t in bits(problem.external(step.members) & ~step.whole & ~in_dram):
+                instructions.append(Store(name[t]))
+                in_dram |= 1 << t
         over = None if step.over is None else name[step.over]
         instructions += [Alloc(name[p.tensor], p.address, over) for p in begins[i] if made >> p.tensor & 1]
         if step.way is None:
