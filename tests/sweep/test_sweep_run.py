@@ -209,6 +209,17 @@ def test_parquet_has_typed_columns(tmp_path: Path, model: str) -> None:
     assert to_parquet([], made.columns)  # a table without rows is one, too
 
 
+def test_without_pyarrow_no_older_table_stays(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "s" / "table.parquet"
+    sweep(asked(model), tmp_path / "s")
+    old.write_bytes(b"of another sweep")
+    monkeypatch.setattr("onchip.results.swept.has_parquet", lambda: False)
+    assert old not in sweep(asked(model), tmp_path / "s").save()
+    assert not old.exists()
+
+
 def test_a_network_that_cannot_be_read_is_named_before_anything_is_computed(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(UsageError) as problem:

@@ -20,6 +20,9 @@ def file_bytes(model: str | Path) -> bytes:
         from onchip.mcu.made import made_model
 
         return made_model(model)
+    if isinstance(model, str) and model.startswith("zoo:"):
+        why = "is in floating point: an int8 FILE.tflite is needed, or made:NAME (onchip mcu --help)"
+        raise ModelError(why, where=model)
     return read_bytes(Path(model), error=ModelError, model=True)
 
 
@@ -28,6 +31,6 @@ def int8_model(model: str | Path) -> Int8Model:
 
     Raises `ModelError` naming the file and the operator.
     """
-    if isinstance(model, str) and model.startswith(MADE):
+    if isinstance(model, str) and model.startswith((MADE, "zoo:")):
         return model_of(file_bytes(model), name=model.removeprefix(MADE), where=model)
     return read_model(Path(model))

@@ -85,6 +85,8 @@ class Swept:
         made: dict[str, str | bytes] = {"table.csv": to_csv(self.rows, self.columns)}
         if has_parquet():
             made["table.parquet"] = to_parquet(self.rows, self.columns)
+        else:  # one from before would not be of this table
+            (self.folder / "table.parquet").unlink(missing_ok=True)
         made["report.html"] = self.html()
         for name, content in made.items():
             write_atomically(self.folder / name, content)
