@@ -125,6 +125,7 @@ void bind_fusion(nb::module_& m) {
             },
             nb::kw_only(), nb::arg("budget").none(), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"),
             nb::arg("groups"), nb::arg("stop").none())
+        .def_prop_ro("listed", [](const Fuser& self) { return self.candidates().size(); })
         .def("candidates",
              [](const Fuser& self) {
                  std::vector<std::pair<std::vector<Id>, Bytes>> result;

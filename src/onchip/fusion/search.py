@@ -208,7 +208,15 @@ class Fuser:
         self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
     ) -> Enumerated:
         """Enumerate the groups that fit `budget` bytes (None: that run in bands at all)."""
-        complete, end = self._core.enumerate(
+        complete, end = self.list_groups(budget, rules, limits)
+        groups = tuple((self._members(places), floor) for places, floor in self._core.candidates())
+        return Enumerated(groups, complete, end)
+
+    def list_groups(
+        self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+    ) -> tuple[bool, End]:
+        """The same, left where the search finds them; whether those are all, and why it ended."""
+        return self._core.enumerate(
             budget=budget,
             rules=astuple(rules),
             seconds=limits.seconds,
@@ -216,8 +224,6 @@ class Fuser:
             groups=limits.groups,
             stop=_stop(limits, time.perf_counter()),
         )
-        groups = tuple((self._members(places), floor) for places, floor in self._core.candidates())
-        return Enumerated(groups, complete, end)
 
     def best(
         self,

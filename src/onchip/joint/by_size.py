@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from onchip.fusion import FusionProblem
 from onchip.fusion.search import Limits
-from onchip.joint.search import WIDTHS, Found, JointSearch
+from onchip.joint.search import PATIENCE, WIDTHS, Found, JointSearch
 
 __all__ = ["best_by_size"]
 
@@ -23,11 +23,14 @@ MANY_GROUPS = 200_000
 SIZES = (3, 6, 12)
 """Most operators of a group, step by step."""
 
-NEXT = 3.0
-"""So much longer than this step the next one takes, about."""
+NEXT, MUCH = 3.0, 10.0
+"""So much longer than this step the next one takes, about, and one over as many groups as may be listed."""
 
-SMALL = 0.4
-"""The part of the time for groups of few operators."""
+SEEDS = 20
+"""Passes at most that break ties in other ways, each wider than the last."""
+
+SMALL, ALMOST_ALL = 0.4, 0.8
+"""The part of the time for groups of few operators, where all are listed and where they are not."""
 
 
 def best_by_size(
@@ -39,17 +42,19 @@ def best_by_size(
 ) -> tuple[JointSearch, Found]:
     """The cheapest steps found that cost less than `below` bytes of DRAM traffic, and the search that did.
 
-    Of many groups one narrow pass for every size, as long as all of that size can be listed and time is left;
-    then the search over the groups that were `listed` before, with its bound if those are all there are; if
-    they are not, one pass, and wider ones where the best was found.
+    Of many groups one narrow pass for every size, as long as all of that size can be listed and time is left.
+    Then the search over the groups that were `listed` before, with its bound, if those are all there are. If
+    they are not, one pass over some, and ever wider ones, ties broken in other ways, where the best was.
     """
     if listed.all_groups and listed.groups <= MANY_GROUPS:
         return listed, listed.best(below, limits=limits)
+    if limits.seconds is None and not listed.all_groups:
+        limits = replace(limits, seconds=PATIENCE)
     clock = _Clock(limits)
     best: tuple[JointSearch, Found] | None = None
-    last = 0.0
+    part, last = SMALL if listed.all_groups else ALMOST_ALL, 0.0
     for most in SIZES:
-        if best is not None and clock.over(SMALL, NEXT * last):
+        if best is not None and clock.over(part, NEXT * last):
             break
         start = time.perf_counter()
         search = JointSearch(problem, over, limits=clock.left(), largest=most)
@@ -59,23 +64,24 @@ def best_by_size(
         if found.dram_bytes is not None:
             best, below = (search, found), found.dram_bytes
         last = time.perf_counter() - start
-    if not listed.all_groups and listed.groups > MANY_GROUPS:  # a pass over fewer comes to its end
-        listed = JointSearch(problem, over, limits=replace(clock.left(), groups=MANY_GROUPS))
-    rest = listed.best(below, limits=clock.left(), widths=WIDTHS if listed.all_groups else WIDTHS[:1])
-    bound, complete = (rest.lower_bound_bytes, rest.complete) if listed.all_groups else (0, False)
-    if rest.dram_bytes is not None or best is None:
-        best = listed, rest
-    if not listed.all_groups:
-        for width in WIDTHS[1:]:
-            if clock.over():
-                break
-            search = best[0]
-            found = search.best(best[1].dram_bytes or below, limits=clock.left(), widths=(width,))
-            if found.dram_bytes is not None:
-                best = search, found
-            if limits.seconds is None:
-                break  # each has its own patience
-    return best[0], replace(best[1], lower_bound_bytes=bound, complete=complete)
+    if listed.all_groups:
+        rest = listed.best(below, limits=clock.left())
+        if rest.dram_bytes is not None or best is None:
+            best = listed, rest
+        return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)
+    if best is None or not clock.over(1.0, MUCH * last):
+        if listed.groups > MANY_GROUPS:  # a pass over fewer comes to its end
+            listed = JointSearch(problem, over, limits=replace(clock.left(), groups=MANY_GROUPS))
+        found = listed.best(below, limits=clock.left(), widths=WIDTHS[:1])
+        if found.dram_bytes is not None or best is None:
+            best, below = (listed, found), found.dram_bytes or below
+    for seed in range(1, SEEDS + 1):  # among ways as cheap so far others may do better in the end
+        if clock.over():
+            break
+        found = best[0].best(below, limits=clock.left(), widths=(1 + 2 * seed,), seed=seed)
+        if found.dram_bytes is not None:
+            best, below = (best[0], found), found.dram_bytes
+    return best[0], replace(best[1], lower_bound_bytes=0, complete=False)
 
 
 class _Clock:

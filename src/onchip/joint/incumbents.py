@@ -60,7 +60,8 @@ def fused_alone(
             price.fuser = fuser
             found = partition(limited, price, cancelled=cancelled).groups
         else:
-            few = Limits(limit * PUT_TOGETHER, groups=FEW, states=FEW, cancelled=cancelled)
+            part = PUT_TOGETHER if limit >= WORTH_IT else 1.0
+            few = Limits(limit * part, groups=FEW, states=FEW, cancelled=cancelled)
             first = Fuser(problem, Space(largest=SMALL)).best(limits=few)
             found = first.groups
             if limit >= WORTH_IT:  # a round of column generation alone may take longer

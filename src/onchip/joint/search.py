@@ -129,11 +129,10 @@ class JointSearch:
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
         listing = None if limits.seconds is None else limits.seconds * LISTING
         most = limits.groups or MOST_GROUPS
-        listed = self.fuser.prepare(
+        self.all_groups, _ = self.fuser.list_groups(
             problem.budget, limits=replace(limits, seconds=listing, groups=most, memory=limits.memory // 2)
         )
-        self.all_groups = listed.complete
-        self.groups = len(listed.groups)
+        self.groups = self.fuser.core.listed
         self._core = _core.Joint(
             fuser=self.fuser.core,
             budget=problem.budget,
