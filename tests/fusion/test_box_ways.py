@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from onchip.chip import Chip
 from onchip.errors import Infeasible
 from onchip.fusion import FusionOptions, FusionProblem, boxes
-from onchip.fusion.boxes import _sizes_along, box_ways
+from onchip.fusion.box_sizes import sizes_along
+from onchip.fusion.boxes import box_ways
 from onchip.fusion.cost import group_cost, least_scratch
 from onchip.fusion.fuse import fuse
 from onchip.fusion.search import Fuser, Space
@@ -60,7 +61,7 @@ def test_the_best_boxes_at_any_budget(seed: int) -> None:
 
 @given(st.integers(1, 3000))
 def test_the_sizes_along_an_axis_are_the_least_of_every_number_of_boxes(n: int) -> None:
-    assert _sizes_along(n)[0] == sorted({-(-n // -(-n // size)) for size in range(1, n + 1)})
+    assert sizes_along(n)[0] == sorted({-(-n // -(-n // size)) for size in range(1, n + 1)})
 
 
 LONG = 1 << 40
@@ -159,7 +160,7 @@ def test_whole_is_not_the_best_where_boxes_were_left_out(monkeypatch: pytest.Mon
     network = Network.build("third", [("x", 72, "input"), ("y", 24, "activation")], [operator], ["y"])
     best = fused(network, Chip("test", 1), 200).result
     assert (best.status, best.dram_bytes) == ("optimal", 24 + 24)
-    monkeypatch.setattr(boxes, "_thinned", lambda every, outer, most: [[n[-1]] for n in every])
+    monkeypatch.setattr(boxes, "thinned", lambda every, outer, most: [[n[-1]] for n in every])
     boxes._stairs.cache_clear()
     found = fused(network, Chip("test", 1), 200).result
     assert found.dram_bytes > best.dram_bytes

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, permutations
-from math import factorial, isqrt, prod
+from math import factorial, prod
 from typing import TYPE_CHECKING, Any
 
+from onchip.fusion.box_sizes import MOST_BOXES, ranges, sizes_along, spans, thinned
 from onchip.network import Network, Operator, Reach, Side
 from onchip.plan import Boxes
 
@@ -35,17 +36,8 @@ MOST_SHAPES = 1 << 22
 SLAB = 1 << 18
 """Shapes that are looked at together: it bounds the memory."""
 
-LONG = 1 << 20
-"""Axes longer than this are cut into fewer numbers of boxes."""
-
-WINDOWED = 1 << 13
-"""Axes with windows longer than this are cut into boxes of the least size of every number only."""
-
 MOST_ORDERS = 120
 """Orders of the operands whose loops are looked at: all of five."""
-
-MOST_BOXES = 1 << 22
-"""Boxes of a plan that the checker looks at, along any axis."""
 
 MOST_MOVED = 1 << 53
 """Bytes and boxes beyond which no shape is counted: integers are exact far below where they wrap around."""
@@ -120,7 +112,7 @@ def crossing_in_boxes(
         for side in sides:
             whole = 1 if side.axis < 0 else reach.extents[side.axis]
             box = 1 if side.axis < 0 else boxes.sizes[side.axis]
-            elements *= int(_spans(side, whole, box).sum())
+            elements *= int(spans(side, whole, box).sum())
         element = sizes[t] // prod(side.size for side in sides)
         found[roots[t]] = found.get(roots[t], 0) + elements * element
     return found
@@ -152,7 +144,7 @@ def _needed(reach: Reach, sides: Sequence[Side], size: int) -> int:
         extent = 1 if side.axis < 0 else reach.extents[side.axis]
         if extent > MOST_BOXES:
             return 0
-        first, last = _ranges(side, extent, 1)  # neither ever falls
+        first, last = ranges(side, extent, 1)  # neither ever falls
         elements *= int(np.maximum(last - np.maximum(first, np.append(0, last[:-1])), 0).sum())
     return elements * size // prod(side.size for side in sides)
 
@@ -199,10 +191,10 @@ def _stairs(task: _Task) -> Ways:
     every = []
     for axis, n in enumerate(task.extents):
         sides = {side for part in task.parts for side in part.sides if side.axis == axis}
-        along, all_along = _sizes_along(n, sides)
+        along, all_along = sizes_along(n, sides)
         every.append(along)
         complete &= all_along
-    sizes = _thinned(every, task.outer, MOST_SHAPES // len(orders))
+    sizes = thinned(every, task.outer, MOST_SHAPES // len(orders))
     complete &= sizes == every
     found: list[Boxed] = []
     for slab in _slabs(sizes):
@@ -267,13 +259,13 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
         most, total = one * part.element, one * part.element
         for side in part.sides:
             if side.axis < 0:
-                span = int(_spans(side, 1, 1)[0])
+                span = int(spans(side, 1, 1)[0])
                 most, total = most * span, total * span
                 continue
             n = task.extents[side.axis]
-            spans = [_spans(side, n, size) for size in sizes[side.axis]]
-            most = most * along(side.axis, [int(s.max()) for s in spans])
-            total = total * along(side.axis, [int(s.sum()) for s in spans])
+            each = [spans(side, n, size) for size in sizes[side.axis]]
+            most = most * along(side.axis, [int(s.max()) for s in each])
+            total = total * along(side.axis, [int(s.sum()) for s in each])
         totals.append(total)
         if part.constant:
             held = held + most
@@ -317,63 +309,6 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
                 )
             )
     return found, complete
-
-
-def _thinned(every: Sequence[list[int]], outer: int, most: int) -> list[list[int]]:
-    """Of the sizes to look at along every axis those that make at most so many shapes."""
-    sizes = list(every)
-    for axis in range(outer, len(sizes)):
-        # Along a sum everything, one by one, and something between: the rest matters more.
-        if prod(map(len, sizes)) > most:
-            along = sizes[axis]
-            sizes[axis] = sorted({along[0], along[len(along) // 2], along[-1]})
-    while prod(map(len, sizes)) > most:
-        longest = max(range(len(sizes)), key=lambda at: len(sizes[at]))
-        along = sizes[longest]
-        fewer = sorted({*along[:2], *along[::2], along[-1]})
-        sizes[longest] = fewer if len(fewer) < len(along) else [along[0], along[-1]][: len(along) - 1]
-    return sizes
-
-
-def _sizes_along(n: int, sides: Iterable[Side] = ()) -> tuple[list[int], bool]:
-    """The sizes of boxes worth a look along an axis, and whether no other is better.
-
-    For every number of boxes the least; and any that needs less of a side than all smaller ones of that
-    number, as where two outputs share an input and a box ends between them. Of a very long axis the least for
-    every number that is small, and then for some.
-    """
-    if n > LONG:
-        counts = [*range(1, 1024), *(1 << k for k in range(10, 64) if 1 << k <= min(n, MOST_BOXES))]
-        return sorted({-(-n // count) for count in (*counts, *([n] if n <= MOST_BOXES else []))}), False
-    root = isqrt(n) + 1
-    least = sorted({-(-n // count) for count in (*range(1, root + 1), *(-(-n // s) for s in range(1, root)))})
-    uneven = [side for side in sides if not _even(side)]
-    if not uneven:
-        return least, True
-    if n > WINDOWED:
-        return least, False
-    return _undominated(n, uneven), True
-
-
-def _even(side: Side) -> bool:
-    """Whether neighbouring boxes share nothing of a side and skip the same, wherever they are cut."""
-    return side.per == 1 and side.before == 0 and side.span <= side.stride
-
-
-def _undominated(n: int, sides: Sequence[Side]) -> list[int]:
-    """Sizes of boxes but those of which a smaller one makes as many boxes and needs no more of any side, in
-    all and at once."""
-    found: list[int] = []
-    count, kept = 0, list[list[int]]()
-    for size in range(1, n + 1):
-        spans = [_spans(side, n, size) for side in sides]
-        needs = [int(figure) for span in spans for figure in (span.sum(), span.max())]
-        if -(-n // size) != count:
-            count, kept = -(-n // size), []
-        if not any(all(a <= b for a, b in zip(one, needs, strict=True)) for one in kept):
-            kept.append(needs)
-            found.append(size)
-    return found
 
 
 def _orders(task: _Task) -> tuple[tuple[tuple[int, ...], ...], bool]:
@@ -423,23 +358,3 @@ def _again(sides: Sequence[Side], counts: Sequence[int], order: Sequence[int]) -
         elif not after:
             result *= counts[axis]
     return result
-
-
-def _spans(side: Side, size: int, box: int) -> Numbers:
-    """How many of a side's elements every box along its axis needs."""
-    import numpy as np
-
-    first, last = _ranges(side, size, box)
-    spans: Numbers = np.maximum(last - first, 0)
-    return spans
-
-
-def _ranges(side: Side, size: int, box: int) -> tuple[Numbers, Numbers]:
-    """From where and to where every box along a side's axis needs it."""
-    import numpy as np
-
-    wide = size * side.stride + abs(side.before) >= 1 << 62
-    begin = np.arange(0, size, box, dtype=np.int64).astype(object if wide else np.int64)
-    first = (begin * side.stride - side.before) // side.per
-    last = ((np.minimum(begin + box, size) - 1) * side.stride - side.before) // side.per + side.span
-    return np.clip(first, 0, side.size).astype(np.int64), np.clip(last, 0, side.size).astype(np.int64)
