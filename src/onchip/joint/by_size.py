@@ -17,8 +17,9 @@ from onchip.joint.search import PATIENCE, WIDTHS, Found, JointSearch
 
 __all__ = ["best_by_size"]
 
-MANY_GROUPS = 200_000
-"""Groups beyond which those of few operators come first."""
+MANY_GROUPS, SOME = 2_000, 200_000
+"""Groups beyond which those of few operators come first, and of how many there is a pass where not all can be
+listed."""
 
 SIZES = (3, 6, 12)
 """Most operators of a group, step by step."""
@@ -70,8 +71,8 @@ def best_by_size(
             best = listed, rest
         return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)
     if best is None or not clock.over(1.0, MUCH * last):
-        if listed.groups > MANY_GROUPS:  # a pass over fewer comes to its end
-            listed = JointSearch(problem, over, limits=replace(clock.left(), groups=MANY_GROUPS))
+        if listed.groups > SOME:
+            listed = JointSearch(problem, over, limits=replace(clock.left(), groups=SOME))
         found = listed.best(below, limits=clock.left(), widths=WIDTHS[:1])
         if found.dram_bytes is not None or best is None:
             best, below = (listed, found), found.dram_bytes or below
