@@ -158,7 +158,6 @@ def test_a_run_without_a_compiler_is_one_line(
     assert "apt-get install gcc-arm-none-eabi" in line
 
 
-@needs_toolchain
 def test_a_network_of_the_zoo_is_no_int8_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,6 +165,7 @@ def test_a_network_of_the_zoo_is_no_int8_file(
     assert "zoo:resnet18: is in floating point: an int8 FILE.tflite is needed" in line
 
 
+@needs_toolchain
 def test_a_reader_is_asked_for_the_whole_image_where_that_takes_less(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

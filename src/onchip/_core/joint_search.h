@@ -107,7 +107,7 @@ class Search {
     Move move_{};
     std::vector<Operand> operands_;
     std::vector<Id> others_, gone_, out_;  // residents that the group does not touch; those evicted; operands evicted
-    std::vector<std::size_t> beside_;           // operands that stay while their copies are read
+    std::vector<std::size_t> beside_;    // operands that stay while their copies are read
     Bytes others_room_ = 0, own_ = 0;
     Mask whole_ = 0;
     Id over_ = no_id;

@@ -95,23 +95,8 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
     if way is None:
         return whole
     again = way.moved_bytes + sum(network.tensors[t].bytes for t in bits(network.writes[v])) - crossing
-    total = crossing + again + way.weight_bytes
-    if whole is not None and whole.dram_bytes <= total:
-        return whole
-    return GroupCost(
-        members,
-        0,
-        way.tiles,
-        1,
-        0,
-        0,
-        way.scratch_bytes,
-        crossing,
-        again,
-        way.weight_bytes,
-        total,
-        way.boxes,
-    )
+    cut = _cut(members, way.tiles, way.scratch_bytes, (crossing, again, way.weight_bytes), way.boxes)
+    return cut if whole is None or cut.dram_bytes < whole.dram_bytes else whole
 
 
 def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) -> GroupCost | None:
@@ -128,23 +113,15 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
         return bands
     io = problem.crossing_bytes(members)
     again = found.input_bytes - network.tensors[op.windows[0].tensor].bytes
-    total = io + again + found.weight_bytes
-    if bands is not None and bands.dram_bytes <= total:
-        return bands
-    return GroupCost(
-        members,
-        0,
-        found.tiles,
-        1,
-        0,
-        0,
-        found.scratch_bytes,
-        io,
-        again,
-        found.weight_bytes,
-        total,
-        found.blocks,
-    )
+    cut = _cut(members, found.tiles, found.scratch_bytes, (io, again, found.weight_bytes), found.blocks)
+    return cut if bands is None or cut.dram_bytes < bands.dram_bytes else bands
+
+
+def _cut(
+    members: int, tiles: int, scratch: int, moved: tuple[int, int, int], blocks: Blocks | Boxes
+) -> GroupCost:
+    """An operator alone in blocks or boxes; `moved`: bytes that cross, that cross again, and of weights."""
+    return GroupCost(members, 0, tiles, 1, 0, 0, scratch, *moved, sum(moved), blocks)
 
 
 def least_scratch(problem: FusionProblem, operator: int) -> int:

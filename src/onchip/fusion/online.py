@@ -86,7 +86,7 @@ class OnlineFuser:
         self.most = problem.budget
         self.table = size_table(problem)
         self._fuser = Fuser(problem, Space(largest=max(1, len(self.table)), whole_fan_out=True), alone=alone)
-        self._fuser.prepare(self.most)
+        self._fuser.list_groups(self.most)
 
     def limit(self, budget: int) -> int:
         """n: the most operators of a group at `budget` bytes, at least 1."""
