@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -25,13 +26,14 @@ pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs 
 class Cluster:
     """A scheduler and its workers on this machine, at a port of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str = "tcp", *more: str) -> None:
         self.folder, self.running = folder, list[subprocess.Popen[bytes]]()
         self.environment = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
-        self._run("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
+        at = ("--host", "127.0.0.1", "--port", "0", "--protocol", protocol)
+        self._run("scheduler", *at, "--no-dashboard", "--no-show", *more)
         log = folder / "0.log"
-        until(lambda: re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text()))
-        found = re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text())
+        until(lambda: re.search(r"Scheduler at:\s+(\w+://\S+)", log.read_text()))
+        found = re.search(r"Scheduler at:\s+(\w+://\S+)", log.read_text())
         assert found is not None
         self.address = found[1]
 
@@ -138,3 +140,71 @@ def test_a_scheduler_that_goes_away_is_one_line(
 
     with pytest.raises(WorkerLost, match="gone"):
         onchip.sweep(spec, tmp_path / "s", dask=cluster.address, progress=say)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_never_answers_is_one_line(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "PATIENCE", 2.0)
+    monkeypatch.setattr(backend, "CLOSING", 0.5)
+    spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+    scheduler = cluster.running[0]
+
+    def stop(line: str) -> None:
+        if "Dask" in line:  # it has been reached, and has no workers
+            scheduler.send_signal(signal.SIGSTOP)
+
+    try:
+        with pytest.raises(WorkerLost, match="does not answer; run again to go on"):
+            onchip.sweep(spec, tmp_path / "s", dask=cluster.address, progress=stop, time_limit=300)
+    finally:
+        scheduler.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.slow
+def test_workers_with_other_code_are_refused(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.worker()
+    monkeypatch.setattr(backend, "code", lambda: "other")
+    spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+    with pytest.raises(UsageError, match="runs another onchip"):
+        onchip.sweep(spec, tmp_path / "s", dask=cluster.address, time_limit=60)
+
+
+def test_tls_needs_three_files_and_an_address_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("")
+    for more in (
+        {"dask": "tcp://127.0.0.1:1", "dask_tls": (str(file),) * 3},
+        {"dask": "tls://127.0.0.1:1", "dask_tls": (str(file),)},
+        {"dask": "tls://127.0.0.1:1", "dask_tls": (str(file), str(file), str(tmp_path / "missing"))},
+    ):
+        with pytest.raises(UsageError, match="dask_tls"):
+            onchip.sweep({"networks": "zoo:alexnet", "budgets": ["MP"]}, tmp_path / "s", **more)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("openssl") is None, reason="needs openssl")
+def test_a_cluster_over_tls_computes_the_same(tmp_path: Path) -> None:
+    """Certificates of an authority of one's own; without them nobody answers."""
+    for name, more in (
+        ("ca", ["-subj", "/CN=ca"]),
+        ("own", ["-subj", "/CN=own", "-CA", "ca.pem", "-CAkey", "ca.key"]),
+    ):
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *more]
+        command += ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    files = tuple(str(tmp_path / name) for name in ("ca.pem", "own.pem", "own.key"))
+    flags = ["--tls-ca-file", files[0], "--tls-cert", files[1], "--tls-key", files[2]]
+    cluster = Cluster(tmp_path, "tls", *flags)
+    try:
+        cluster.worker(*flags)
+        spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
+        made = onchip.sweep(spec, tmp_path / "s", dask=cluster.address, dask_tls=files, time_limit=120)
+        assert [row["status"] for row in made.rows] == ["optimal"]
+        with pytest.raises(UsageError, match="needs certificates"):
+            onchip.sweep(spec, tmp_path / "t", dask=cluster.address)
+    finally:
+        cluster.close()

@@ -126,3 +126,30 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
     with Journal(path) as journal:
         assert "a" in journal.answers(None)
         journal.add(done("b"), None)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"dram_bytes": "1"}',
+        '{"dram_bytes": 1.5}',
+        '{"dram_bytes": true}',
+        '{"gap": NaN}',
+        '{"seconds": 1e999}',
+        '{"status": {}}',
+        '{"macs": 99999999999999999999}',
+    ],
+)
+def test_figures_that_no_sweep_writes_are_refused_by_their_key(tmp_path: Path, figures: str) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        journal.add([Done("k1", {"status": "optimal", "dram_bytes": 1, "gap": 0.5, "reason": None})], None)
+    base = sqlite3.connect(path)
+    base.execute("UPDATE answers SET figures = ?", (figures,))
+    base.commit()
+    base.close()
+    with Journal(path) as journal, pytest.raises(InputError, match="j: k1"):
+        journal.answers(None)

@@ -10,8 +10,8 @@ import importlib
 import os
 import re
 import sys
+import tempfile
 import warnings
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,21 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.errors import MissingExtra, ModelError, OnchipError
-from onchip.limits import VARIABLE, limits
 from onchip.readers.reference import remember, split_reference
 from onchip.readers.source import Executable, ReadOptions, Source
+from onchip.readers.torch_archive import Leaf, clean_archive
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["read_function", "read_module", "read_pt2", "trace"]
-
-_HARMLESS = re.compile(
-    r"[^/]+/(?:data/weights/(?:weight_\d+|[^/]+\.json)|data/constants/(?:tensor_\d+|[^/]+\.json)"
-    r"|models/[^/]+\.json|data/sample_inputs/[^/]+\.pt|archive_format|archive_version|byteorder|\.data/[^/]+"
-    r"|extra/.*)"
-)
-"""What `torch.export.save` writes for programs of plain tensors."""
 
 
 def read_function(text: str, options: ReadOptions) -> Source:
@@ -49,10 +42,12 @@ def read_function(text: str, options: ReadOptions) -> Source:
     remember(text)
     try:
         made = function()
-    except OnchipError:
+    except (OnchipError, KeyboardInterrupt):
         raise
     except Exception as problem:
         raise ModelError(f"the function fails: {_reason(problem)}", where=text) from None
+    except BaseException as problem:  # SystemExit would pass for success
+        raise ModelError(f"the function exits: {_reason(problem)}", where=text) from None
     import torch
 
     if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], torch.nn.Module):
@@ -90,32 +85,41 @@ def read_module(
 def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
     """The network in a file of `torch.export.save`.
 
-    Pickled objects and compiled code are refused and tensors are loaded as nothing but tensors; still, read
-    only files from people you trust, as torch itself asks. Raises `ModelError` for anything else.
+    The file is read and checked without torch, which then loads an archive written anew from what was
+    understood. Raises `ModelError` for anything that is more than tensors and calls of known operators.
     """
-    _torch()
-    import torch
+    clean = clean_archive(path, where=where)
+    remember(str(path))
+    with clean.archive:
+        _torch()
+        import torch
 
-    _check_archive(path, where)
+        try:
+            with _quiet():
+                program = torch.export.load(clean.archive)
+        except MemoryError:
+            raise
+        except Exception as problem:
+            raise ModelError(f"torch cannot load it: {_reason(problem)}", where=where) from None
     try:
-        with _quiet(), _weights_only():
-            program = torch.export.load(path)
-    except MemoryError:
-        raise
-    except Exception as problem:
-        raise ModelError(f"torch cannot load it: {_reason(problem)}", where=where) from None
-    try:
-        if _has_free_sizes(program):
-            if program.example_inputs is None:
-                reason = "has free sizes and no example inputs: export it with fixed sizes"
-                raise ModelError(reason, where=where)
-            args, kwargs = program.example_inputs
-            program = trace(program.module(), args, kwargs, where=where)
+        if clean.free:
+            module = program.module(check_guards=False)
+            program = trace(module, tuple(_example(leaf) for leaf in clean.inputs), where=where)
         return _read(program, options, name=path.stem, where=where)
     except (OnchipError, MemoryError):
         raise
     except Exception as problem:  # torch has loaded a graph that it would not have made
         raise ModelError(f"its program makes no sense: {_reason(problem)}", where=where) from problem
+
+
+def _example(leaf: Leaf) -> Any:
+    """What a program is called with while it is traced; nobody looks at the numbers in a tensor."""
+    import torch
+    from torch._export.serde.serialize import _SERIALIZE_TO_TORCH_DTYPE
+
+    if leaf.sizes is None:
+        return leaf.value
+    return torch.empty_strided(leaf.sizes, leaf.strides, dtype=_SERIALIZE_TO_TORCH_DTYPE[leaf.dtype])
 
 
 def trace(
@@ -151,6 +155,10 @@ def trace(
         raise
     except Exception as problem:
         raise ModelError(f"torch.export refuses it: {_reason(problem)}", where=where) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        raise ModelError(f"the module exits: {_reason(problem)}", where=where) from None
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 
@@ -183,9 +191,25 @@ def _read(
 
 def _torch() -> None:
     try:
-        import torch  # noqa: F401
+        with _no_cache():
+            importlib.import_module("torch")
+            importlib.import_module("torch._dynamo")
     except ImportError:
         raise MissingExtra("torch", "torch") from None
+
+
+@contextmanager
+def _no_cache() -> Iterator[None]:
+    """Keep torch from making a folder for the caches of its compiler, which is not used here."""
+    key = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(key)
+    if before is None:
+        os.environ[key] = tempfile.gettempdir()  # is there already
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(key, None)
 
 
 def _import(module: str, function: str, where: str) -> Any:
@@ -197,8 +221,10 @@ def _import(module: str, function: str, where: str) -> Any:
         raise
     except Exception as problem:
         raise ModelError(f"cannot import {module}: {_reason(problem)}", where=where) from None
-    except SystemExit:
-        raise ModelError(f"cannot import {module}: it exits", where=where) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        raise ModelError(f"cannot import {module}: it exits: {_reason(problem)}", where=where) from None
     finally:
         if os.getcwd() in sys.path:
             sys.path.remove(os.getcwd())
@@ -207,44 +233,6 @@ def _import(module: str, function: str, where: str) -> Any:
     if not callable(found):
         raise ModelError(f"{module} has no function {function}", where=where)
     return found
-
-
-def _check_archive(path: Path, where: str) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-    except FileNotFoundError:
-        raise ModelError("no such file", where=where) from None
-    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
-        raise ModelError("is no file of torch.export.save", where=where) from None
-    most = limits().model_bytes
-    if unpacked > most:
-        reason = (
-            f"unpacks to {unpacked:,} bytes, more than {most:,} ({VARIABLE}MODEL_BYTES sets how much is read)"
-        )
-        raise ModelError(reason, where=where)
-    for name in names:
-        if not _HARMLESS.fullmatch(name):
-            shown = "".join(c if c.isprintable() else "?" for c in name)[:80]
-            raise ModelError(
-                "is no tensor and no program: it is not loaded", where=where, item=f"entry {shown}"
-            )
-
-
-@contextmanager
-def _weights_only() -> Iterator[None]:
-    """Make every `torch.load` refuse to unpickle anything but tensors."""
-    key = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
-    before = os.environ.get(key)
-    os.environ[key] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[key]
-        else:
-            os.environ[key] = before
 
 
 @contextmanager
@@ -256,22 +244,11 @@ def _quiet() -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _no_cache():
             warnings.simplefilter("ignore")
             yield
     finally:
         logger.setLevel(level)
-
-
-def _has_free_sizes(program: torch.export.ExportedProgram) -> bool:
-    import torch
-
-    return any(
-        not isinstance(size, int)
-        for node in program.graph.nodes
-        if isinstance(node.meta.get("val"), torch.Tensor)
-        for size in node.meta["val"].shape
-    )
 
 
 def _writes_into_views(program: torch.export.ExportedProgram) -> bool:
@@ -324,7 +301,7 @@ def _MAY_ALIAS() -> tuple[Any, ...]:
     return (aten.reshape.default, aten.contiguous.default, aten.flatten.using_ints, aten.to.dtype)
 
 
-def _reason(problem: Exception) -> str:
+def _reason(problem: BaseException) -> str:
     """The first line that says something, without colours: some of torch's messages begin with a blank."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(problem))
     lines = [line.strip() for line in text.splitlines() if line.strip()]

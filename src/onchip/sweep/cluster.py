@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import threading
 import time
 import zlib
 from collections import deque
@@ -22,8 +23,9 @@ import msgspec
 
 from onchip.errors import InputError, MissingExtra, UsageError, WorkerLost
 from onchip.network import Network
+from onchip.sweep.code import content as code
 from onchip.sweep.compute import KEPT, compute, failed, read_json
-from onchip.sweep.points import Done, Task, version
+from onchip.sweep.points import Done, Task
 
 __all__ = ["Cluster", "answer"]
 
@@ -33,7 +35,48 @@ BATCH_SECONDS = 2.0
 MOST_IN_BATCH = 64
 
 PATIENCE = 30.0
-"""Seconds without a scheduler after which it is taken to be gone."""
+"""Seconds without a scheduler, or without an answer of it, after which it is taken to be gone."""
+
+LOOKS = 0.5
+"""Seconds between two questions to the scheduler."""
+
+CLOSING = 5.0
+"""Seconds that the end of a sweep waits for a scheduler that does not answer."""
+
+
+class _Watch(threading.Thread):
+    """Asks the scheduler again and again who works for it, for a scheduler that hangs never answers.
+
+    `answered` is when it last did (`time.monotonic`), `threads` how many threads each worker has.
+    """
+
+    def __init__(self, ask: Callable[[], Any]) -> None:
+        super().__init__(name="onchip-dask", daemon=True)
+        self._ask, self._over = ask, threading.Event()
+        self.answered, self.threads = time.monotonic(), list[int]()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            with suppress(Exception):  # the client's own state says whether the scheduler is gone
+                self.threads = [worker["nthreads"] for worker in self._ask()["workers"].values()]
+                self.answered = time.monotonic()
+            self._over.wait(LOOKS)
+
+    def end(self) -> None:
+        self._over.set()
+
+
+def _within(seconds: float, *calls: Callable[[], object]) -> None:
+    """Make the calls in turn, and wait no longer than `seconds`; nobody asks what they raise."""
+
+    def make() -> None:
+        for call in calls:
+            with suppress(Exception):
+                call()
+
+    thread = threading.Thread(target=make, name="onchip-dask-end", daemon=True)
+    thread.start()
+    thread.join(seconds)
 
 
 @lru_cache(maxsize=KEPT)
@@ -43,29 +86,49 @@ def _network(key: str, packed: bytes) -> Network:
 
 
 def answer(asked: bytes, packed: bytes) -> tuple[str, bytes]:
-    """Runs on a worker: the answers to points of one network, and the version that gave them."""
+    """Runs on a worker: its answers to points of one network, and the hash of its code."""
     tasks = msgspec.json.decode(asked, type=list[Task])
-    return version(), msgspec.json.encode(
-        [compute(task, lambda key: _network(key, packed)) for task in tasks]
-    )
+    return code(), msgspec.json.encode([compute(task, lambda key: _network(key, packed)) for task in tasks])
+
+
+def _security(distributed: Any, tls: Sequence[str]) -> dict[str, Any]:
+    """How to talk to the scheduler: with the files of an authority, a certificate and its key, or plainly."""
+    if not tls:
+        return {}
+    authority, certificate, key = tls
+    return {
+        "security": distributed.security.Security(
+            tls_ca_file=authority,
+            tls_client_cert=certificate,
+            tls_client_key=key,
+            require_encryption=True,
+        )
+    }
 
 
 class Cluster:
-    """The cluster of the scheduler at `address`; `content` gives a network's JSON by its key."""
+    """The cluster of the scheduler at `address`; `content` gives a network's JSON by its key.
 
-    def __init__(self, tasks: Sequence[Task], address: str, content: Callable[[str], bytes]) -> None:
+    Dask's messages are pickles: whoever can send one to the scheduler, a worker or this process runs code
+    there. With `tls`, the paths of an authority's certificate, a certificate and its key, all is encrypted
+    and only holders of a certificate of that authority are listened to.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], address: str, content: Callable[[str], bytes], tls: Sequence[str] = ()
+    ) -> None:
         self._again: deque[list[Task]] = deque()
         self._accused: deque[Task] = deque()
         self._alone = ""
         self._families: dict[tuple[str, str], deque[Task]] = {}
         for task in tasks:
             self._families.setdefault(task.family, deque()).append(task)
-        self.address = address
+        self.address, self._tls = address, tls
         self._content = lru_cache(maxsize=4)(lambda key: zlib.compress(content(key), 1))
         self._out: dict[Any, list[Task]] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._size: dict[tuple[str, str], int] = {}
-        self._threads, self._count, self._looked = 0, 0, 0.0
+        self._threads, self._count = 0, 0
         self._gone_since: float | None = None
 
     def __enter__(self) -> Self:
@@ -74,19 +137,28 @@ class Cluster:
         except ImportError:
             raise MissingExtra("sweep", "dask.distributed") from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        if self.address.startswith("tls://") and not self._tls:
+            known = distributed.security.Security().get_connection_args("client")  # Dask's own configuration
+            if known["ssl_context"] is None:
+                reason = "needs certificates: --dask-tls, or Dask's configuration"
+                raise UsageError(reason, item=f"--dask {self.address}")
         self._dask = distributed
         try:
-            self._client = distributed.Client(self.address, timeout=5, set_as_default=False)
+            self._client = distributed.Client(
+                self.address, timeout=5, set_as_default=False, **_security(distributed, self._tls)
+            )
         except (OSError, ValueError, TimeoutError, RuntimeError) as problem:
             reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             raise UsageError(f"no Dask scheduler answers: {reason}", item=f"--dask {self.address}") from None
+        self._watch = _Watch(lambda: self._client.scheduler_info(n_workers=-1))
+        self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(Exception):  # of a scheduler that is gone nothing can be asked
-            self._client.cancel(list(self._out), force=True)
-        with suppress(Exception):
-            self._client.close(timeout=5)
+        self._watch.end()
+        client, out = self._client, list(self._out)
+        # Of a scheduler that is gone nothing can be asked, and one that hangs never answers.
+        _within(2 * CLOSING, lambda: client.cancel(out, force=True), lambda: client.close(timeout=CLOSING))
 
     @property
     def workers(self) -> str:
@@ -118,10 +190,10 @@ class Cluster:
                 raise WorkerLost(f"the Dask scheduler at {self.address} is gone; run again to go on")
             return False
         self._gone_since = None
-        if now - self._looked > 0.5:
-            self._looked = now
-            found = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            self._count, self._threads = len(found), sum(worker["nthreads"] for worker in found)
+        if now - self._watch.answered > PATIENCE:
+            raise WorkerLost(f"the Dask scheduler at {self.address} does not answer; run again to go on")
+        threads = self._watch.threads
+        self._count, self._threads = len(threads), sum(threads)
         return True
 
     def _next(self) -> list[Task]:
@@ -148,11 +220,9 @@ class Cluster:
     def _answers(self, future: Any, batch: list[Task]) -> list[Done]:
         if future.status == "finished":
             theirs, answers = future.result()
-            if theirs != version():
-                raise UsageError(
-                    f"a worker has onchip {theirs or 'without a version'}, here is {version()}",
-                    item=f"--dask {self.address}",
-                )
+            if theirs != code():
+                reason = "a worker runs another onchip than this: its sources or its compiled core differ"
+                raise UsageError(reason, item=f"--dask {self.address}")
             found = msgspec.json.decode(answers, type=list[Done])
             took = sum(done.figures["seconds"] for done in found) / len(found)
             size = max(1, min(MOST_IN_BATCH, int(BATCH_SECONDS / max(took, 1e-3))))

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from onchip.errors import InputError
 from onchip.sweep.points import Done
+from onchip.sweep.table import type_of
 
 __all__ = ["Journal"]
 
@@ -33,6 +34,16 @@ SETTLED = ("optimal", "infeasible", "refused")
 """Answers that more time would not change."""
 
 UNLIMITED = 0.0
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a column of the table may hold this: whole counts, finite numbers, or text."""
+    kind = type_of(name)
+    if value is None or kind == "text":
+        return value is None or isinstance(value, str)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e300 if kind == "number" else isinstance(value, int) and abs(value) < 1 << 63
 
 
 class Journal:
@@ -82,7 +93,21 @@ class Journal:
                 " ORDER BY settled, seconds_limit",
                 (UNLIMITED if seconds is None else seconds,),
             ).fetchall()
-        return {key: json.loads(figures) for key, figures in rows}
+        return {key: self._read(key, figures) for key, figures in rows}
+
+    def _read(self, key: object, text: object) -> dict[str, Any]:
+        """One answer's figures. The file may be a stranger's: what no sweep writes is refused, by its key."""
+        try:
+            figures = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            figures = None
+        if not isinstance(figures, dict):
+            raise InputError("is no answer of a sweep", where=str(self.path), item=str(key)[:80])
+        for name, value in figures.items():
+            if not isinstance(name, str) or not _fits(name, value):
+                item = f"{str(key)[:80]}: {str(name)[:40]}"
+                raise InputError(f"{str(value)[:60]!r} is no such figure", where=str(self.path), item=item)
+        return figures
 
     def add(self, done: Iterable[Done], seconds: float | None) -> None:
         """Add answers, all or none of them; a point that has one already is a mistake of the caller's."""
@@ -113,6 +138,8 @@ class Journal:
             yield
         except sqlite3.IntegrityError:
             raise
+        except UnicodeDecodeError:  # SQLite gives its complaint about damaged names as it finds them
+            raise InputError("is a damaged journal", where=str(self.path)) from None
         except sqlite3.Error as problem:
             reason = str(problem)
             if "locked" in reason:

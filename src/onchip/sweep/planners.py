@@ -68,6 +68,7 @@ def figures_of(plan: Plan) -> Figures:
         bound = r.dram_bytes - r.traffic_bytes + r.lower_bound_bytes
     return {
         "status": r.status,
+        "space": r.space,
         "dram_bytes": r.dram_bytes,
         "compulsory_bytes": r.compulsory_bytes,
         "weight_bytes": r.weight_bytes,
@@ -123,6 +124,7 @@ def _fuse(network: Network, chip: Chip, budget: int, options: FusionOptions) -> 
         return figures_of(made.plan)
     return {  # options that describe no machine have figures only
         "status": made.status,
+        "space": made.space,
         "dram_bytes": made.dram_bytes,
         "dram_bound_bytes": made.lower_bound_bytes,
         "reason": made.not_executable,

@@ -163,6 +163,7 @@ COLUMNS = (
     "latency_picoseconds",
     "energy_picojoules",
     "reason",
+    "space",
     "seconds",
 )
 """The answer's columns, in the table's order."""

@@ -12,7 +12,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
@@ -22,6 +21,7 @@ from typing import IO, Protocol, Self
 
 import msgspec
 
+from onchip.child import environment, interpreter
 from onchip.errors import InputError
 from onchip.sweep.compute import failed
 from onchip.sweep.points import Done, Task
@@ -70,12 +70,12 @@ class _Worker:
     def __init__(self, networks: Path) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self.process = subprocess.Popen(
-            [sys.executable, "-c", START, str(networks), str(os.getpid())],
+            [*interpreter(), "-c", START, str(networks), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.words,
             start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env=environment(OMP_NUM_THREADS="1"),
         )
         self.at_hand: deque[Task] = deque()
         self.family: tuple[str, str] | None = None

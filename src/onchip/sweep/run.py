@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
+from onchip import guard
 from onchip.errors import UsageError
 from onchip.sweep.journal import Journal
 from onchip.sweep.points import Task, labels, points, row_of, task_of
@@ -36,11 +37,17 @@ class SweepOptions:
     dask: str | None = None
     """Address of a Dask scheduler, HOST:PORT: its workers compute the points, each of which has onchip."""
 
+    dask_tls: tuple[str, ...] = ()
+    """Files for TLS with --dask, three times: the authority's certificate, one's own certificate, its key."""
+
     time_limit: float | None = None
     """Seconds in all; when they are over, the same command goes on where it was."""
 
     retry: bool = False
     """Try the points again that failed in an earlier run."""
+
+    trust: tuple[str, ...] = ()
+    """Read this network of the spec, which may run code: `module:function` or `.pt2`; may be repeated."""
 
     def __post_init__(self) -> None:
         if type(self.jobs) is not int or not 0 <= self.jobs <= 4096:
@@ -50,6 +57,17 @@ class SweepOptions:
             raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")
         if self.dask is not None and self.jobs:
             raise UsageError("means nothing with --dask: its workers are started elsewhere", item="jobs")
+        if self.dask_tls:
+            self._check_tls()
+
+    def _check_tls(self) -> None:
+        if self.dask is None or not self.dask.startswith("tls://"):
+            raise UsageError("is for --dask tls://HOST:PORT", item="dask_tls")
+        if len(self.dask_tls) != 3:
+            raise UsageError("wants three files: authority, certificate, key", item="dask_tls")
+        for file in self.dask_tls:
+            if not Path(file).is_file():
+                raise UsageError("no such file", where=file, item="dask_tls")
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,7 @@ def sweep(
         if options.retry:
             journal.forget_failures()
         given = points(spec)
-        sources = Sources(folder / "networks", spec.path)
+        sources = Sources(folder / "networks", spec.path, options.trust)
         tasks: list[Task] = []
         for point in given:
             if stopped():
@@ -161,7 +179,7 @@ def _backend(tasks: list[Task], sources: Sources, options: SweepOptions) -> Back
     if options.dask is not None:
         from onchip.sweep.cluster import Cluster
 
-        return Cluster(tasks, options.dask, sources.content)
+        return Cluster(tasks, options.dask, sources.content, options.dask_tls)
     return Pool(tasks, sources.folder, options.jobs or cores())
 
 
@@ -191,6 +209,7 @@ def _asked_to_stop() -> Iterator[Callable[[], bool]]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
+        guard.heard()
         if pressed.is_set():
             raise KeyboardInterrupt
         pressed.set()

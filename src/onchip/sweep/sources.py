@@ -1,13 +1,13 @@
 """The networks of a sweep, each read once and kept in the sweep's folder as `onchip.network/1` JSON.
 
-A network's key is the hash of the file it comes from and of how it is read. Workers read the JSON, so what
-they plan is what was hashed, whatever happens to the model's file meanwhile.
+A network's key is the hash of its JSON, and whoever reads the JSON compares. So what is planned is what was
+hashed, whatever happens meanwhile to the model's file, or to this one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,26 @@ import msgspec
 from onchip.chip import Chip
 from onchip.errors import InputError, ModelError, OnchipError, UsageError
 from onchip.files import read_bytes, write_atomically
-from onchip.readers.reference import is_reference
-from onchip.sweep.points import Point, key_of
+from onchip.readers.reference import check_named
+from onchip.sweep.points import Point
 
-__all__ = ["Sources"]
+__all__ = ["Sources", "network_bytes"]
 
 
 class Sources:
     """The networks of a sweep's folder."""
 
-    def __init__(self, folder: Path, spec: str) -> None:
-        self.folder, self.spec = folder, spec
+    def __init__(self, folder: Path, spec: str, trusted: Sequence[str] = ()) -> None:
+        self.folder, self.spec, self.trusted = folder, spec, frozenset(trusted)
         self._keys: dict[tuple[Any, ...], str] = {}
-        self._contents: dict[str, str] = {}
 
     def path(self, key: str) -> Path:
         """Where the network with this key lies."""
         return self.folder / f"{key}.json"
 
     def content(self, key: str) -> bytes:
-        """The network's JSON."""
-        return read_bytes(self.path(key), error=ModelError)
+        """The network's JSON; raises `ModelError` if the file does not hold what it is named after."""
+        return network_bytes(self.folder, key)
 
     def key(self, point: Point, say: Callable[[str], None]) -> str:
         """The key of a point's network, which is there from then on.
@@ -48,6 +47,7 @@ class Sources:
         asked = (point.model.model, *sorted(options.items()))
         if asked not in self._keys:
             try:
+                self._check_trusted(point)
                 self._keys[asked] = self._kept(point.model.model, options, say)
             except InputError as problem:
                 raise UsageError(str(problem), where=self.spec, item=point.model.item) from None
@@ -55,35 +55,33 @@ class Sources:
                 raise UsageError(str(problem), where=self.spec, item=point.model.item) from None
         return self._keys[asked]
 
+    def _check_trusted(self, point: Point) -> None:
+        """Raise `UsageError` for a model that may run code and that the user has not named."""
+        if not {point.model.name, point.model.model} & self.trusted:
+            check_named(point.model.model, "--trust")
+
     def _kept(self, model: str, options: dict[str, Any], say: Callable[[str], None]) -> str:
-        if model not in self._contents and not is_reference(model):
-            self._contents[model] = _content(model)
-        content = self._contents.get(model)
-        key = None if content is None else key_of([content, sorted(options.items())])
-        if key is not None and self.path(key).exists():
-            return key
+        """Read the model, and write its network under the hash of what is written, unless it is there."""
         from onchip.network_json import wire_network
         from onchip.readers import ReadOptions, load
 
         say(f"reading {model}")
         network = load(model, ReadOptions(**options)).network
         written = msgspec.json.encode(wire_network(replace(network, source="", sha256="")))
-        if content is not None and _content(model) != content:
-            raise UsageError("was changed while it was read", item=model)
-        if key is None:  # code has no file to be known by
-            key = hashlib.sha256(written).hexdigest()
-        write_atomically(self.path(key), written)
+        key = hashlib.sha256(written).hexdigest()
+        path = self.path(key)
+        if not path.is_file() or hashlib.sha256(read_bytes(path, error=ModelError)).hexdigest() != key:
+            write_atomically(path, written)
         return key
 
 
-def _content(model: str) -> str:
-    """The hash of the file behind a MODEL."""
-    if model.startswith("zoo:"):
-        from onchip import zoo
-
-        name, _, size = model[4:].partition("@")
-        return f"{hashlib.sha256(zoo.model_bytes(name)).hexdigest()}@{size}"
-    return hashlib.sha256(read_bytes(Path(model), error=ModelError)).hexdigest()
+def network_bytes(folder: Path, key: str) -> bytes:
+    """The JSON of a network in a sweep's folder; raises `ModelError` if its hash is not `key`."""
+    path = folder / f"{key}.json"
+    content = read_bytes(path, error=ModelError)
+    if hashlib.sha256(content).hexdigest() != key:
+        raise ModelError("was changed since the sweep wrote it", where=str(path))
+    return content
 
 
 def _options(point: Point) -> dict[str, Any]:

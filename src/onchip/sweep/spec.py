@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,6 +17,7 @@ from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions
 from onchip.sweep.budgets import OWN, Budget, parse_budgets
 from onchip.sweep.planners import PLANNERS
+from onchip.toml_file import parse_toml
 
 __all__ = ["Asked", "Machine", "Model", "Spec", "parse_spec", "read_spec"]
 
@@ -86,12 +86,7 @@ def read_spec(path: str | Path) -> Spec:
     """
     content = read_bytes(Path(path), error=UsageError)
     where = str(path)
-    try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except RecursionError:
-        raise UsageError("is not TOML of a sweep (nested too deeply)", where=where) from None
-    except ValueError as problem:
-        raise UsageError(f"is not TOML ({str(problem)[:200]})", where=where) from None
+    table = parse_toml(content, what="a sweep", where=where, error=UsageError)
     return parse_spec(table, where, Path(path).parent)
 
 

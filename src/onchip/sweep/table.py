@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["columns_of", "has_parquet", "to_csv", "to_parquet"]
+from onchip.cells import neutral
+
+__all__ = ["columns_of", "has_parquet", "to_csv", "to_parquet", "type_of"]
 
 INTEGERS = ("macs", "latency_picoseconds", "energy_picojoules")
 NUMBERS = ("gap", "dram_seconds", "compute_seconds", "seconds")
@@ -17,12 +19,14 @@ def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """The rows as CSV (RFC 4180, a header, nothing where there is no value)."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(columns)
+    writer.writerow([neutral(name) for name in columns])
     writer.writerows([_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return neutral(value)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
@@ -57,11 +61,16 @@ def to_parquet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> byt
     return sink.getvalue()
 
 
-def _type(name: str, values: Sequence[Any]) -> str:
+def type_of(name: str) -> Literal["integer", "number", "text"]:
+    """What an answer's column holds."""
     if name in INTEGERS or (name.endswith("_bytes") and "." not in name):
         return "integer"
-    if name in NUMBERS:
-        return "number"
+    return "number" if name in NUMBERS else "text"
+
+
+def _type(name: str, values: Sequence[Any]) -> str:
+    if (kind := type_of(name)) != "text":
+        return kind
     found = {type(value) for value in values if value is not None}
     if found and "." in name:  # an option, as the spec states it
         if found == {bool}:

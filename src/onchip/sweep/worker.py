@@ -16,11 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from onchip.errors import ModelError
-from onchip.files import read_bytes
 from onchip.network import Network
 from onchip.sweep.compute import KEPT, compute, read_json
 from onchip.sweep.points import Task
+from onchip.sweep.sources import network_bytes
 
 __all__ = ["main"]
 
@@ -35,7 +34,7 @@ def main(folder: str, parent: int) -> None:
 
     @lru_cache(maxsize=KEPT)
     def networks(key: str) -> Network:
-        return read_json(read_bytes(Path(folder) / f"{key}.json", error=ModelError))
+        return read_json(network_bytes(Path(folder), key))
 
     decode, encode = msgspec.json.Decoder(Task).decode, msgspec.json.Encoder().encode
     out.write(b"{}\n")  # here, and ready

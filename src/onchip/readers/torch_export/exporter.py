@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from onchip.errors import ModelError
 
@@ -196,7 +196,7 @@ class Exporter:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or any(n not in self.known for n in node.all_input_nodes):
             return False
-        if math.prod(shape(node)) * value.element_size() > LARGEST_CONSTANT:
+        if self.constant_bytes(node) > LARGEST_CONSTANT:
             raise self.refuse(node, f"makes a constant of more than {LARGEST_CONSTANT:,} bytes")
         args = torch.fx.map_arg(node.args, lambda n: self.known[n])
         kwargs = dict(torch.fx.map_arg(node.kwargs, lambda n: self.known[n]))
@@ -208,6 +208,23 @@ class Exporter:
                 args = tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in args)
             self.known[node] = node.target(*args, **kwargs)
         return True
+
+    def constant_bytes(self, node: Node) -> int:
+        """Bytes of what a call on constants makes, asked of the call: a file may state others."""
+        with FakeTensorMode() as mode, torch.no_grad():
+            args, kwargs = torch.fx.map_arg(
+                (node.args, dict(node.kwargs)), lambda n: mode.from_tensor(self.known[n])
+            )
+            kwargs = dict(kwargs)
+            if "device" in kwargs:
+                kwargs["device"] = "cpu"
+            try:
+                made = node.target(*args, **kwargs)
+            except _SENSELESS as problem:
+                raise self.refuse(node, f"cannot be computed ({type(problem).__name__})") from problem
+        if not isinstance(made, torch.Tensor):
+            raise self.refuse(node, f"makes {type(made).__name__}, not a tensor")
+        return int(made.numel() * made.element_size())
 
     # ------------------------------------------------------------------ messages and names
 

@@ -1,0 +1,159 @@
+"""Operators that are being put together, and the merging of element-wise ones into their neighbours."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from onchip.allowance import spend
+from onchip.network import Geometry
+
+__all__ = ["Draft", "Merging"]
+
+
+@dataclass(eq=False)
+class Draft:
+    """An operator that is being put together; tensors are named by the values that hold them."""
+
+    name: str
+    types: deque[str]
+    nodes: set[int]
+    inputs: dict[str, None]
+    outputs: list[str]
+    weights: dict[str, int] = field(default_factory=dict)
+    """Bytes by the constant they come from: what is read twice is fetched once."""
+    elementwise: bool = False
+    geometry: Geometry | None = None
+
+
+class Merging:
+    """Passes over the drafts in their order, each draft looked at again only where something near it changed.
+
+    A pass that looks at all of them, over and over until nothing changes, finds the same; it takes as many
+    passes as there are drafts where each merger makes the next one possible.
+    """
+
+    def __init__(
+        self,
+        drafts: list[Draft],
+        root: Callable[[str], str],
+        elements: Callable[[str], int],
+        keep: set[str],
+    ) -> None:
+        self.drafts, self.root, self.elements, self.keep = drafts, root, elements, keep
+        self.makers = {name: i for i, draft in enumerate(drafts) for name in draft.outputs}
+        self.readers: dict[str, dict[int, int]] = {}
+        """By tensor, the drafts that read it and how many of their inputs are parts of it."""
+        for i, draft in enumerate(drafts):
+            for name in draft.inputs:
+                among = self.readers.setdefault(root(name), {})
+                among[i] = among.get(i, 0) + 1
+        self.gone = [False] * len(drafts)
+        self.now: list[int] = []
+        self.due: set[int] = set()
+        self.later: set[int] = set()
+
+    def run(self) -> list[Draft]:
+        """Merge until nothing changes; the drafts that are left, in order."""
+        self.later = {i for i, draft in enumerate(self.drafts) if draft.elementwise}
+        while self.later:
+            self.now, self.due, self.later = sorted(self.later), self.later, set()
+            while self.now:
+                i = heapq.heappop(self.now)
+                self.due.discard(i)
+                draft = self.drafts[i]
+                if self.gone[i] or not draft.elementwise:
+                    continue
+                spend(f"operator {draft.name}")
+                self.gone[i] = self._join_reader(i) or self._join_producer(i)
+        return [draft for i, draft in enumerate(self.drafts) if not self.gone[i]]
+
+    def _touch(self, changed: Iterable[int], at: int) -> None:
+        """Look at drafts again: in this pass those behind the one at hand, in the next the others."""
+        for i in changed:
+            if i <= at:
+                self.later.add(i)
+            elif i not in self.due:
+                self.due.add(i)
+                heapq.heappush(self.now, i)
+
+    def _only_reader(self, name: str) -> int | None:
+        among = self.readers.get(name, {})
+        if len(among) != 1:
+            return None
+        [(reader, parts)] = among.items()
+        return reader if parts == 1 else None
+
+    def _join_reader(self, i: int) -> bool:
+        draft = self.drafts[i]
+        [output] = draft.outputs
+        after = self._only_reader(output)
+        if output in self.keep or after is None or not draft.inputs:
+            return False
+        reader = self.drafts[after]
+        if not reader.elementwise or output not in reader.inputs:
+            return False
+        if len(draft.inputs) >= len(reader.inputs) or any(n not in reader.inputs for n in draft.inputs):
+            return False
+        if self.elements(output) != self.elements(reader.outputs[0]):
+            return False
+        reader.nodes = _both(draft.nodes, reader.nodes)
+        reader.types = _joined(draft.types, reader.types)
+        if draft.weights:
+            reader.weights = draft.weights | reader.weights
+        del reader.inputs[output]
+        del self.readers[output]
+        changed = [after]
+        for name in draft.inputs:
+            among = self.readers[self.root(name)]
+            among[i] -= 1
+            if not among[i]:
+                del among[i]
+            if name in self.makers:
+                changed.append(self.makers[name])
+            if self.root(name) in self.makers:
+                changed.append(self.makers[self.root(name)])
+            if len(among) == 1:
+                changed += among
+        self._touch(changed, i)
+        return True
+
+    def _join_producer(self, i: int) -> bool:
+        draft = self.drafts[i]
+        if len(draft.inputs) != 1:
+            return False
+        [name] = draft.inputs
+        [output] = draft.outputs
+        before = self.makers.get(name)
+        if before is None or name in self.keep or self._only_reader(name) is None:
+            return False
+        producer = self.drafts[before]
+        if len(producer.outputs) != 1 or self.elements(name) != self.elements(output):
+            return False
+        producer.nodes = _both(draft.nodes, producer.nodes)
+        producer.types = _joined(producer.types, draft.types)
+        if draft.weights:
+            producer.weights.update(draft.weights)
+        producer.outputs = [output]
+        del self.readers[name]
+        self.makers[output] = before
+        self._touch([before, *([r] if (r := self._only_reader(output)) is not None else [])], i)
+        return True
+
+
+def _both(one: set[int], other: set[int]) -> set[int]:
+    """Either of the sets with the other's members: the smaller goes into the larger."""
+    small, large = sorted((one, other), key=len)
+    large |= small
+    return large
+
+
+def _joined(first: deque[str], second: deque[str]) -> deque[str]:
+    """The words of both in order: the fewer are moved."""
+    if len(first) < len(second):
+        second.extendleft(reversed(first))
+        return second
+    first.extend(second)
+    return first

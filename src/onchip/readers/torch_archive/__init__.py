@@ -1,0 +1,11 @@
+"""`.pt2` archives of `torch.export.save`, read by code of ours before torch sees anything of them.
+
+Torch's own loader runs what stands in a file: expressions of sizes, guards, types of trees, pickles, names
+that become source code. Here the archive is read as data, whatever is not known is refused, and a new archive
+is written from what was understood. Torch is handed that one and never the file. Nothing here needs torch.
+"""
+
+from onchip.readers.torch_archive.clean import Clean, clean_archive
+from onchip.readers.torch_archive.program import Leaf
+
+__all__ = ["Clean", "Leaf", "clean_archive"]
