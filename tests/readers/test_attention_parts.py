@@ -71,7 +71,7 @@ def test_parts_compute_what_the_whole_does(name: str, tmp_path: Path) -> None:
     shapes, settings = CASES[name]
     model = attention(shapes, settings)
     content = model.SerializeToString()
-    parted = with_attention_parts(content, where="net")
+    parted = with_attention_parts(content, ReadOptions(), where="net", folder=None, resize=None)
     assert not any(node.op_type == "Attention" for node in onnx.load_model_from_string(parted).graph.node)
     np.testing.assert_allclose(run(parted, shapes), run(content, shapes), atol=1e-5)
     source = read(model, tmp_path, attention="parts")
@@ -101,8 +101,10 @@ def test_refusals(tmp_path: Path) -> None:
     model = attention(FOUR, {})
     for axis in model.graph.input[0].type.tensor_type.shape.dim:
         axis.dim_param = "n"
+    with pytest.raises(ModelError, match="input q: dimension 0 is n and has no value"):
+        read(model, tmp_path, attention="parts")
     with pytest.raises(
-        ModelError, match=r"net.onnx: node att \(Attention\): cannot be taken apart: the shape"
+        ModelError, match=r"net.onnx: node att \(Attention\): cannot be taken apart: 2 heads share 4"
     ):
         read(model, tmp_path, attention="parts", dims="n=2")
     with pytest.raises(UsageError, match="neither whole nor parts"):
@@ -118,3 +120,39 @@ def test_a_plan_remembers_how_attention_was_read(tmp_path: Path) -> None:
     assert plan.options["attention"] == "parts"
     assert onchip.Plan.from_text(plan.to_json()).run().bit_exact
     assert math.prod(THREE["q"]) * 4 in {t.bytes for t in plan.network.tensors}
+
+
+def test_sizes_may_be_given_and_images_be_several(tmp_path: Path) -> None:
+    model = attention(SAME, {"is_causal": 1})
+    for info in model.graph.input:
+        info.type.tensor_type.shape.dim[0].dim_param = "n"
+    given = read(model, tmp_path, attention="parts", dims="n=3").network
+    several = read(model, tmp_path, attention="parts", batch=3).network
+    assert [t.bytes for t in given.tensors] == [t.bytes for t in several.tensors]
+    assert 3 * 4 * 6 * 6 * 4 in {t.bytes for t in given.tensors}
+
+
+def test_small_files_stay_small(tmp_path: Path) -> None:
+    """Contents of constants do not double from node to node, and masks are not written out."""
+    model = attention(FOUR, {})
+    nodes = [
+        helper.make_node("Concat", [f"d{i}", f"d{i}"], [f"d{i + 1}"], axis=0, name=f"c{i}") for i in range(40)
+    ]
+    model.graph.initializer.append(helper.make_tensor("d0", TensorProto.INT64, [1], [1]))
+    shape = helper.make_node("ConstantOfShape", ["d40"], ["big"])
+    total = helper.make_node("ReduceSum", ["big"], ["one"], keepdims=0)
+    ends = [helper.make_node("Cast", ["one"], ["two"], to=1), helper.make_node("Add", ["a", "two"], ["b"])]
+    last = model.graph.node.pop()
+    last.input[0] = "b"
+    model.graph.node.extend([*nodes, shape, total, *ends, last])
+    with pytest.raises(ModelError, match="cannot be inferred"):
+        read(model, tmp_path, attention="parts")
+
+    long = dict.fromkeys("qkv", (1, 1, 16384, 1))
+    model = attention(long, {"is_causal": 1})
+    made = [helper.make_node("Attention", ["q1", "k1", "v1"], [f"o{i}"], is_causal=1) for i in range(50)]
+    model.graph.node.extend(made)
+    parted = with_attention_parts(
+        model.SerializeToString(), ReadOptions(), where="net", folder=None, resize=None
+    )
+    assert len(parted) < 200_000

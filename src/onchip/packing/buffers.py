@@ -23,6 +23,9 @@ __all__ = [
     "max_load",
 ]
 
+MOST_WORK = 5_000_000
+"""Steps of a bound that may be left weaker."""
+
 MAX_TIME = 1 << 60
 Engine = Literal["bound", "greedy", "search", "repair", "cp-sat"]
 Status = Literal["packed", "infeasible", "unknown"]
@@ -172,7 +175,7 @@ def max_load(buffers: Sequence[Buffer], *, alignment: int = 1) -> int:
     """A capacity in bytes below which nothing packs: the most bytes live at once, and where fixed ones end.
 
     Sizes count rounded up to `alignment`; where everything live together is aligned to some g, sizes count
-    rounded up to g, except for the one that can lie on top.
+    rounded up to g, except for the one that can lie on top; not so where it takes millions of steps.
     """
     buffers = aligned(buffers, alignment)
     changes: dict[int, list[tuple[int, int]]] = {}
@@ -184,13 +187,14 @@ def max_load(buffers: Sequence[Buffer], *, alignment: int = 1) -> int:
     grids = [b.alignment if b.offset is None else b.offset for b in buffers]
     padded = any(grid != 1 for grid in grids)
     most = max((b.offset + b.size for b in buffers if b.offset is not None), default=0)
-    load, live = 0, set[int]()
+    load, work, live = 0, 0, set[int]()
     for time in sorted(changes):
         for is_start, i in sorted(changes[time]):
             load += buffers[i].size if is_start else -buffers[i].size
             (live.add if is_start else live.remove)(i)
         most = max(most, load)
-        if padded and (grid := gcd(*(grids[i] for i in live))) > 1:
+        work += len(live)
+        if padded and work <= MOST_WORK and (grid := gcd(*(grids[i] for i in live))) > 1:
             pads = [-buffers[i].size % grid for i in live]
             most = max(most, load + sum(pads) - max(pads))
     return most

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onchip.allowance import reading, spend
+from onchip.cells import neutral, original
 from onchip.errors import InputError
 from onchip.files import read_bytes, write_atomically
 from onchip.packing.buffers import Buffer
@@ -33,8 +35,14 @@ def read_buffers(path: Path) -> BufferFile:
     `gaps` are `lower-upper`, separated by spaces. An `offset` fixes the buffer there; an empty one leaves it
     free. `hint` is read over. Raises `InputError` naming the file and line for anything else.
     """
+    content = read_bytes(path, error=InputError)
+    with reading(str(path), len(content)):
+        return _read(content, path)
+
+
+def _read(content: bytes, path: Path) -> BufferFile:
     try:
-        text = read_bytes(path, error=InputError).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("is not UTF-8 text", where=str(path)) from None
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -51,14 +59,16 @@ def read_buffers(path: Path) -> BufferFile:
         last = 1 if "end" in header else 0
         found: dict[str, Buffer] = {}
         for row in rows:
+            spend(lambda: f"line {rows.line_num}")
             if not row:
                 continue
             if len(row) != len(names):
                 raise ValueError(f"{len(row)} values for {len(names)} columns")
             values = dict(zip(names, row, strict=True))
-            if values["id"] in found:
-                raise ValueError(f"a second buffer {values['id']!r}")
-            found[values["id"]] = _buffer(values, last)
+            name = original(values["id"])
+            if name in found:
+                raise ValueError(f"a second buffer {name!r}")
+            found[name] = _buffer(values, last)
     except (ValueError, csv.Error) as problem:
         line = f"line {max(rows.line_num, 1)}"
         raise InputError(str(problem), where=str(path), item=line) from None
@@ -126,4 +136,5 @@ def write_buffers(
 
 
 def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
+    name = neutral(name)
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n\t') else name

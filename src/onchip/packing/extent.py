@@ -9,6 +9,7 @@ from math import gcd
 
 from onchip import _core
 from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules, aligned, columns, fault, max_load
+from onchip.packing.large import allocate, is_large
 from onchip.packing.pack import Progress, core_rules, pack
 
 __all__ = ["Extent", "minimise"]
@@ -59,6 +60,9 @@ def minimise(
         raise ValueError(f"among the fixed {wrong}")
     step = grain(given)
     lower = max_load(given)
+    if is_large(given):
+        found_offsets, end = allocate(given)
+        return Extent(end, lower, tuple(found_offsets), time.monotonic() - start, "greedy")
     offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
     engine: Engine = "greedy"
     nodes, interrupted = 0, False

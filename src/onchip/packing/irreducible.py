@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from onchip.packing.buffers import ALL_RULES, Buffer, Engine, Rules, max_load
+from onchip.packing.large import is_large
 from onchip.packing.pack import pack
 
 __all__ = ["irreducible", "shrink"]
@@ -49,6 +49,8 @@ def shrink(
     crowd = _crowd(buffers)
     if max_load([buffers[i] for i in crowd], alignment=alignment) > capacity:
         kept = crowd
+        if is_large(buffers):
+            return _fewest(buffers, crowd, capacity, alignment)
     minimal = len(kept) == 1
     chunk = len(kept) // 2
     while chunk:
@@ -77,14 +79,33 @@ def shrink(
     return tuple(kept), minimal
 
 
+def _fewest(
+    buffers: Sequence[Buffer], crowd: list[int], capacity: int, alignment: int
+) -> tuple[tuple[int, ...], bool]:
+    """Of buffers that are live together and too many, the largest that are too many, and whether any one
+    fewer fits: so it is where nothing is aligned or fixed, for then they lie one on the other."""
+    kept, load = [], 0
+    for i in sorted(crowd, key=lambda i: -buffers[i].size):
+        kept.append(i)
+        load += buffers[i].size
+        if load > capacity:
+            break
+    plain = alignment == 1 and all(b.alignment == 1 and b.offset is None for b in (buffers[i] for i in crowd))
+    if plain or load > capacity:
+        return tuple(sorted(kept)), plain
+    return tuple(crowd), False
+
+
 def _crowd(buffers: Sequence[Buffer]) -> list[int]:
     """The buffers that are live when the most bytes are."""
-    times = {start for b in buffers for start, _ in b.live}
-    load = dict.fromkeys(times, 0)
-    ordered = sorted(times)
+    change: dict[int, int] = {}
     for b in buffers:
         for start, end in b.live:
-            for t in ordered[bisect_left(ordered, start) : bisect_left(ordered, end)]:
-                load[t] += b.size
-    busiest = max(ordered, key=lambda t: load[t], default=0)
+            change[start] = change.get(start, 0) + b.size
+            change[end] = change.get(end, 0) - b.size
+    load, most, busiest = 0, -1, 0
+    for time_, size in sorted(change.items()):
+        load += size
+        if load > most:
+            most, busiest = load, time_
     return [i for i, b in enumerate(buffers) if any(s <= busiest < e for s, e in b.live)]

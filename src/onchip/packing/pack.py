@@ -19,6 +19,7 @@ from onchip.packing.buffers import (
     fault,
     max_load,
 )
+from onchip.packing.large import allocate, is_large
 
 __all__ = ["ENGINES", "Progress", "core_rules", "pack"]
 
@@ -111,6 +112,9 @@ class _Run:
         fixed = [b for b in self.buffers if b.offset is not None]
         if max_load(self.buffers) > self.room or fault(fixed, [b.offset or 0 for b in fixed], self.room):
             return "infeasible", (), "bound"
+        if is_large(self.buffers):
+            status, offsets = self._fits(allocate(self.buffers)) if "greedy" in engines else ("unknown", ())
+            return status, offsets, "greedy"
         last: Engine = "bound"
         for engine, attempt in self._stages(engines):
             status, offsets = attempt()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import lcm
 
 from onchip.errors import UsageError
+from onchip.guard import shortened
 from onchip.packing.buffers import Buffer, Engine, Status, max_load
 from onchip.packing.extent import minimise
 from onchip.packing.irreducible import shrink
@@ -94,6 +95,7 @@ def decide(
     """
     if capacity is None and not options.minimise:
         raise UsageError("a capacity is needed unless the smallest is looked for")
+    options = shortened(options)
     given = _aligned(buffers, options.alignment)
     load = max_load(given)
     if options.minimise:
@@ -108,6 +110,8 @@ def decide(
 
 def _aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
     """Offsets aligned; unlike `pack`, sizes count as they are."""
+    if alignment == 1:
+        return list(buffers)
     try:
         return [replace(b, alignment=lcm(b.alignment, alignment)) for b in buffers]
     except ValueError as problem:

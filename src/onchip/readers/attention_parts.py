@@ -6,12 +6,19 @@ An `Attention` that hands out its scores or keeps a cache stays whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onchip.allowance import spend
 from onchip.errors import ModelError
+from onchip.readers.batch import at_one_image
+from onchip.readers.onnx_bounds import check_counts
+from onchip.readers.onnx_graph import parse
+from onchip.readers.shapes import infer, parse_dims
+from onchip.readers.source import ReadOptions
 
 if TYPE_CHECKING:
     import onnx
@@ -22,14 +29,16 @@ _FLOATS = (1, 10, 11, 16)
 """ONNX's float, float16, double and bfloat16."""
 
 _MOST_SCORES = 1 << 28
-"""Of one head: a mask of more would not fit memory."""
+"""Of one head; more is a mistake."""
 
 
-def with_attention_parts(content: bytes, *, where: str) -> bytes:
-    """An ONNX file's bytes with its attentions taken apart.
+def with_attention_parts(
+    content: bytes, options: ReadOptions, *, where: str, folder: Path | None, resize: tuple[int, int] | None
+) -> bytes:
+    """An ONNX file's bytes with its attentions taken apart; the other arguments are those of `read_onnx`.
 
-    Raises `ModelError` naming the node whose sizes are not known; a file that is no ONNX model is returned as
-    it is, for the reader to refuse.
+    Raises `ModelError` naming the node whose sizes are not known, and for what `parse` and `infer` refuse; a
+    file that is no ONNX model is returned as it is, for the reader to refuse.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -39,16 +48,22 @@ def with_attention_parts(content: bytes, *, where: str) -> bytes:
         model.ParseFromString(content)
     except (DecodeError, ValueError, RecursionError):
         return content
+    check_counts(model, where)
     if not any(_can_part(node) for node in model.graph.node):
         return content
-    shapes, elements = _known(model)
+    graph = parse(content, where=where, folder=folder)
+    dims = parse_dims(options.dims)
+    if options.batch is not None:
+        dims = at_one_image(graph, dims, options.batch)
+    infer(graph, dims, resize)
     nodes = list(model.graph.node)
     taken = {name for node in nodes for name in (node.name, *node.input, *node.output)}
     taken |= {tensor.name for tensor in model.graph.initializer}
     del model.graph.node[:]
     for node in nodes:
         if _can_part(node):
-            _Parts(model.graph, node, shapes, elements, taken, where).write()
+            spend(f"node {node.name} (Attention)")
+            _Parts(model.graph, node, graph.shape, graph.element, taken, where).write()
         else:
             model.graph.node.append(node)
     return bytes(model.SerializeToString(deterministic=True))
@@ -63,26 +78,6 @@ def _can_part(node: onnx.NodeProto) -> bool:
     return not ("softcap" in settings and settings["softcap"].f) and "softmax_precision" not in settings
 
 
-def _known(model: onnx.ModelProto) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """Shapes and element types of the values where they are known, by name."""
-    import onnx
-
-    bare = onnx.ModelProto()
-    bare.CopyFrom(model)
-    try:
-        inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True).graph
-    except Exception:
-        inferred = model.graph
-    shapes: dict[str, tuple[int, ...]] = {t.name: tuple(t.dims) for t in model.graph.initializer}
-    elements: dict[str, int] = {t.name: t.data_type for t in model.graph.initializer}
-    for value in (*inferred.input, *inferred.value_info, *inferred.output):
-        tensor = value.type.tensor_type
-        elements[value.name] = tensor.elem_type
-        if tensor.HasField("shape") and all(d.HasField("dim_value") for d in tensor.shape.dim):
-            shapes[value.name] = tuple(d.dim_value for d in tensor.shape.dim)
-    return shapes, elements
-
-
 class _Parts:
     """One attention: queries (batch, heads, rows, width), keys and values (batch, heads, columns, width)."""
 
@@ -90,8 +85,8 @@ class _Parts:
         self,
         graph: onnx.GraphProto,
         node: onnx.NodeProto,
-        shapes: dict[str, tuple[int, ...]],
-        elements: dict[str, int],
+        shapes: Mapping[str, tuple[int, ...]],
+        elements: Mapping[str, int],
         taken: set[str],
         where: str,
     ) -> None:
@@ -135,9 +130,9 @@ class _Parts:
         scores = self.shaped(scores, [*together, columns], [batch, heads, rows, columns], "heads")
         scores = self.add("Mul", "scaled", [scores, self.number("scale", np.asarray(scale))])
         if "is_causal" in self.settings and self.settings["is_causal"].i:
-            below = np.tril(np.ones((rows, columns), np.bool_))
+            below = self.triangle(rows, columns)
             lowest = self.number("lowest", np.asarray(-1e4 if self.element == 10 else -1e30))
-            scores = self.add("Where", "causal", [self.constant("triangle", below), scores, lowest])
+            scores = self.add("Where", "causal", [below, scores, lowest])
         if len(self.node.input) > 3 and self.node.input[3]:
             mask = self.node.input[3]
             if self.mask_element == onnx.TensorProto.BOOL:
@@ -159,6 +154,14 @@ class _Parts:
             self.graph.node.add(
                 op_type="Identity", name=self.unique("result"), input=[result], output=self.node.output[:1]
             )
+
+    def triangle(self, rows: int, columns: int) -> str:
+        """Where no column is behind its row, computed from constants: written out it would not stay small."""
+        sides = []
+        for part, count, shape in (("rows", rows, (rows, 1)), ("columns", columns, (1, columns))):
+            ends = [self.constant(f"{part}.{n}", np.asarray(n, np.int64)) for n in (0, count, 1)]
+            sides.append(self.reshape(self.add("Range", part, ends), shape, f"{part}.side"))
+        return self.add("GreaterOrEqual", "triangle", sides)
 
     def heads(self, i: int) -> tuple[str, list[int]]:
         """An operand with its heads in front."""

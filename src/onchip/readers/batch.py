@@ -17,7 +17,7 @@ from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.shapes import infer, node_types
 from onchip.readers.traits import is_elementwise
 
-__all__ = ["infer_at_batch"]
+__all__ = ["at_one_image", "infer_at_batch"]
 
 Shape = tuple[int, ...]
 
@@ -67,6 +67,11 @@ def infer_at_batch(
     constants = infer(graph, {}, believe=False)
     _Proof(graph, constants, one, batch).run()
     return constants
+
+
+def at_one_image(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, int]:
+    """`dims`, and 1 for each symbol that counts the images of a model to be read at `batch`."""
+    return {**dims, **{symbol: 1 for symbol in _first_axes(graph, dims, batch).values() if symbol}}
 
 
 def _first_axes(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, str]:

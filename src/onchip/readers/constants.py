@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onchip.allowance import spend
+from onchip.readers.elements import BITS
 from onchip.readers.external import is_external, read_external
 from onchip.readers.onnx_graph import SMALL, Graph, Node
 
@@ -30,6 +32,26 @@ _RANDOM = {
 }
 _SHAPE = {"Shape", "Size"}
 
+_COMPUTED = frozenset({
+    "Abs", "Add", "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
+    "BitwiseXor", "Cast", "CastLike", "Ceil", "Clip", "Compress", "Concat", "Constant", "ConstantOfShape",
+    "CumSum", "DequantizeLinear", "Div", "Equal", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
+    "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log",
+    "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "OneHot", "Or", "Pow",
+    "QuantizeLinear", "Range", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements", "ScatterND", "Sign", "Slice", "Split",
+    "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where",
+    "Xor",
+})  # fmt: skip
+"""What arithmetic of shapes is made of: operators whose work and memory grow with their operands and results
+alone. Another one of a few elements may still ask for any amount of work."""
+
+_AS_MANY = frozenset({"Compress", "NonZero", "Unique"})
+"""Of those, the ones whose results have an unknown number of elements, a few for each of an operand's."""
+
+MOST_STEPS = 20_000
+"""Nodes that are computed."""
+
 
 class Constants:
     """The constant values of a graph; nodes are fed to `visit` in topological order."""
@@ -37,6 +59,7 @@ class Constants:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.names: set[str] = set(graph.weights)
+        self.steps = 0
         self._values: dict[str, np.ndarray[Any, Any] | None] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -58,6 +81,7 @@ class Constants:
         """The contents of a small constant; None when it is large, has no data, or is no constant at all."""
         pending = [name]
         while pending:
+            spend()
             current = pending[-1]
             if current in self._values:
                 pending.pop()
@@ -98,24 +122,25 @@ class Constants:
         operands = {i: self._values.get(i) for i in node.inputs if i}
         if any(v is None for v in operands.values()):
             return
-        if node.op == "ConstantOfShape":
-            wanted = self._values[node.inputs[0]]
-            if wanted is None or math.prod(wanted.reshape(-1).tolist()) > SMALL:
-                return
-        elif (
-            node.op in ("Expand", "Tile", "Range", "OneHot", "EyeLike", "Pad", "Resize")
-            and name not in graph.shape
-        ):
+        if node.domain or node.op not in _COMPUTED:
             return
+        if name not in graph.shape and node.op not in _AS_MANY:
+            return  # how much it would be is not known
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise graph.refuse(f"its shape is computed in more than {MOST_STEPS:,} steps", node.label)
         for output, value in zip(node.outputs, self._evaluate(node, operands), strict=False):
             if output:
-                self._values[output] = value if isinstance(value, np.ndarray) else None
+                numbers = isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
+                self._values[output] = value if numbers and value.size <= SMALL else None
 
     def _weight(self, name: str) -> np.ndarray[Any, Any] | None:
         from onnx import numpy_helper
 
         graph = self.graph
         tensor, shape = graph.weights[name], graph.weight_shape[name]
+        if tensor.data_type not in BITS:
+            return None  # texts, or no type that is known
         if graph.is_large(name) or not has_data(tensor, shape) or tuple(tensor.dims) != shape:
             return None
         if is_external(tensor):

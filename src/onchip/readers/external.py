@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from onchip.errors import ModelError
+from onchip.readers.elements import BITS, value_bytes
 
 if TYPE_CHECKING:
     import onnx
+
+MOST_ENTRIES, MOST_PARTS, MOST_LETTERS = 16, 64, 4096
+"""Of a tensor's external data: keys, and folders and letters of its location."""
 
 __all__ = ["external_file", "is_external", "read_external"]
 
@@ -30,6 +36,8 @@ def external_file(
     def refuse(reason: str) -> ModelError:
         return ModelError(reason, where=where, item=f"tensor {tensor.name}")
 
+    if len(tensor.external_data) > MOST_ENTRIES:
+        raise refuse(f"has {len(tensor.external_data):,} entries of external data")
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
@@ -40,6 +48,8 @@ def external_file(
     if PurePosixPath(location).is_absolute() or windows.drive or windows.root:
         raise refuse(f"external data {location!r} is an absolute path; it must lie in the model's folder")
     parts = PurePosixPath(location).parts
+    if len(parts) > MOST_PARTS or len(location) > MOST_LETTERS:
+        raise refuse("external data has a location that is no usable path")
     if ".." in parts or ".." in windows.parts:
         raise refuse(f"external data {location!r} lies outside the model's folder")
     path = folder
@@ -57,26 +67,42 @@ def external_file(
         raise refuse("external data has an offset or length that is no number") from None
     if offset < 0 or (length is not None and length < 0):
         raise refuse("external data has a negative offset or length")
+    if max(offset, length or 0) >= 1 << 62:
+        raise refuse("external data has an offset or length beyond any file")
     return path, offset, length
 
 
 def read_external(tensor: onnx.TensorProto, folder: Path | None, *, where: str) -> bytes:
-    """A tensor's external bytes; raises `ModelError` as `external_file` does, or when they are not there."""
+    """A tensor's external bytes, exactly as many as its type and shape say.
+
+    Raises `ModelError` naming the tensor as `external_file` does, for a stated length that is not what type
+    and shape say, for bytes that are not there, and for what is no regular file: a pipe would never end.
+    """
+
+    def refuse(reason: str) -> ModelError:
+        return ModelError(f"external data {path.name!r}: {reason}", where=where, item=f"tensor {tensor.name}")
+
     path, offset, length = external_file(tensor, folder, where=where)
+    if tensor.data_type not in BITS or min(tensor.dims, default=0) < 0:
+        raise refuse("its tensor has no known size")
+    size = value_bytes(tensor.data_type, tensor.dims, "file")
+    if length is not None and length != size:
+        raise refuse(f"is stated to have {length:,} bytes; the tensor has {size:,}")
     try:
-        with path.open("rb") as file:
+        # Nothing waits for the other end of a pipe; a link may have come since links were looked for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise refuse("not a regular file")
+        with open(handle, "rb") as file:
+            missing = offset + size - status.st_size
+            if missing > 0:
+                raise refuse(f"ends {missing:,} bytes too early")
             file.seek(offset)
-            data = file.read() if length is None else file.read(length)
+            data = file.read(size)
     except OSError as problem:
-        raise ModelError(
-            f"external data {path.name!r}: {problem.strerror or 'cannot be read'}",
-            where=where,
-            item=f"tensor {tensor.name}",
-        ) from None
-    if length is not None and len(data) < length:
-        raise ModelError(
-            f"external data {path.name!r} ends {length - len(data):,} bytes too early",
-            where=where,
-            item=f"tensor {tensor.name}",
-        )
+        raise refuse(problem.strerror or "cannot be read") from None
+    if len(data) < size:
+        raise refuse(f"ends {size - len(data):,} bytes too early")
     return data

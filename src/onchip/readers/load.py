@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from onchip.allowance import reading
 from onchip.errors import ModelError, UsageError
 from onchip.files import read_bytes
 from onchip.network_json import read_network
@@ -36,7 +37,16 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.dims!r} is no text like batch=1,height=224", item="dims")
     if options.batch is not None and (type(options.batch) is not int or not 1 <= options.batch <= MAX_BATCH):
         raise UsageError(f"{options.batch!r} is no number of images from 1 to {MAX_BATCH:,}", item="batch")
-    return replace(_read(model, text, options), options=options)
+    with reading(text, _size(model), error=ModelError):
+        return replace(_read(model, text, options), options=options)
+
+
+def _size(model: str | Path) -> int:
+    """Bytes of the file, 0 where it is none: its reader says so."""
+    try:
+        return Path(model).stat().st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def _read(model: str | Path, text: str, options: ReadOptions) -> Source:

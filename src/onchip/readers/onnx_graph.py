@@ -14,14 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onchip.allowance import spend
 from onchip.errors import ModelError
-from onchip.limits import VARIABLE, limits
 from onchip.readers.external import external_file, is_external
+from onchip.readers.onnx_bounds import check_bounds, check_counts, is_control_flow
+from onchip.readers.onnx_functions import inline
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Graph", "Node", "one_line", "parse", "shell_of"]
+__all__ = ["Graph", "Node", "one_line", "parse"]
 
 OLDEST_OPSET = 9
 SMALL = 4096
@@ -80,6 +82,8 @@ class Graph:
     """ONNX element type of a value."""
     shape: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Static shape of a value; a value whose shape is not known is missing."""
+    type: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    """What onnx knows of a value that has no static shape."""
     read: set[str] = field(default_factory=set)
     """Values that some node reads, and the outputs."""
 
@@ -134,17 +138,16 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
             reason = "is no ONNX model, or a truncated one"
         raise ModelError(reason, where=where) from None
     graph = model.graph
+    check_counts(model, where)
     if not model.HasField("graph") or not (graph.node or graph.output) or not model.opset_import:
         raise ModelError("is no ONNX model: it has no graph or names no operator set", where=where)
     _check_text(model, where)
     opsets = {_domain(o.domain): int(o.version) for o in model.opset_import}
     _check_opsets(opsets, where)
     if model.functions:
-        _inline(model, where)
-    most = limits().operators * 4
-    if len(graph.node) > most:
-        reason = f"at most {most:,} are read ({VARIABLE}OPERATORS sets a quarter of that)"
-        raise ModelError(f"has {len(graph.node):,} nodes; {reason}", where=where)
+        inline(model, where)
+        _check_text(model, where)
+    check_bounds(model, where)
     weights = {t.name: t for t in graph.initializer}
     shapes = {name: tuple(t.dims) for name, t in weights.items()}
     for sparse in graph.sparse_initializer:
@@ -157,6 +160,7 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
             raise ModelError(f"{version} is no version of ONNX", where=where, item=item)
     context.ir_version, context.opset_imports = model.ir_version, dict(opsets)
     for node in nodes:
+        spend(node.label)
         _check_node(node, opsets, context, folder, where)
         if node.op == "Constant" and node.domain == "":
             value = node.attribute("value")
@@ -187,31 +191,6 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
     if not result.outputs:
         raise ModelError("the graph has no outputs", where=where)
     return result
-
-
-def shell_of(graph: Graph) -> onnx.ModelProto:
-    """A copy of the model without its weights' data: small constants keep theirs, and value_info is gone."""
-    import onnx
-
-    shell = onnx.ModelProto(ir_version=graph.model.ir_version)
-    shell.opset_import.extend(graph.model.opset_import)
-    target = shell.graph
-    target.name = "shell"
-    target.input.extend(graph.model.graph.input)
-    target.output.extend(graph.model.graph.output)
-    for name, tensor in graph.weights.items():
-        if graph.is_large(name):
-            node = graph.producer.get(name)
-            slim = target.initializer.add(name=name, data_type=tensor.data_type)
-            slim.dims.extend(graph.weight_shape[name])
-            if node is None and is_external(tensor):
-                continue
-        elif name not in graph.producer:
-            target.initializer.add().CopyFrom(tensor)
-            target.initializer[-1].name = name
-    large = {name for name in graph.weights if graph.is_large(name)}
-    target.node.extend(n.proto for n in graph.nodes if n.op != "Constant" or n.outputs[0] not in large)
-    return shell
 
 
 def _domain(domain: str) -> str:
@@ -266,7 +245,7 @@ def _known(op: str, version: int, domain: str) -> bool:
 def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Path | None, where: str) -> None:
     import onnx
 
-    if node.op in ("If", "Loop", "Scan") or any(a.type in (5, 10) for a in node.proto.attribute):
+    if is_control_flow(node.proto):
         raise ModelError("control flow cannot be planned", where=where, item=node.label)
     version = opsets.get(node.domain)
     if version is None or not _known(node.op, version, node.domain):
@@ -285,41 +264,6 @@ def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Pat
         onnx.checker.check_node(node.proto, context)
     except Exception as problem:
         raise ModelError(one_line(problem), where=where, item=node.label) from None
-
-
-def _inline(model: onnx.ModelProto, where: str) -> None:
-    """Replace calls of the model's own functions by their bodies; the initializers stay where they are."""
-    import onnx
-    from onnx import inliner
-
-    _check_functions(model, where)
-    shell = onnx.ModelProto(ir_version=model.ir_version)
-    shell.opset_import.extend(model.opset_import)
-    shell.functions.extend(model.functions)
-    shell.graph.name = "shell"
-    shell.graph.node.extend(model.graph.node)
-    shell.graph.input.extend(model.graph.input)
-    shell.graph.output.extend(model.graph.output)
-    try:
-        inlined = inliner.inline_local_functions(shell)
-    except Exception as problem:
-        raise ModelError(f"its functions cannot be inlined: {one_line(problem)}", where=where) from None
-    del model.graph.node[:]
-    model.graph.node.extend(inlined.graph.node)
-    del model.functions[:]
-
-
-def _check_functions(model: onnx.ModelProto, where: str) -> None:
-    """Refuse functions that call each other in a circle: inlining them would never end."""
-    calls = {
-        (_domain(f.domain), f.name): {(_domain(n.domain), n.op_type) for n in f.node} for f in model.functions
-    }
-    while calls:
-        leaves = [key for key, called in calls.items() if called.isdisjoint(calls)]
-        if not leaves:
-            raise ModelError("calls itself", where=where, item=f"function {next(iter(calls))[1]}")
-        for key in leaves:
-            del calls[key]
 
 
 def one_line(problem: Exception) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from onchip._validate import MAX_MACS
+from onchip.allowance import spend
 from onchip.errors import UsageError
 from onchip.network import Network, OperatorSpec, Reach, TensorKind
 from onchip.readers.attention_parts import with_attention_parts
@@ -24,6 +25,9 @@ from onchip.readers.shapes import contradiction, infer, node_types, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
 
 __all__ = ["read_onnx"]
+
+MOST_RUN = 5_000_000
+"""Nodes that operators run, those that compute their constants counted for each operator that reads them."""
 
 
 def read_onnx(
@@ -48,7 +52,7 @@ def read_onnx(
         )
     digest = hashlib.sha256(content).hexdigest()
     if options.attention == "parts":
-        content = with_attention_parts(content, where=where)
+        content = with_attention_parts(content, options, where=where, folder=folder, resize=resize)
     graph = parse(content, where=where, folder=folder)
     del content
     dims = parse_dims(options.dims)
@@ -60,6 +64,7 @@ def read_onnx(
     graph.keep(graph.live())
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
     for node in computing:
+        spend(node.label)
         _check_types(graph, node, constants)
     for value in graph.outputs:
         # What a node makes was checked with it; an input that is an output has no node.
@@ -99,7 +104,7 @@ def _check_types(graph: Graph, node: Node, constants: Constants) -> None:
     mismatch = contradiction(graph, node)
     if mismatch:
         raise graph.refuse(mismatch, node.label)
-    for value in (*node.inputs, *node.outputs):
+    for value in dict.fromkeys((*node.inputs, *node.outputs)):
         if not value or value not in graph.read or value in constants:
             continue
         element = graph.element.get(value, 0)
@@ -228,10 +233,12 @@ def _unique(names: list[str]) -> list[str]:
     taken: set[str] = set(names)
     seen: set[str] = set()
     result = []
+    next_number: dict[str, int] = {}
     for name in names:
-        candidate, number = name, 2
+        candidate, number = name, next_number.get(name, 2)
         while candidate in seen or (candidate != name and candidate in taken):
             candidate, number = f"{name}_{number}", number + 1
+        next_number[name] = number
         seen.add(candidate)
         result.append(candidate)
     return result
@@ -248,10 +255,16 @@ def _element(graph: Graph, tensors: list[tuple[str, int, TensorKind]]) -> str:
 def _with_constants(graph: Graph, constants: Constants, drafts: list[Draft]) -> tuple[tuple[int, ...], ...]:
     """Each operator's nodes and, before them, those that compute the constants they read."""
     result = []
+    total = 0
     for draft in drafts:
         nodes = set(draft.nodes)
         pending = list(nodes)
         while pending:
+            spend(f"operator {draft.name}")
+            total += 1
+            if total > MOST_RUN:
+                reason = f"the constants of its operators are computed in more than {MOST_RUN:,} steps"
+                raise graph.refuse(reason, f"operator {draft.name}")
             for value in graph.nodes[pending.pop()].inputs:
                 maker = graph.producer.get(value)
                 if maker is not None and value in constants and maker.index not in nodes:

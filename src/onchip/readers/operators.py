@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections import deque
 from functools import cache
 from typing import Literal
 
-from onchip.network import Geometry
+from onchip.allowance import spend
 from onchip.readers.constants import Constants
+from onchip.readers.drafts import Draft, Merging
 from onchip.readers.elements import BITS, value_bytes
 from onchip.readers.geometry import geometry_of, geometry_of_copy
 from onchip.readers.onnx_graph import Graph, Node
@@ -20,23 +21,11 @@ __all__ = ["Draft", "Drafts"]
 Dtype = Literal["file", "int8", "int16"]
 
 _RESHAPES = frozenset({"Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+MOST_BETWEEN = 2_000_000
+"""Nodes that operators run besides their own, to read values through them; each has its own list of them."""
+
 _AS_STORED = _RESHAPES - {"Dropout"} | {"DequantizeLinear", "Transpose"}
 """What a weight passes through between memory and the operator that reads it."""
-
-
-@dataclass
-class Draft:
-    """An operator that is being put together; tensors are named by the values that hold them."""
-
-    name: str
-    types: list[str]
-    nodes: set[int]
-    inputs: dict[str, None]
-    outputs: list[str]
-    weights: dict[str, int] = field(default_factory=dict)
-    """Bytes by the constant they come from: what is read twice is fetched once."""
-    elementwise: bool = False
-    geometry: Geometry | None = None
 
 
 class Drafts:
@@ -44,6 +33,7 @@ class Drafts:
 
     def __init__(self, graph: Graph, constants: Constants, places: Places, dtype: Dtype) -> None:
         self.graph, self.constants, self.places, self.dtype = graph, constants, places, dtype
+        self.between = 0
         self.all = [draft for node in graph.nodes for draft in self._drafts(node)]
 
     # -- operators, one for each node that computes ----------------------------------------------------------
@@ -59,6 +49,10 @@ class Drafts:
                 return name, chain
             chain.append(node.index)
             name, place = node.inputs[0], before
+        self.between += len(chain)
+        if self.between > MOST_BETWEEN:
+            reason = f"its operators read through more than {MOST_BETWEEN:,} reshapes and the like"
+            raise self.graph.refuse(reason, f"tensor {name}")
         return name, chain
 
     def settle(self) -> None:
@@ -93,6 +87,7 @@ class Drafts:
         return offset if exact else None
 
     def _drafts(self, node: Node) -> list[Draft]:
+        spend(node.label)
         if all(name in self.constants for name in node.outputs if name):
             return []
         if node.index in self.places.layout_nodes:
@@ -104,7 +99,7 @@ class Drafts:
         origin, chain = self.boundary(node.inputs[0])
         path = [*reversed(chain), node.index]
         types = [op for i in path if (op := self.graph.nodes[i].op) not in _RESHAPES]
-        draft = Draft(node.proto.name or name, types or [node.op], set(path), {origin: None}, [name])
+        draft = Draft(node.proto.name or name, deque(types or [node.op]), set(path), {origin: None}, [name])
         draft.elementwise = node.op == "DequantizeLinear" and self.places.of[node.inputs[0]].layout.contiguous
         moved = self.places.copies[name]
         if self.places.of[origin].root == origin and moved.root == origin and not moved.converted:
@@ -119,24 +114,29 @@ class Drafts:
             for i, name in enumerate(node.outputs)
             if name in graph.read or (name in graph.shape and i not in optional)
         ]
-        draft = Draft(node.proto.name or outputs[0], [node.op], {node.index}, {}, outputs)
+        draft = Draft(node.proto.name or outputs[0], deque([node.op]), {node.index}, {}, outputs)
         activations = []
         whole = True
+        seen: set[str] = set()
         for position, name in enumerate(node.inputs):
             if not name:
                 continue
             if name in self.constants:
                 if not is_setting(node.op, position):
-                    draft.weights |= self._parameters(node, name)
+                    draft.weights.update(self._parameters(node, name))
                 continue
+            activations.append(name)
+            if name in seen:
+                continue
+            seen.add(name)
+            spend(node.label)
             origin, chain = self.boundary(name)
             draft.inputs[origin] = None
             draft.nodes.update(chain)
-            activations.append(name)
             place = self.places.of[name]
             whole &= place.bytes_as_they_lie and self.places.of[origin].root == origin
             if any(graph.nodes[i].op == "DequantizeLinear" for i in chain) and len(draft.types) == 1:
-                draft.types.insert(0, "DequantizeLinear")
+                draft.types.appendleft("DequantizeLinear")
         result = math.prod(graph.shape[outputs[0]])
         draft.elementwise = (
             is_elementwise(node.op, node.domain)
@@ -188,60 +188,10 @@ class Drafts:
         function of one tensor first.
         """
         keep = {self.places.of[name].root for name in self.graph.outputs if name in self.places.of}
-        while True:
-            makers = {name: draft for draft in self.all for name in draft.outputs}
-            readers: dict[str, list[Draft]] = {}
-            for draft in self.all:
-                for name in draft.inputs:
-                    readers.setdefault(self.places.of[name].root, []).append(draft)
-            gone: set[int] = set()
-            for draft in self.all:
-                if not draft.elementwise or id(draft) in gone:
-                    continue
-                if self._join_reader(draft, readers, keep) or self._join_producer(
-                    draft, makers, readers, keep
-                ):
-                    gone.add(id(draft))
-            if not gone:
-                return
-            self.all = [draft for draft in self.all if id(draft) not in gone]
+        self.all = Merging(self.all, self._root, self._elements, keep).run()
 
-    def _join_reader(self, draft: Draft, readers: dict[str, list[Draft]], keep: set[str]) -> bool:
-        [output] = draft.outputs
-        after = readers.get(output, [])
-        if output in keep or len(after) != 1 or not after[0].elementwise or output not in after[0].inputs:
-            return False
-        reader = after[0]
-        if not draft.inputs or any(name not in reader.inputs for name in draft.inputs):
-            return False
-        if self._elements(output) != self._elements(reader.outputs[0]):
-            return False
-        reader.nodes |= draft.nodes
-        reader.types = draft.types + reader.types
-        reader.weights = draft.weights | reader.weights
-        del reader.inputs[output]
-        for name in draft.inputs:
-            readers[self.places.of[name].root].remove(draft)
-        return True
-
-    def _join_producer(
-        self, draft: Draft, makers: dict[str, Draft], readers: dict[str, list[Draft]], keep: set[str]
-    ) -> bool:
-        if len(draft.inputs) != 1:
-            return False
-        [name] = draft.inputs
-        [output] = draft.outputs
-        producer = makers.get(name)
-        if producer is None or name in keep or len(producer.outputs) != 1 or len(readers[name]) != 1:
-            return False
-        if self._elements(name) != self._elements(output):
-            return False
-        producer.nodes |= draft.nodes
-        producer.types += draft.types
-        producer.weights |= draft.weights
-        producer.outputs = [output]
-        makers[output] = producer
-        return True
+    def _root(self, name: str) -> str:
+        return self.places.of[name].root
 
     def _elements(self, name: str) -> int:
         return math.prod(self.graph.shape[name])

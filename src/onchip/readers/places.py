@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from onchip.allowance import spend
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS
 from onchip.readers.layout import Layout
@@ -71,6 +72,7 @@ def _place(
     wanted: set[str] = set()
     copies: dict[str, Place] = {}
     for node in nodes:
+        spend(node.label)
         moved = _moved(graph, node, constants, of, absorb)
         if moved is not None and None in moved.values() and not of[node.inputs[0]].layout.contiguous:
             wanted.add(_copy_point(graph, node.inputs[0], of, layout_nodes))
@@ -82,8 +84,9 @@ def _place(
             copies |= {name: p for name, p in moved.items() if p and name in copied}
             continue
         of |= {name: _whole(graph, name) for name in node.outputs if name and name in graph.shape}
-        for position, name in enumerate(node.inputs):
-            if name in of and not of[name].layout.contiguous and not reads_any_layout(node.op, position):
+        crooked = {name for name in set(node.inputs) if name in of and not of[name].layout.contiguous}
+        for position, name in enumerate(node.inputs if crooked else ()):
+            if name in crooked and not reads_any_layout(node.op, position):
                 wanted.add(_copy_point(graph, name, of, layout_nodes))
     for name in graph.outputs:
         place = of.get(name)
@@ -103,6 +106,7 @@ def _whole(graph: Graph, name: str) -> Place:
 def _copy_point(graph: Graph, name: str, of: dict[str, Place], layout_nodes: set[int]) -> str:
     """The value to copy so that `name` lies in order: `name`, or what it is only another shape of."""
     while True:
+        spend(name)
         node = graph.producer.get(name)
         if node is None or node.index not in layout_nodes or node.op in _ORDERED:
             return name

@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from onchip.allowance import spend
 from onchip.network import MOST_SIDES, Constant, Geometry, Reach, Side, most_sides
 from onchip.readers.constants import Constants
 from onchip.readers.digits import CutAxis, Need, everything, grouped, moved, together, widened
@@ -84,10 +85,12 @@ class _Walk:
     ) -> Reach:
         self.needs[output] = tuple(Side(n, i) for i, n in enumerate(self.axes))
         for index in sorted(nodes, reverse=True):
+            spend()
             self.back(self.graph.nodes[index], stop=inputs)
         # A constant may be cast or reordered between memory and its reader.
         pending = [name for name in self.needs if name in self.constants and name not in weights]
         while pending:
+            spend()
             name = pending.pop()
             maker = self.graph.producer.get(name)
             if maker is None or name in weights:

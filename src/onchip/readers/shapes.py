@@ -1,18 +1,23 @@
 """Element type and static shape of every value: values for symbolic dimensions, then inference.
 
-onnx infers the whole graph at once; where that stops (a `Resize` to a computed size, a reshape whose target
-comes from a longer chain of shape arithmetic), the remaining nodes are inferred one by one with the
-constants they need computed first.
+onnx infers one node after the other, each from the types of its operands and, where those do not say all,
+from the contents of its small constant operands. Never the whole graph at once: there onnx carries contents
+from node to node itself, and forty nodes that double a list fill any memory. Here the dimensions of a value
+are bounded before the next node sees it, and so are the contents that `Constants` computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from onchip.errors import ModelError, UsageError
+from onchip.allowance import spend
+from onchip.errors import UsageError
 from onchip.readers.constants import Constants
-from onchip.readers.onnx_graph import Graph, Node, one_line, shell_of
+from onchip.readers.onnx_bounds import MOST_DIMS
+from onchip.readers.onnx_graph import Graph, Node, one_line
+from onchip.readers.traits import is_elementwise
 
 if TYPE_CHECKING:
     import onnx
@@ -60,9 +65,14 @@ def infer(
     """
     _fix_inputs(graph, dims, resize)
     claimed = _claimed(graph, dims) if believe and resize is None else {}
-    _infer_whole(graph)
+    for name, info in graph.inputs.items():
+        _learn(graph, name, info.type)
+    for name, tensor in graph.weights.items():
+        graph.element[name] = tensor.data_type
+        graph.shape[name] = graph.weight_shape[name]
     constants = Constants(graph)
     for node in graph.nodes:
+        spend(node.label)
         for name in node.inputs:
             if name and name not in graph.shape and name in claimed and name not in graph.producer:
                 graph.shape[name] = claimed[name]
@@ -72,6 +82,11 @@ def infer(
                 if name in claimed and not contradicted:
                     graph.shape.setdefault(name, claimed[name])
         constants.visit(node)
+    for output in graph.model.graph.output:
+        stated = output.type.tensor_type.elem_type
+        # What an input is said to be as an output must be a type too: nothing infers it.
+        if not graph.element.get(output.name) or (stated and output.name in graph.inputs):
+            graph.element[output.name] = stated
     return constants
 
 
@@ -138,53 +153,61 @@ def _claimed(graph: Graph, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]
     return result
 
 
-def _infer_whole(graph: Graph) -> None:
-    from onnx import shape_inference
-
-    shell = shell_of(graph)
-    for output in shell.graph.output:
-        if output.type.HasField("tensor_type"):
-            output.type.tensor_type.ClearField("shape")
-    try:
-        inferred = shape_inference.infer_shapes(shell, data_prop=True)
-    except Exception as problem:
-        raise ModelError(
-            f"its shapes contradict each other: {one_line(problem)}", where=graph.where
-        ) from None
-    for info in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
-        _learn(graph, info.name, info.type)
-    for name, tensor in graph.weights.items():
-        graph.element[name] = tensor.data_type
-        graph.shape[name] = graph.weight_shape[name]
+_ANY_CONTENTS = frozenset({
+    "AveragePool", "BatchNormalization", "Concat", "Conv", "ConvTranspose", "Flatten", "Gemm",
+    "GlobalAveragePool", "GlobalMaxPool", "Identity", "LRN", "LayerNormalization", "LpPool", "MatMul",
+    "MaxPool", "Softmax", "Transpose",
+})  # fmt: skip
+"""Operators, beside the element-wise ones, whose results have a shape whatever their operands contain."""
 
 
 def _learn(graph: Graph, name: str, type_: onnx.TypeProto) -> None:
     kind = type_.WhichOneof("value")
     if kind not in ("tensor_type", None):
         graph.element[name] = -1  # a sequence, map or optional: refused by whoever meets it
+        graph.type[name] = type_
         return
     if type_.tensor_type.elem_type:
         graph.element[name] = type_.tensor_type.elem_type
     shape = static_shape(type_, {})
     if shape is not None:
         graph.shape[name] = shape
+    else:
+        graph.type[name] = type_
 
 
 def _infer_node(graph: Graph, node: Node, constants: Constants) -> bool:
-    """Infer one node's outputs, with the contents of its small constant operands; whether onnx refused."""
+    """Infer one node's outputs, where needed with the contents of its small constant operands; whether onnx
+    refused."""
+    plain = node.op in _ANY_CONTENTS or is_elementwise(node.op, node.domain)
+    if plain and not _infer_from(graph, node, {}) and all(n in graph.shape for n in node.outputs if n):
+        return False
+    return _infer_from(graph, node, _contents(graph, node, constants))
+
+
+def _infer_from(graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]) -> bool:
+    types, reason = node_types(graph, node, contents)
+    for name, type_ in types.items():
+        if len(type_.tensor_type.shape.dim) > MOST_DIMS:
+            count = len(type_.tensor_type.shape.dim)
+            raise graph.refuse(
+                f"its output {name} has {count:,} dimensions; {MOST_DIMS} are read at most", node.label
+            )
+        _learn(graph, name, type_)
+    return bool(reason)
+
+
+def _contents(graph: Graph, node: Node, constants: Constants) -> dict[str, onnx.TensorProto]:
     from onnx import numpy_helper
 
     contents = {}
     for name in node.inputs:
-        if name in constants:
+        if name and name in constants:
             value = constants.value(name)
             if value is not None:
                 graph.shape.setdefault(name, value.shape)
                 contents[name] = numpy_helper.from_array(value, name)
-    types, reason = node_types(graph, node, contents)
-    for name, type_ in types.items():
-        _learn(graph, name, type_)
-    return bool(reason)
+    return contents
 
 
 def node_types(
@@ -194,18 +217,7 @@ def node_types(
     import onnx
     from onnx import shape_inference
 
-    types = {}
-    for name in node.inputs:
-        if not name:
-            continue
-        type_ = onnx.TypeProto()
-        type_.tensor_type.elem_type = max(graph.element.get(name, 0), 0)
-        if name in graph.shape:
-            for size in graph.shape[name]:
-                type_.tensor_type.shape.dim.add().dim_value = size
-            if not graph.shape[name]:
-                type_.tensor_type.shape.SetInParent()
-        types[name] = type_
+    types = {name: _type_of(graph, name) for name in dict.fromkeys(node.inputs) if name}
     schema = onnx.defs.get_schema(node.op, graph.opsets[node.domain], node.domain)
     try:
         found = shape_inference.infer_node_outputs(
@@ -216,9 +228,29 @@ def node_types(
             opset_imports=list(graph.model.opset_import),
             ir_version=graph.model.ir_version,
         )
-    except Exception as problem:
+    except Exception as problem:  # onnx's own, of several classes: a refusal of this node
         return {}, one_line(problem)
     return found, ""
+
+
+def _type_of(graph: Graph, name: str) -> onnx.TypeProto:
+    """What is known of a value's type; not to be changed."""
+    if name not in graph.shape and name in graph.type:
+        return graph.type[name]
+    return _tensor_type(max(graph.element.get(name, 0), 0), graph.shape.get(name))
+
+
+@lru_cache(1024)
+def _tensor_type(element: int, shape: tuple[int, ...] | None) -> onnx.TypeProto:
+    import onnx
+
+    type_ = onnx.TypeProto()
+    type_.tensor_type.elem_type = element
+    if shape is not None:
+        type_.tensor_type.shape.SetInParent()
+        for size in shape:
+            type_.tensor_type.shape.dim.add().dim_value = size
+    return type_
 
 
 def contradiction(graph: Graph, node: Node) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from onchip.allowance import spend
 from onchip.errors import MissingExtra, ModelError
 from onchip.limits import limits
 from onchip.readers.elements import NAMES, value_bytes
@@ -167,20 +168,21 @@ def parse(content: bytes, *, where: str) -> TfliteGraph:
     with _damage(where):
         model = tflite.Model.GetRootAs(content, 0)
         count = _count(model.SubgraphsLength(), limits().operators, "subgraphs", content, 4)
-        codes = _operator_types(tflite, model, content, where)
+        taken = _Taken(content)
+        codes = _operator_types(tflite, model, content, where, taken)
         if count == 0:
             raise ModelError("has no subgraph", where=where)
         graph = model.Subgraphs(0)
-        nodes = _nodes(tflite, graph, codes, content, where)
+        nodes = _nodes(tflite, graph, codes, content, where, taken)
         if count > 1:
             raise ModelError(f"has {count} subgraphs; a model with one can be read", where=where)
         return TfliteGraph(
             where,
             content,
-            _tensors(tflite, model, graph, content, where),
+            _tensors(tflite, model, graph, content, where, taken),
             nodes,
-            _operands(graph, "Inputs", content),
-            _operands(graph, "Outputs", content),
+            _operands(graph, "Inputs", content, taken),
+            _operands(graph, "Outputs", content, taken),
         )
 
 
@@ -211,12 +213,27 @@ def _count(count: int, most: int, what: str, content: bytes, width: int) -> int:
     return count
 
 
-def _operands(table: Any, what: str, content: bytes) -> tuple[int, ...]:
+class _Taken:
+    """How much was taken out of the file: in a flatbuffer any number of tables may share a name or a list."""
+
+    def __init__(self, content: bytes) -> None:
+        self.left = 16 * len(content) + (1 << 20)
+
+    def add(self, size: int, item: str) -> None:
+        """Count bytes; a file that gives far more than it has is one made to fill memory."""
+        spend(item)
+        self.left -= size
+        if self.left < 0:
+            raise _Damaged(f"what its tables share, up to {item}, is many times as large as the file")
+
+
+def _operands(table: Any, what: str, content: bytes, taken: _Taken) -> tuple[int, ...]:
     count = _count(getattr(table, f"{what}Length")(), MAX_OPERANDS, "operands of one operator", content, 4)
+    taken.add(4 * count, what.lower())
     return tuple(int(getattr(table, what)(i)) for i in range(count))
 
 
-def _operator_types(tflite: Any, model: Any, content: bytes, where: str) -> list[str]:
+def _operator_types(tflite: Any, model: Any, content: bytes, where: str, taken: _Taken) -> list[str]:
     known = {code: name for name, code in vars(tflite.BuiltinOperator).items() if not name.startswith("_")}
     types = []
     for i in range(_count(model.OperatorCodesLength(), limits().operators, "operator codes", content, 4)):
@@ -227,12 +244,16 @@ def _operator_types(tflite: Any, model: Any, content: bytes, where: str) -> list
         if name is None:
             raise ModelError(f"is not known (operator code {number})", where=where, item=f"operator code {i}")
         if name == "CUSTOM":
-            name = f"CUSTOM:{_text(code.CustomCode())}"
+            raw = code.CustomCode() or b""
+            taken.add(len(raw), f"operator code {i}")
+            name = f"CUSTOM:{_text(raw)}"
         types.append(name)
     return types
 
 
-def _nodes(tflite: Any, graph: Any, codes: list[str], content: bytes, where: str) -> tuple[Node, ...]:
+def _nodes(
+    tflite: Any, graph: Any, codes: list[str], content: bytes, where: str, taken: _Taken
+) -> tuple[Node, ...]:
     nodes = []
     for i in range(_count(graph.OperatorsLength(), limits().operators, "operators", content, 4)):
         operator = graph.Operators(i)
@@ -244,7 +265,7 @@ def _nodes(tflite: Any, graph: Any, codes: list[str], content: bytes, where: str
             raise ModelError(
                 f"is {_NOT_READ[kind]}, which cannot be planned", where=where, item=f"{kind}.{i}"
             )
-        inputs, outputs = (_operands(operator, what, content) for what in ("Inputs", "Outputs"))
+        inputs, outputs = (_operands(operator, what, content, taken) for what in ("Inputs", "Outputs"))
         options = _options(tflite, operator, kind)
         whole = {key: int(value) for key, value in options.items() if key not in _REAL}
         reals = {key: float(value) for key, value in options.items() if key in _REAL}
@@ -277,14 +298,18 @@ def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:
     return {key: getattr(options, key)() for key in fields}
 
 
-def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) -> tuple[TensorRow, ...]:
+def _tensors(
+    tflite: Any, model: Any, graph: Any, content: bytes, where: str, out: _Taken
+) -> tuple[TensorRow, ...]:
     stated = {code: name for name, code in vars(tflite.TensorType).items() if not name.startswith("_")}
     buffers = _count(model.BuffersLength(), limits().tensors * 2, "buffers", content, 4)
     taken: dict[str, int] = {}
     rows = []
     for i in range(_count(graph.TensorsLength(), limits().tensors, "tensors", content, 4)):
         tensor = graph.Tensors(i)
-        name = _unique(_text(tensor.Name()) or f"tensor{i}", taken)
+        raw = tensor.Name() or b""
+        out.add(len(raw), f"tensor {i}")
+        name = _unique(_text(raw) or f"tensor{i}", taken)
         rank = _count(tensor.ShapeLength(), MAX_RANK, "dimensions of one tensor", content, 4)
         shape = tuple(int(tensor.Shape(d)) for d in range(rank))
         kind = stated.get(tensor.Type(), f"type {tensor.Type()}")
@@ -294,6 +319,8 @@ def _tensors(tflite: Any, model: Any, graph: Any, content: bytes, where: str) ->
             )
         data = _data(model.Buffers(tensor.Buffer()), content) if buffers else None
         quantisation = _quantisation(tensor.Quantization(), content)
+        if quantisation is not None:
+            out.add(4 * len(quantisation.scales) + 8 * len(quantisation.zero_points), f"tensor {name}")
         element, variable = _ELEMENT.get(kind, 0), bool(tensor.IsVariable())
         row = TensorRow(i, name, shape, element, kind, data, variable, quantisation)
         if data is not None and tensor.Sparsity() is None:
