@@ -23,6 +23,7 @@ from onchip.plan import (
     Scratch,
     Section,
     Store,
+    bind,
 )
 from onchip.readers import ReadOptions
 from onchip.readers.source import Executable, Source, TfliteExecutable
@@ -166,4 +167,4 @@ def certified(plan: Plan) -> Plan:
     )
     for figure in ("compulsory_bytes", "reload_bytes", "spill_bytes", "weight_bytes"):
         assert getattr(made.result, figure) == getattr(plan.result, figure), figure
-    return replace(made, options=plan.options)
+    return bind(replace(made, options=plan.options))

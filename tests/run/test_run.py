@@ -18,7 +18,7 @@ from onchip.chip import Chip
 from onchip.errors import IllegalPlan, InputError, Mismatch, MissingExtra, ModelError, UsageError
 from onchip.network import Operator
 from onchip.network_json import wire_network
-from onchip.plan import Free, Plan
+from onchip.plan import Free, Plan, bind
 from onchip.readers import ReadOptions, load
 from onchip.run import run
 from onchip.run.onnx_engine import OnnxEngine
@@ -97,7 +97,7 @@ def test_weights_resident_in_the_scratch(tmp_path: Path) -> None:
 def test_a_huge_budget_is_not_allocated(tmp_path: Path) -> None:
     found = source("residual", tmp_path)
     plan = random_plan(found.network, roomy(found.network), Random(0))
-    report = run(replace(plan, budget=1 << 40), found)
+    report = run(bind(replace(plan, budget=1 << 40)), found)
     assert report.arena_bytes == plan.result.extent_bytes
     assert any("only those were allocated" in note for note in report.notes)
 
@@ -105,7 +105,7 @@ def test_a_huge_budget_is_not_allocated(tmp_path: Path) -> None:
 def test_the_model_is_read_again_from_where_the_plan_says(tmp_path: Path) -> None:
     found = source("concat", tmp_path, ReadOptions("op", "int8"))
     plan = random_plan(found.network, roomy(found.network), Random(0))
-    plan = replace(plan, options={"granularity": "op", "dtype": "int8", "weights": "streamed"})
+    plan = bind(replace(plan, options={"granularity": "op", "dtype": "int8", "weights": "streamed"}))
     assert run(plan).bit_exact
     moved = tmp_path / "elsewhere.onnx"
     (tmp_path / "concat.onnx").rename(moved)

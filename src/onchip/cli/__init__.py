@@ -1,12 +1,15 @@
 """The command line: one verb per function. Results go to stdout, progress and errors to stderr.
 
+With `--json` an error is a JSON object on stdout besides: {"error": {"kind", "message", "exit_code", ...}}.
+
 Exit codes: 0 yes; 1 the answer is no (infeasible, illegal, mismatch); 2 wrong usage or input;
-130 interrupted.
+70 a fault of onchip's own; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from importlib import import_module
@@ -14,8 +17,11 @@ from typing import Any, NoReturn
 
 import typer
 
+from onchip import guard
+from onchip.cli import answer
 from onchip.cli.app import COMMANDS, app, load_all
 from onchip.cli.complete import mend_colons
+from onchip.crash import catch_native
 from onchip.errors import OnchipError
 
 __all__ = ["app", "load_all", "main"]
@@ -33,18 +39,22 @@ def main() -> NoReturn:
     if "_ONCHIP_COMPLETE" in os.environ:  # the shell asks what may come next
         mend_colons(os.environ)
         app()
+    answer.forget()
     stdout = sys.stdout
     for stream in (stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is escaped, no error
             stream.reconfigure(errors="backslashreplace")
+    if guard.started():
+        catch_native()
     try:
         if stdout is None:
             raise OSError(errno.EBADF, "stdout is closed")
         code = app(standalone_mode=False)
         stdout.flush()
     except OnchipError as problem:
-        _complain(f"onchip: {problem}")
         code = problem.exit_code
+        _as_data(problem.data())
+        _complain(f"onchip: {problem}")
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except (BrokenPipeError, SystemExit):
@@ -53,18 +63,41 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         code = 0
     except OSError as problem:
-        _complain(f"onchip: {problem.filename or 'output'}: {problem.strerror}")
+        line = f"{problem.filename or 'output'}: {problem.strerror}"
+        _as_data({"kind": "os-error", "message": line, "exit_code": 2})
+        _complain(f"onchip: {line}")
         code = 2
     except Exception as problem:
         if not hasattr(problem, "format_message"):
-            raise
+            from onchip.crash import CRASHED, log_of
+
+            line = log_of(problem)
+            _as_data({"kind": "crash", "message": line, "exit_code": CRASHED})
+            _complain(line)
+            sys.exit(CRASHED)
         line = " ".join(line.strip() for line in problem.format_message().split("\n"))
         if line:  # else nothing was asked for, and the help is the answer
+            _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
             _complain(f"onchip: {line} (see onchip --help)")
         code = 2
     if code == 130:
-        _complain("onchip: interrupted")
+        # What was asked for may lie in its file already: then the answer is out, and only the rest was cut.
+        whole = answer.written()
+        _complain(
+            "onchip: interrupted" if whole is None else f"onchip: interrupted after {whole} was written"
+        )
+        code = 130 if whole is None else 0
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_data(error: dict[str, Any]) -> None:
+    """With `--json`, errors are data on stdout, too, unless the command's document is there already."""
+    if not answer.as_data() or answer.printed():
+        return
+    try:
+        print(json.dumps({"error": error}), flush=True)
+    except OSError:  # nobody reads it, or it cannot be written: the line on stderr says why it failed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(line: str) -> None:

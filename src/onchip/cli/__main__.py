@@ -1,5 +1,5 @@
 """`python -m onchip.cli`."""
 
-from onchip.cli import main
+from onchip_command import main
 
 main()

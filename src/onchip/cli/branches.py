@@ -10,6 +10,7 @@ import typer
 
 from onchip import api
 from onchip.branches.options import BranchOptions
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
 from onchip.errors import UsageError
@@ -73,7 +74,7 @@ def branches(
     if report is not None:
         made.plan.report(report)
     if as_json:
-        print(json.dumps(made.data() | ({} if exact is None else {"beside": exact.data()})))
+        print_data(json.dumps(made.data() | ({} if exact is None else {"beside": exact.data()})))
         return
     from onchip.results.branched_table import resource_map, table
 

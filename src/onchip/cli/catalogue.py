@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from onchip.cli import complete
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, table
 
@@ -25,7 +26,7 @@ def zoo(
     with progress(as_json) as say:
         found = list(rows(names, say))
     if as_json:
-        print(json.dumps(found))
+        print_data(json.dumps(found))
         return
     table(found, title="8-bit, fused, bytes; MR: least budget of any plan, MP: least peak of any order")
 
@@ -39,7 +40,7 @@ def chips(as_json: Json = False) -> None:
 
     found = [msgspec.to_builtins(c) for c in builtin_chips()]
     if as_json:
-        print(json.dumps(found))
+        print_data(json.dumps(found))
         return
     table([
         {

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout
 from onchip.flags import expand_options
@@ -41,7 +42,7 @@ def compare(
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
         return
     from onchip.results.comparison_table import table
 

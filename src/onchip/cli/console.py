@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onchip.cli import complete
+from onchip.cli.answer import awaited
 from onchip.errors import UsageError
 from onchip.progress import Progress
 
@@ -100,3 +101,4 @@ def writable(path: Path | None, *others: Path | None) -> None:
             raise UsageError(
                 "would be written over, and this command uses it for something else", where=str(path)
             )
+    awaited(path)

@@ -11,6 +11,7 @@ import typer
 
 from onchip import api
 from onchip.cli import complete
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
 from onchip.corun.request import CorunOptions
@@ -81,7 +82,7 @@ def corun(
     if report is not None:
         made.report(report)
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
         return
     from onchip.results.corunned_table import table
 

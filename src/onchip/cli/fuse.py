@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
 from onchip.errors import NegativeAnswer, UsageError
@@ -64,7 +65,7 @@ def fuse(
         if report is not None:
             made.plan.report(report)
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
     else:
         from onchip.results.fused_table import table
 

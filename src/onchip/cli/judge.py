@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from onchip import api
+from onchip.check import Standing, standing, why_derived
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.corun.schedule_file import is_schedule
-from onchip.errors import InputError, Mismatch, UsageError
+from onchip.errors import LINE, InputError, Mismatch, NegativeAnswer, UsageError
 from onchip.files import write_atomically
+from onchip.plan import Result
+from onchip.report.wording import visible
+
+if TYPE_CHECKING:
+    from onchip.proving import Proof
 
 MICROCONTROLLER = "mcu"
 """The chip that plans of `onchip mcu` name."""
@@ -23,18 +30,74 @@ EMULATED_BYTES = 4 << 20
 
 
 @app.command()
-def check(plan: PlanFile, as_json: Json = False) -> None:
-    """Prove a plan legal and recompute every figure in it; a schedule of several networks likewise."""
+def check(
+    plan: PlanFile,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="solve the plan's problem again and compare what it claims")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="for --prove: seconds for the search", min=0)
+    ] = None,
+    chip: Annotated[
+        str | None,
+        typer.Option("--chip", help="for --prove: the .toml file of a chip that is not built in"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="for --prove: write the better plan, if it finds one"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove a plan legal and recompute every figure in it; a schedule of several networks likewise.
+
+    That no plan is better is the planner's claim: `--prove` solves again with the options in the file.
+    """
     import msgspec
 
+    if not prove and (time_limit is not None or chip is not None or output is not None):
+        raise UsageError("goes with --prove only", item="--time-limit, --chip and -o")
+    writable(output, plan)
     if is_schedule(plan):
+        if prove:
+            raise UsageError("is for plans: of a schedule the bound is derived", item="--prove")
         _check_schedule(plan, as_json)
         return
     made = api.read(plan)
     result = made.check()
+    worth, proof = standing(made), None
+    if prove and worth == "claimed":
+        from onchip.proving import prove as solve_again
+
+        with progress(as_json) as say:
+            on = None if chip is None else api.chip(chip)
+            proof = solve_again(made, chip=on, time_limit=time_limit, progress=say)
+        worth = "proved" if proof.outcome == "proved" else worth
+        if proof.better is not None and output is not None:
+            api.Plan.of(proof.better).save(output)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(result)))
-        return
+        found = {**msgspec.to_builtins(result), "claim": worth}
+        print_data(json.dumps(found if proof is None else {**found, "proof": proof.data()}))
+    else:
+        _show_check(made, result, worth, "" if proof is None else proof.space)
+    if proof is not None and proof.outcome != "proved":
+        raise NegativeAnswer(_unproved(proof))
+
+
+def _unproved(proof: Proof) -> str:
+    """Why a claim was not proved, in a line."""
+    if proof.outcome == "refuted":
+        assert proof.best is not None
+        less = proof.claimed - proof.best
+        return (
+            f"refuted: {proof.what} of {proof.claimed:,} is claimed to be the least, and a plan of the same"
+            f" problem has {proof.best:,} ({less:,} fewer)"
+        )
+    known = "" if proof.bound is None else f"; {proof.what} of at least {proof.bound:,} is proved"
+    return f"not decided: {proof.reason}{known}, and {proof.claimed:,} is claimed"
+
+
+def _show_check(made: api.Plan, result: Result, worth: Standing, searched: str) -> None:
+    """`searched` says among which plans a proof was looked for, where it was."""
     operators, instructions = len(made.network.operators), len(made.program)
     goal = str(made.options.get("objective", "traffic"))
     sought = "" if goal == "traffic" else f" by {goal}"
@@ -42,8 +105,13 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     if goal == "dram":
         what, moved, least_moved = "DRAM", result.dram_bytes, result.dram_lower_bound_bytes or 0
     claim = "" if moved == least_moved else f", claimed lower bound {least_moved:,} B"
+    said = f"claimed {result.status}" if worth == "claimed" and result.status == "optimal" else result.status
     print(f"legal: {operators:,} operators in {instructions:,} instructions; every figure holds")
-    print(f"  {result.status}{sought}: {what} {moved:,} B{claim}")
+    print(f"  {said}{sought}: {what} {moved:,} B{claim}")
+    if space := result.space or (searched if worth == "proved" else ""):
+        print(f"  among: {visible(space, LINE)}")
+    if line := _worth(made, worth):
+        print(f"  {line}")
     if what != "traffic":
         print(f"  traffic {result.traffic_bytes:,} B")
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
@@ -58,6 +126,18 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     if latency is not None:
         bound = "" if least is None else f", claimed lower bound {least:,} ps"
         print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
+
+
+def _worth(made: api.Plan, worth: Standing) -> str:
+    """What the plan's claim of being the best is worth."""
+    what = "optimal" if made.result.status == "optimal" else "the bound"
+    if worth == "derived":
+        return f"{what} is derived here: {visible(why_derived(made))}"
+    if worth == "proved":
+        return f"{what} is proved: solved again, with the options in the file"
+    if worth == "claimed":
+        return f"{what} is claimed, not proved here: `onchip check --prove` solves again"
+    return "nothing is claimed of how good it is"
 
 
 @app.command()
@@ -98,7 +178,7 @@ def run(
     with progress(as_json) as say:
         report = execute(made, model[0] if model else None, seed=seed, checked=checked, progress=say)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(report)))
+        print_data(json.dumps(msgspec.to_builtins(report)))
     else:
         for line in report.lines():
             print(line)
@@ -121,7 +201,7 @@ def _run_firmware(plan: api.Plan, model: str | None, seed: int, as_json: bool) -
     ran = made.run
     assert ran is not None
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
     elif ran.match:
         total = ran.total
         print(f"{network.name}: {ran.runs} inputs on an emulated {board.core}, every output byte is right")
@@ -189,7 +269,7 @@ def _run_schedule(
     with progress(as_json) as say:
         report = run_file(path, models, rounds=rounds, seed=seed, checked=checked, progress=say)
     if as_json:
-        print(json.dumps(report.data()))
+        print_data(json.dumps(report.data()))
         return
     for line in report.lines():
         print(line)
@@ -204,7 +284,11 @@ def _check_schedule(path: Path, as_json: bool) -> None:
         from onchip.corun.check import CLAIMED, DERIVED
         from onchip.results.corunned_data import judged_data
 
-        print(json.dumps({**judged_data(made), "re_derived": DERIVED, "claimed": CLAIMED}))
+        print_data(
+            json.dumps(
+                {**judged_data(made), "re_derived": DERIVED, "claimed": CLAIMED, "claim": made.standing}
+            )
+        )
         return
     from onchip.report.corun.verdict import verdict_lines
 

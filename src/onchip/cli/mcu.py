@@ -10,6 +10,7 @@ import typer
 
 from onchip import api
 from onchip.cli import complete
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
 from onchip.errors import DoesNotFitBoard, Mismatch, UsageError
@@ -114,7 +115,7 @@ def mcu(
     if output is not None:
         made.save(output)
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
     else:
         from onchip.results.microcontroller_table import table
 
@@ -146,7 +147,7 @@ def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | No
     taken = found.points[0] if limit is None else found.within(limit)
     marked = None if limit is None else taken
     if as_json:
-        print(json.dumps(data(found, network.name, options, marked)))
+        print_data(json.dumps(data(found, network.name, options, marked)))
     else:
         stdout().print(table(found, network.name, options, marked))
     if taken is None:

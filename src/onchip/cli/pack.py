@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, table, writable
 from onchip.errors import InputError, NegativeAnswer
@@ -51,7 +52,7 @@ def pack(
     if verdict.status == "packed" and output is not None:
         write_buffers(output, given.buffers, given.ids, verdict.offsets)
     if as_json:
-        print(json.dumps(_data(given, verdict)))
+        print_data(json.dumps(_data(given, verdict)))
     else:
         _show(given, verdict, output)
     if verdict.interrupted:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onchip import api
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
 from onchip.flags import expand_options
@@ -60,7 +60,7 @@ def plan(
     if report is not None:
         made.report(report)
     if as_json:
-        sys.stdout.write(made.to_json())
+        print_data(made.to_json().rstrip("\n"))
     else:
         from onchip.report import summary
 

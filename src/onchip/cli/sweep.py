@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout
 from onchip.flags import expand_options
@@ -37,7 +38,7 @@ def sweep(
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
     if as_json:
-        print(json.dumps(made.data()))
+        print_data(json.dumps(made.data()))
     else:
         console = stdout()
         console.print(made.summary())

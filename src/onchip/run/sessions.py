@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.errors import MissingExtra, ModelError
+from onchip.run.quiet import quiet_onnxruntime
 
 if TYPE_CHECKING:
     import onnx
@@ -34,6 +35,7 @@ _RANDOM = frozenset(
 
 def runtime() -> Any:
     """onnxruntime, or `MissingExtra`."""
+    quiet_onnxruntime()
     try:
         import onnxruntime
     except ImportError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from onchip.errors import InputError, UsageError
 from onchip.network import Network, Tensor
 from onchip.plan import Plan
-from onchip.readers.reference import imported, is_reference
+from onchip.readers.reference import check_named, is_reference
 from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
 
 __all__ = ["source_of"]
@@ -27,12 +27,10 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | Tf
         from onchip.readers import load
 
         named = str(source or plan.network.source)
-        if source is None and is_reference(named):
-            if not imported(named):
-                raise UsageError(
-                    "importing it runs code, and a plan is only data: name it with --model", where=named
-                )
-        elif source is None and not named.startswith("zoo:") and not Path(named).exists():
+        if source is None:
+            check_named(named)
+        is_path = not is_reference(named) and not named.startswith("zoo:")
+        if source is None and is_path and not Path(named).exists():
             raise UsageError("the planned model is not there; say where it is with --model", where=named)
         source = load(source or named, read_options(plan))
     where = source.network.source or source.network.name
@@ -51,9 +49,10 @@ def read_options(plan: Plan) -> ReadOptions:
 
 
 def _structure(network: Network) -> str:
-    """The fingerprint without what a plan may say of its own: workspaces, and how maps are stored.
+    """The fingerprint without what a plan may say of its own: workspaces, how maps are stored and walked.
 
-    Workspaces hold the weights in a plan made with resident ones. A map in patches counts as the plain one
+    What a network states of geometry, reach and work decides what is legal, not what is computed. Workspaces
+    hold the weights in a plan made with resident ones. A map in patches counts as the plain one
     that it is made from, and a view of it, whole channels, as the same channels there.
     """
     plain = [_plain(t, t.bytes) for t in network.tensors]
@@ -62,7 +61,11 @@ def _structure(network: Network) -> str:
         tensors=tuple(
             replace(t, bytes=size, patches=None) for t, size in zip(network.tensors, plain, strict=True)
         ),
-        operators=tuple(replace(op, workspace=0) for op in network.operators),
+        granularity="op",
+        element="int8",
+        operators=tuple(
+            replace(op, workspace=0, geometry=None, macs=0, reach=None) for op in network.operators
+        ),
         views=tuple(replace(v, offset=_plain(network.tensors[v.of], v.offset)) for v in network.views),
     ).fingerprint
 

@@ -1,4 +1,4 @@
-"""The engine of `.tflite` models: LiteRT with its reference kernels.
+"""The engine of `.tflite` models: LiteRT with its reference kernels, in a process of its own.
 
 An operator runs as a model of its own: the file with another list of operators, inputs and outputs in front
 (`onchip.readers.tflite_rewrite`), so that options, weights and quantisation are the file's.
@@ -6,17 +6,19 @@ An operator runs as a model of its own: the file with another list of operators,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from onchip.errors import Mismatch, MissingExtra, ModelError
+from onchip.errors import Mismatch, MissingExtra
 from onchip.network import Network, Operator
 from onchip.readers.source import TfliteExecutable
 from onchip.readers.tflite_rewrite import rewritten
 from onchip.run.compare import relative_difference
 from onchip.run.slots import Slots
+from onchip.run.tflite_child import Child
 from onchip.run.weights import draw_input
 
 __all__ = ["TfliteEngine"]
@@ -34,11 +36,9 @@ class TfliteEngine:
     optimised = "LiteRT's optimised kernels"
 
     def __init__(self, network: Network, slots: Slots, executable: TfliteExecutable) -> None:
-        try:
-            from ai_edge_litert import interpreter
-        except ImportError:
-            raise MissingExtra("tflite", "ai-edge-litert") from None
-        self.runtime = interpreter
+        if find_spec("ai_edge_litert") is None:
+            raise MissingExtra("tflite", "ai-edge-litert")
+        self.child = Child()
         self.network, self.slots, self.executable = network, slots, executable
         self.notes: list[str] = []
 
@@ -75,7 +75,7 @@ class TfliteEngine:
         content, value = self.executable.graph.content, self.executable.value
         rest = [t.id for t in self.network.tensors if t.id not in inputs]
         given = {value[t]: array for t, array in inputs.items()}
-        found = self._run(content, given, (value[t] for t in rest), what, keep=True)
+        found = self.child.run(content, given, [value[t] for t in rest], what, keep=True)
         return {**inputs, **{t: found[value[t]] for t in rest}}
 
     def kernel(self, op: Operator, operands: Mapping[int, Array]) -> Mapping[int, Array]:
@@ -89,7 +89,7 @@ class TfliteEngine:
             bare=True,
         )
         given = {value[t]: operands[t] for t in op.inputs}
-        found = self._run(part, given, (value[t] for t in op.outputs), f"operator {op.name}")
+        found = self.child.run(part, given, [value[t] for t in op.outputs], f"operator {op.name}")
         return {t: found[value[t]] for t in op.outputs}
 
     def second_opinion(self, inputs: Mapping[int, Array], reference: Mapping[int, Array]) -> float:
@@ -97,10 +97,10 @@ class TfliteEngine:
         value, worst = self.executable.value, 0.0
         outputs = [t for t in self.network.outputs if t not in inputs]
         given = {value[t]: array for t, array in inputs.items()}
-        found = self._run(
+        found = self.child.run(
             self.executable.graph.content,
             given,
-            (value[t] for t in outputs),
+            [value[t] for t in outputs],
             f"network {self.network.name}, optimised",
             keep=True,
             optimised=True,
@@ -115,33 +115,3 @@ class TfliteEngine:
                     f" by {difference:.3g}, relative"
                 )
         return worst
-
-    def _run(
-        self,
-        content: bytes,
-        given: Mapping[int, Array],
-        wanted: Iterable[int],
-        what: str,
-        *,
-        keep: bool = False,
-        optimised: bool = False,
-    ) -> dict[int, Array]:
-        """The tensors `wanted` of a file, by index; raises `ModelError` when LiteRT refuses it."""
-        resolver = self.runtime.OpResolverType
-        try:
-            interpreter = self.runtime.Interpreter(
-                model_content=content,
-                num_threads=1,
-                experimental_op_resolver_type=resolver.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-                if optimised
-                else resolver.BUILTIN_REF,
-                experimental_preserve_all_tensors=keep,
-            )
-            interpreter.allocate_tensors()
-            for index, array in given.items():
-                interpreter.set_tensor(index, array)
-            interpreter.invoke()
-            return {index: interpreter.get_tensor(index) for index in wanted}
-        except (RuntimeError, ValueError) as problem:
-            lines = str(problem).strip().splitlines() or [type(problem).__name__]
-            raise ModelError(f"LiteRT cannot run it ({lines[0]})", item=what) from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from onchip.child import environment, interpreter, own_path
 from onchip.errors import ModelError, UsageError, WorkerLost
 from onchip.run.local.memory import Place, Segment
 from onchip.run.local.worker import BUSY, Program, state_place
@@ -99,7 +100,7 @@ class Crew:
         units = range(len(self.names))
         self.bells = {(a, b): os.eventfd(0, os.EFD_NONBLOCK) for a in units for b in units if a != b}
         self._lifeline = os.pipe()
-        environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")}
+        alone = environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         for core in self.cores:
             ours, theirs = socket.socketpair()
             parcel, errors = Segment(), tempfile.TemporaryFile()  # noqa: SIM115
@@ -110,11 +111,11 @@ class Crew:
             numbers = (*inherited, -1 if core is None else core)
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-c", _BOOT, *map(str, numbers), _ROOT, *filter(None, sys.path)],
+                    [*interpreter(), "-c", _BOOT, *map(str, numbers), _ROOT, *own_path()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
-                    env=environment,
+                    env=alone,
                     pass_fds=(*inherited, *self.bells.values()),
                     process_group=0,  # Ctrl-C is for the parent alone
                 )

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onchip.errors import MissingExtra, UsageError
+from onchip.run.quiet import quiet_onnxruntime, quiet_openvino
 
 __all__ = ["ENGINES", "Engine", "Loaded", "engine_of", "is_installed", "load_engine"]
 
@@ -65,6 +66,7 @@ def load_engine(name: str) -> Engine:
 
 class _OnnxRuntime:
     def __init__(self, plain: bool) -> None:
+        quiet_onnxruntime()
         import onnxruntime
 
         self._package = onnxruntime
@@ -106,6 +108,7 @@ class _Session:
 
 class _OpenVino:
     def __init__(self) -> None:
+        quiet_openvino()
         import openvino
 
         self._package = openvino

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
+from math import inf
 
+from onchip import guard
 from onchip.corun.contention import NO_CONTENTION
 from onchip.corun.grouping import MOST_GROUPS, LayerGroup, layer_groups
 from onchip.corun.measure import Round, measured_profile
@@ -22,6 +25,9 @@ __all__ = ["ROUNDS", "Measuring", "measure"]
 
 ROUNDS = 30
 """How often every sequence runs; the shortest time of each group counts."""
+
+SEARCHING = 0.25
+"""Seconds of a command's time limit that are left for what comes after measuring."""
 
 TURN = 5
 """Rounds of a sequence before the next one has its turn: a machine gets faster and slower over seconds."""
@@ -41,15 +47,19 @@ def measure(
 
     Every unit in turn runs all the groups that it supports, one after the other on real tensors, and has the
     machine for itself; then groups alternate between each two units, which shows what changing costs. All of
-    it takes turns, `rounds` times in all. Weights and inputs that the model lacks are drawn from `seed`.
+    it takes turns, `rounds` times in all, or as often as a time limit of the command leaves room for, once at
+    least. Weights and inputs that the model lacks are drawn from `seed`.
     `progress` is told what runs next. Raises `ProfileError` where some group runs on no unit, and what
     cutting the network and running the pieces raise (`UsageError`, `ModelError`, `MissingExtra`,
     `WorkerLost`).
     """
     with Runtime(soc.unit_names, patience=patience) as runtime:
         measuring = Measuring(source, soc, runtime, most=most, seed=seed)
-        for done in range(0, rounds, TURN):
-            measuring.measure(min(TURN, rounds - done), progress if not done else None)
+        done, turn, began = 0, TURN if guard.room() == inf else 1, time.monotonic()
+        while done < rounds and (not done or guard.room() > 2 * (time.monotonic() - began) + SEARCHING):
+            began = time.monotonic()
+            measuring.measure(min(turn, rounds - done), progress if not done else None)
+            done, turn = done + turn, min(TURN, 2 * turn)
         return measuring.profile()
 
 

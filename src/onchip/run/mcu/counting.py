@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from onchip import guard
 from onchip.errors import BuildFailed
 from onchip.run.mcu.build import Symbol
 from onchip.run.mcu.toolchain import call, find_toolchain
@@ -69,6 +70,7 @@ def _compiled() -> Path:
     global _folder
     tools = find_toolchain()
     _folder = TemporaryDirectory(prefix="onchip-plugin-")  # gone with the process
+    guard.keep(_folder.name)
     folder = Path(_folder.name)
     source = resources.files("onchip.run.mcu") / "firmware" / "counting.c"
     (folder / "counting.c").write_text(source.read_text())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from onchip.errors import EmulationFailed, TooLargeToEmulate
+from onchip.files import temporary_folder
+from onchip.guard import dies_with_us
 from onchip.run.mcu.build import Image, Symbol
 from onchip.run.mcu.counting import Counts, counted, plugin
 from onchip.run.mcu.link import EMULATED_FLASH, EMULATED_RAM
@@ -63,8 +63,7 @@ def emulate(
     tools = find_toolchain()
     if short := image.beyond(EMULATED_RAM, EMULATED_FLASH):
         raise TooLargeToEmulate(short)
-    with tempfile.TemporaryDirectory(prefix="onchip-") as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         for file, content in (inputs or {}).items():
             (folder / file).write_bytes(content)
         marks = {f.address: int(f.name.removeprefix(MARK)) for f in image.functions if _is_mark(f)}
@@ -84,6 +83,7 @@ def emulate(
                 errors="replace",
                 timeout=seconds,
                 check=False,
+                preexec_fn=dies_with_us(),
             )
         except subprocess.TimeoutExpired:
             raise EmulationFailed(

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from onchip.errors import BuildFailed, MissingTool
+from onchip.guard import dies_with_us
 
 __all__ = ["Toolchain", "call", "find_toolchain"]
 
@@ -61,6 +62,7 @@ def call(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
             errors="replace",
             timeout=SECONDS,
             check=False,
+            preexec_fn=dies_with_us(),
         )
     except subprocess.TimeoutExpired:
         raise BuildFailed(f"{Path(command[0]).name} did not end within {SECONDS:g} s") from None

@@ -218,6 +218,7 @@ class _Run:
         ring = self.rings[t]
         if not inputs:
             value = self.whole(chain, rows)
+            self.take_tiles(chain, rows)
             ring.put(rows, value, slice(None), done=True)
             exact = self.is_whole(chain, rows)
         elif t in self.partial:
@@ -257,6 +258,22 @@ class _Run:
         else:
             values = {chain.result: self.gathered(chain, operands, rows, channels)}
         return self.behind(chain, values, rows, channels)
+
+    def take_tiles(self, chain: Chain, rows: Span) -> None:
+        """Follow the tiles of an operator's weights where its output shares bytes with an input.
+
+        Each reads its channels of all these rows and then writes its own. What it has written over, a later
+        one must not read. (The values are those of one call.)
+        """
+        ring, weights = self.rings[chain.output], self.weights[chain.op.id]
+        apart = self.machine.plan.chip.weight_scratchpad_bytes is not None
+        if apart or not isinstance(ring, Whole) or not ring.shadow:
+            return
+        for outs, ins in weights.tiles():
+            for i in range(len(chain.reads)):
+                for channels in _read_by(chain, outs, ins):
+                    self.operand(chain, i, rows, channels)
+            ring.overwrite(rows, slice(*outs))
 
     def gathered(self, chain: Chain, operands: list[Array], rows: Span, channels: Span) -> Array:
         """The head on some output channels, from the input channels that they read."""
@@ -476,6 +493,18 @@ class _Run:
             return
         self.slices[t].put(rows, channels, value)
         self.made_rows(t, rows, channels, value, chain, exact=False)
+
+
+def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
+    """The input channels that a tile of weights reads for its output channels; None: all of them."""
+    if chain.kind in ("rowwise", "concat"):
+        return [None]
+    if not chain.reduces:
+        return [outs if chain.views[0].channels == chain.view.channels else None]
+    assert chain.weight is not None
+    each, per = chain.weight.shape[1], chain.weight.shape[0] // chain.groups
+    groups = range(outs[0] // per, (outs[1] - 1) // per + 1)
+    return [(g * each + ins[0], g * each + ins[1]) for g in groups]
 
 
 def _parts(chain: Chain, channels: Span, outs: int) -> list[tuple[Span, Span, Span]]:

@@ -141,6 +141,14 @@ class Fetched:
                     at = self._vector(name, out, tile, at)
             self.moved += size
 
+    def tiles(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """(output channels, input channels) of each tile in turn, none where all is there at once."""
+        source = self.source
+        if self.resident or self._tile is None or not source.total:
+            return []
+        found = [(o, i) for o, i, _ in source.slices((0, source.channels), (0, source.inputs), self.steps)]
+        return found if len(found) > 1 else []
+
     def _vector(self, name: str, outs: tuple[int, int], tile: Array, at: int) -> int:
         """One of the rest's vectors through the tile: behind the kernels, or after them where it is full."""
         value, first = self.source.values[name], outs[0]

@@ -77,6 +77,11 @@ class Whole:
     def done(self, rows: tuple[int, int]) -> None:
         self.made[slice(*self.images), slice(*rows)] = True
 
+    def overwrite(self, rows: tuple[int, int], channels: slice) -> None:
+        """Some channels of these rows are written; their values come later."""
+        for shadow in self.shadow:
+            shadow[slice(*self.images), channels, slice(*rows)] = True
+
     # -- bytes ---------------------------------------------------------------------------------------------
 
     def write(self, part: tuple[slice, ...], value: Array) -> None:

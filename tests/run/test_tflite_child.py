@@ -1,0 +1,49 @@
+"""LiteRT runs beside us: what ends it is an error of one line, and the next run works."""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from onchip.errors import ModelError
+from onchip.run import tflite_child
+from onchip.run.tflite_child import Child
+
+pytestmark = pytest.mark.skipif(find_spec("ai_edge_litert") is None, reason="needs LiteRT")
+
+
+def test_a_file_that_litert_refuses_is_an_error() -> None:
+    child = Child()
+    with pytest.raises(ModelError, match=r"operator a: LiteRT cannot run it \("):
+        child.run(b"no model", {}, [], "operator a")
+    child.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
+def test_a_file_that_ends_litert_is_an_error(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    dies = f"import os, sys; sys.stdin.buffer.read(8); os.kill(os.getpid(), {int(number)})"
+    child = Child()
+    with monkeypatch.context() as patched:
+        patched.setattr(tflite_child, "START", dies)
+        with pytest.raises(ModelError, match=signal.Signals(number).name):
+            child.run(b"x" * 100, {0: np.zeros((2, 3), np.float32)}, [], "network n")
+    with pytest.raises(ModelError, match="LiteRT cannot run it") as problem:  # another process
+        child.run(b"no model", {}, [], "network n")
+    assert "ended by" not in str(problem.value)
+    child.close()
+
+
+def test_no_process_is_left() -> None:
+    child = Child()
+    with pytest.raises(ModelError):
+        child.run(b"no model", {}, [], "network n")
+    process = child._process
+    assert process is not None
+    del child
+    assert process.returncode is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)

@@ -1,0 +1,264 @@
+"""Limits, signals and crashes of the whole process: faults are planted in front of the console's command."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from every_command import CALLS, COMMANDS, START, arguments, prepare
+
+PLAN = ("plan", "net.json", "--budget", "MP")
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("given")
+    prepare(folder)
+    (folder / "out").mkdir()
+    return folder
+
+
+def begin(
+    folder: Path, call: tuple[str, ...] | list[str], temporary: Path, first: str = ""
+) -> subprocess.Popen[str]:
+    """The console's command, with a folder of its own for what is temporary, as HOME too."""
+    temporary.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", first + START, *call],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(temporary), "HOME": str(temporary)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def family(process: int) -> set[int]:
+    """The process's descendants."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            text = Path(f"/proc/{process}/task/{thread}/children").read_text()
+            for child in map(int, text.split()):
+                found |= {child, *family(child)}
+    return found
+
+
+def alive(processes: set[int]) -> set[int]:
+    """Those that run: a zombie that waits for its new parent does not."""
+    left = set()
+    for process in processes:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                left.add(process)
+    return left
+
+
+def soon_gone(processes: set[int]) -> bool:
+    for _ in range(100):
+        if not alive(processes):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+DEAF = """
+from importlib import import_module
+def deaf(*given, **more):
+    sum(range(10**12))  # holds the interpreter
+import_module("onchip.placement.plan")._plan = deaf
+"""
+
+
+def test_a_time_limit_ends_what_asks_no_clock(given: Path, tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = begin(given, (*PLAN[:3], "64", "--time-limit", "0.5"), tmp_path, DEAF)
+    out, err = process.communicate(timeout=600)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (process.returncode, out) == (1, "")
+    assert err == "onchip: the time limit of 0.5 s ended while planning; no plan was found in that time\n"
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used < 0.5 * 1.1 + 1
+
+
+def test_a_deaf_process_ends_on_a_signal(given: Path, tmp_path: Path) -> None:
+    process = begin(
+        given, (*PLAN[:3], "64"), tmp_path, DEAF.replace("sum(", "print('here', flush=True); sum(")
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=600)
+    assert (process.returncode, err) == (130, "onchip: interrupted\n")
+
+
+GREEDY = """
+from importlib import import_module
+def greedy(*given, **more):
+    import time
+    held = []
+    while len(held) < 2000:
+        held.append(b"x" * (1 << 20))
+        time.sleep(0.001)
+import_module("onchip.placement.plan")._plan = greedy
+"""
+
+
+def test_a_memory_limit_ends_what_does_not_count(given: Path, tmp_path: Path) -> None:
+    process = begin(given, (*PLAN[:3], "64", "--memory-limit", "64MiB"), tmp_path, GREEDY)
+    peak = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            peak = max(peak, int(status.split("VmHWM:")[1].split()[0]))
+        time.sleep(0.002)
+    _, err = process.communicate()
+    assert err.startswith("onchip: the memory limit of 67,108,864 bytes was reached")
+    assert process.returncode == 1
+    assert peak < 1_000_000  # KB, of 2 GB that are asked for
+
+
+@pytest.mark.parametrize("fault", ["MemoryError()", "RecursionError('deep')", "KeyError('x')"])
+def test_an_unexpected_exception_has_its_own_exit_code_and_a_log(
+    fault: str, given: Path, tmp_path: Path
+) -> None:
+    first = f"import onchip.api as api\ndef broken(*a, **k): raise {fault}\napi.load = broken\n"
+    process = begin(given, PLAN, tmp_path, first)
+    out, err = process.communicate(timeout=600)
+    assert (process.returncode, out) == (70, "")
+    [log] = tmp_path.glob("onchip-crash-*.log")
+    assert len(err.splitlines()) == 1
+    assert str(log) in err
+    assert "report" in err
+    assert "Traceback" in log.read_text()
+    assert "in broken" in log.read_text()
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer reports crashes itself")
+@pytest.mark.parametrize("fault", ["ctypes.string_at(0)", "os.abort()"])
+def test_a_crash_of_native_code_has_them_too(fault: str, given: Path, tmp_path: Path) -> None:
+    first = f"import ctypes, os, onchip.api as api\ndef broken(*a, **k): {fault}\napi.load = broken\n"
+    process = begin(given, PLAN, tmp_path, first)
+    out, err = process.communicate(timeout=600)
+    assert (process.returncode, out) == (70, "")
+    [log] = tmp_path.glob("onchip-crash-*.log")
+    assert len(err.splitlines()) == 1
+    assert str(log) in err
+    assert "in broken" in log.read_text()
+
+
+def test_an_ignored_hangup_stays_ignored(given: Path, tmp_path: Path) -> None:
+    """As under nohup."""
+    first = "import os, signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    first += "import onchip.api as api\nload = api.load\n"
+    first += "def hang_up(*a, **k):\n    os.kill(os.getpid(), signal.SIGHUP)\n    return load(*a, **k)\n"
+    process = begin(given, PLAN, tmp_path, first + "api.load = hang_up\n")
+    process.communicate(timeout=600)
+    assert process.returncode == 0
+
+
+def signalled(folder: Path, call: list[str], temporary: Path, number: int, seconds: float) -> None:
+    """Nothing but what the call names is left after the signal, and no traceback is shown."""
+    process = begin(folder, call, temporary)
+    children: set[int] = set()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        children |= family(process.pid)
+        time.sleep(0.01)
+    process.send_signal(number)
+    try:
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    # Before Python has started no handler is there, and nothing else either.
+    assert process.returncode in (0, 1, 130, -number), (call, number, seconds, err)
+    assert "Traceback" not in err, (call, number, seconds, err)
+    assert soon_gone(children)
+    assert not list(temporary.iterdir()), (call, number, seconds)
+    assert not list(folder.rglob(".onchip-*"))
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
+    signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(0, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("command", COMMANDS)
+def test_signals_at_random_moments_leave_nothing(
+    command: str, seed: int, given: Path, tmp_path: Path
+) -> None:
+    pick = random.Random(f"{command} {seed}")
+    signalled(given, arguments(command), tmp_path, pick.choice(SIGNALS), pick.uniform(0, 8))
+
+
+KILLED = {
+    "sweep": ("sweep", "many.toml", "--jobs", "2", "-o", "swept"),
+    "ilp": ("plan", "net.json", "--budget", "MR", "--strategy", "ilp", "--solver", "highs"),
+}
+
+
+@pytest.mark.parametrize("what", KILLED)
+def test_children_die_with_a_parent_that_is_killed(what: str, given: Path, tmp_path: Path) -> None:
+    if what == "ilp":
+        pytest.importorskip("ortools")
+    budgets = json.dumps([f"{n}KiB" for n in range(1, 400)])
+    (given / "many.toml").write_text(f'networks = ["net.json"]\nbudgets = {budgets}\n')
+    process = begin(given, KILLED[what], tmp_path)
+    children: set[int] = set()
+    while process.poll() is None and not (children := family(process.pid)):
+        time.sleep(0.005)
+    assert children, "it started none"
+    process.kill()
+    process.communicate()
+    assert soon_gone(children)
+
+
+def test_limits_stay_with_the_searches_in_somebodys_own_process() -> None:
+    from onchip import guard
+
+    assert not guard.started()
+    assert guard.left(3.0) == 3.0
+    guard.bounded(0.0, 1)
+    guard.searching()
+    assert guard.left(3.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("run", "plan.json"),
+        pytest.param(
+            ("corun", "net.onnx", "net.onnx", "--soc", "local", "--time-limit", "60"), marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_libraries_leave_nothing_in_the_users_home(
+    call: tuple[str, ...], given: Path, tmp_path: Path
+) -> None:
+    """Neither a device id nor a database of events."""
+    if call[0] == "corun":
+        pytest.importorskip("openvino")
+    process = begin(given, call, tmp_path)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_command_is_signalled() -> None:
+    assert set(CALLS) == set(COMMANDS)
