@@ -17,7 +17,21 @@ from legal_plans import rebuilt, scratch_need
 
 from onchip.chip import RATES
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, Plan, Result, Run, Scratch, Store, Timed
+from onchip.plan import (
+    Alloc,
+    Free,
+    Group,
+    Instruction,
+    Join,
+    Load,
+    Plan,
+    Result,
+    Run,
+    Scratch,
+    Store,
+    Timed,
+    bind,
+)
 
 
 class Broken(NamedTuple):
@@ -672,3 +686,18 @@ def specs_of(network: Network) -> list[OperatorSpec]:
         )
         for op in network.operators
     ]  # fmt: skip
+
+
+@breaks("claim")
+def _(s: Site) -> Iterator[Broken]:
+    made = bind(s.plan)
+    options = {**made.options, "strategy": "another"}
+    network = replace(made.network, granularity=made.network.granularity + "'")
+    chip = replace(made.chip, name=made.chip.name + "'")
+    for changed in (
+        replace(made, options=options),
+        replace(made, network=network),
+        replace(made, chip=chip),
+        replace(made, result=replace(made.result, space="everything")),
+    ):
+        yield Broken(changed, None)

@@ -238,11 +238,13 @@ class Overlay:
     by: int
     nhwc: bool
     coarse: bool = False
+    tile: int | None = None
+    """Channels of a tile, where the weights of who makes it come tile by tile."""
     lost: bool = False
     gone: set[int] = field(default_factory=set)
 
     def fresh(self) -> Overlay:
-        return Overlay(self.drawn, self.made, self.over, self.by, self.nhwc, self.coarse)
+        return Overlay(self.drawn, self.made, self.over, self.by, self.nhwc, self.coarse, self.tile)
 
     def bytes_of(self, t: str, image: int, channel: int, row: int, column: int) -> range:
         (c, h, w), size = self.drawn.shapes[t], self.drawn.element[t]
@@ -405,6 +407,9 @@ class _Run:
         if self.slices_of(part):
             self.write_over(y)
             return
+        if o.tile is not None:
+            self.walk_by_tiles(part, y)
+            return
         c, _, w = m.shapes[y]
         for image in self.images:
             pixels = o.nhwc or part.geometry.kind == "fully_connected"
@@ -423,6 +428,32 @@ class _Run:
                     o.read(image, *place)
                 for cell in step:
                     o.write(image, *cell)
+
+    def walk_by_tiles(self, part: Part, y: str) -> None:
+        """The same with a tile of weights at a time: all the steps of the sub-group for each of them."""
+        o, m = self.overlay, self.m
+        assert o is not None
+        assert o.tile is not None
+        c, _, w = m.shapes[y]
+        deep = m.shapes[part.reads[0]][0] if part.geometry.kind in ("conv", "fully_connected") else 1
+        groups = part.geometry.groups if part.geometry.kind == "conv" else 1
+        for k in range(0, c, o.tile):
+            for first in range(0, deep // groups, o.tile):
+                places = itertools.product(self.images, range(k, min(k + o.tile, c)), self.now[y], range(w))
+                steps: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
+                for image, channel, row, column in places:
+                    one = (image, row, column) if o.nhwc else (image, channel, row, column)
+                    if o.nhwc and part.geometry.kind == "elementwise":
+                        one = (image, row, column, channel)
+                    steps.setdefault(one, []).append((channel, row, column))
+                for one in sorted(steps):
+                    for cell in steps[one]:
+                        for channel, *place in cells_read(m, part, o, *cell) if o.over in part.reads else ():
+                            own = channel % (deep // groups) if deep > 1 else first
+                            if first <= own < first + o.tile:
+                                o.read(one[0], channel, *place)
+                    for cell in steps[one]:
+                        o.write(one[0], *cell)
 
     # -- streamed tensors --------------------------------------------------------------------------------
 

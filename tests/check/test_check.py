@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from onchip.check import certify, check
 from onchip.chip import Chip
 from onchip.errors import IllegalPlan
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Section, Store
 
 DIAMOND = Network.build(
     "diamond",
@@ -49,3 +51,28 @@ def test_the_refusal_names_the_instruction_and_the_rule() -> None:
         planned(program)
     assert (refusal.value.rule, refusal.value.index) == ("free-loses-data", 3)
     assert "free a" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"weights": "sometimes"},
+        {"weights": 1},
+        {"mr_bytes": -5},
+        {"mp_bytes": "many"},
+        {"zero_traffic_bytes": 0.5},
+    ],
+)
+def test_an_option_on_which_something_rests_means_something(option: dict[str, str | int | float]) -> None:
+    plan = planned(SPILLED)
+    plan = replace(plan, result=replace(plan.result, claim_sha256=""))  # which would tell of other options
+    with pytest.raises(IllegalPlan, match=f"result: option {next(iter(option))} is") as refusal:
+        check(replace(plan, options=option))
+    assert refusal.value.index is None
+    assert check(replace(plan, options={"weights": "streamed", "mr_bytes": 24})) == plan.result
+
+
+def test_a_section_has_a_name() -> None:
+    plan = planned(SPILLED)
+    with pytest.raises(IllegalPlan, match="section: two sections are called , or one has no name"):
+        check(replace(plan, sections=(Section("", 0, len(SPILLED)),)))

@@ -9,7 +9,7 @@ import pytest
 from cell_machine import Lack, Overlay
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiled_plans import Tiled, drawn_group, plan_of, random_choice, random_whole
+from tiled_plans import Tiled, drawn_group, plan_of, random_choice, random_whole, weight_tile
 
 from onchip.check import certify, check
 from onchip.chip import Chip
@@ -56,12 +56,18 @@ def judged(rng: Random) -> str | None:
     by = rng.choice((0, 0, size[y] - size[x], size[y] - size[x], rng.randint(-size[x], size[y])))
     by += rng.choice((0, 0, 1, 2)) * rng.choice((row[x], row[y], row[x] * drawn.shapes[x][0], 1))
     found = verdict(tiled, (y, x, by))
-    overlay = Overlay(drawn, y, x, by, layout(tiled) == "NHWC")
+    maker = machine.maker[y]
+    tile = (
+        tiling.channels if weight_tile(drawn, machine, maker.name, tiling.channels) < maker.weights else None
+    )
+    overlay = Overlay(drawn, y, x, by, layout(tiled) == "NHWC", tile=tile)
     if found == "proved":
         for _ in range(3):
             assert not any(machine.overlaid(overlay, rng))
         if not -size[x] < by < size[y]:
             return "apart"
+        if tile is not None:
+            return "proved by tiles"
     elif found == "overlap-unsafe":
         overlay.coarse = True
         assert all(machine.overlaid(overlay, rng))
@@ -78,8 +84,10 @@ def test_what_is_proved_of_a_tiled_group_loses_no_byte(rng: Random) -> None:
 
 def test_all_verdicts_occur() -> None:
     rng = Random(1)
-    found = Counter(judged(rng) for _ in range(600))
-    assert min(found[v] for v in ("proved", "overlap-unsafe", "overlap-unproved")) > 5, found
+    found = Counter(judged(rng) for _ in range(800))
+    assert min(found[v] for v in ("proved", "proved by tiles", "overlap-unsafe", "overlap-unproved")) > 3, (
+        found
+    )
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -172,3 +173,24 @@ def test_no_row_is_needed_again_once_it_left_the_line_buffer(g: Geometry) -> Non
         for step in (s for s in rows if s):
             newest = step[-1] if newest is None else max(newest, step[-1])
             assert newest - step[0] < most
+
+
+def test_what_may_be_broadcast_streams_only_at_once() -> None:
+    # Four wide numbers, one for each of four channels, have as many bytes as sixteen narrow ones: a piece of
+    # them is wanted again for every pixel.
+    g = Geometry("elementwise", (1, 4, 1, 4), (1, 4, 1, 4), layout="NHWC")
+    network = Network.build(
+        "n",
+        [("x", 64, "input"), ("b", 16, "input"), ("y", 16, "activation")],
+        [OperatorSpec("f", "F", ["x", "b"], ["y"], 0, 15, g)],
+        ["y"],
+    )
+
+    def program(*streamed: tuple[str, int]) -> list[Instruction]:
+        rest: list[Instruction] = [Load(t, at) for t, at in (("x", 0), ("b", 64)) if t not in dict(streamed)]
+        return [*rest, Alloc("y", 80), Scratch("f", 96), Run("f", streamed), Store("y")]
+
+    assert refused(network, program(("x", 64))) is None
+    assert refused(network, program(("b", 16))) == "streaming-unproved"
+    at_once = replace(network, operators=(replace(network.operators[0], workspace=16),))
+    assert refused(at_once, program(("b", 16))) is None

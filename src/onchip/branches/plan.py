@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.branches.acts import Item
+from onchip.branches.claim import SPACE
 from onchip.branches.decide import decide
 from onchip.branches.detection import detect
 from onchip.branches.handover import Problem, Stuck, chain
@@ -20,8 +21,9 @@ from onchip.branches.stored import stored
 from onchip.check import certify
 from onchip.check.joins import plain_concat
 from onchip.chip import Chip
+from onchip.errors import Infeasible
 from onchip.network import Network, bits
-from onchip.plan import Instruction, Plan
+from onchip.plan import Instruction, Plan, bind
 
 __all__ = ["BranchPlan", "LayerFit", "plan_branches"]
 
@@ -76,12 +78,20 @@ def plan_branches(
     sizes = Sizes(kept, chip)
     say("looking for modules")
     detection = detect(kept, long_skip=options.long_skip)
-    made = _program(kept, sizes, detection, budget, options, say)
-    if options.rules == "ours":  # the best way of each module is not always the best for the next
-        by_paper = _program(kept, sizes, detection, budget, replace(options, rules="paper"), say)
-        made = min(made, by_paper, key=lambda m: m.moved)
-    if made.moved > _naive(kept, detection):  # an output with a part that DRAM has may be stored for nothing
-        made = _program(kept, sizes, detection, budget, options, say, naive=True)
+
+    def within(room: int) -> _Made:
+        made = _program(kept, sizes, detection, room, options, say)
+        if options.rules == "ours":  # the best way of each module is not always the best for the next
+            by_paper = _program(kept, sizes, detection, room, replace(options, rules="paper"), say)
+            made = min(made, by_paper, key=lambda m: m.moved)
+        if made.moved > _naive(kept, detection):  # an output that DRAM has parts of may be stored for nothing
+            made = _program(kept, sizes, detection, room, options, say, naive=True)
+        return made
+
+    try:
+        made = within(budget)
+    except Infeasible as no:
+        raise _of_all(no, within, chip.alignment_bytes) from None
     seconds = time.perf_counter() - began
     plan = certify(
         with_workspaces(kept, made.items),
@@ -90,6 +100,7 @@ def plan_branches(
         made.instructions,
         status="feasible",
         lower_bound_bytes=0,
+        space=SPACE,
         seconds=seconds,
         options={
             "planner": "branches",
@@ -101,9 +112,35 @@ def plan_branches(
         },
     )
     if plan.result.traffic_bytes == 0:  # no plan has less
-        plan = replace(plan, result=replace(plan.result, status="optimal"))
+        plan = bind(replace(plan, result=replace(plan.result, status="optimal")))
     plan = replace(plan, sections=sections(kept, detection, made.items, made.ends))
     return BranchPlan(plan, kept, detection, _fits(kept, detection, made.items), options, seconds)
+
+
+def _of_all(first: Infeasible, within: Callable[[int], _Made], alignment: int) -> Infeasible:
+    """What the whole network needs, where `first` is what the first layer that fits in no way does.
+
+    So many bytes are enough, and one less (of the alignment) is not.
+    """
+
+    def refused(room: int) -> Infeasible | None:
+        try:
+            within(room)
+        except Infeasible as no:
+            return no
+        return None
+
+    hardest, fails, works = first, first.has, first.needs
+    while (no := refused(works)) is not None:
+        hardest, fails, works = no, works, max(no.needs, works + alignment)
+    while works - fails > alignment:
+        middle = max(fails + 1, (fails + works) // 2 // alignment * alignment)
+        no = refused(middle)
+        if no is None:
+            works = middle
+        else:
+            hardest, fails = no, middle
+    return hardest.but(needs=works, has=first.has, space="plans of the simple method")
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,33 @@ from typing import Any
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
 from onchip.check.joins import concat_offsets, plain_concat
+from onchip.check.options import prove_options
 from onchip.check.overlap import may_overwrite
 from onchip.check.rules import RULES, Broken, broken
+from onchip.check.standing import Standing, standing, why_derived
 from onchip.check.streaming import streaming_scratch
 from onchip.check.timing import Clock, clock_of
 from onchip.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plan import Group, Instruction, Pin, Plan, PlanChip, Result, Section, State, Status, Timed
+from onchip.plan import (
+    Group,
+    Instruction,
+    Pin,
+    Plan,
+    PlanChip,
+    Result,
+    Section,
+    State,
+    Status,
+    Timed,
+    bind,
+    claim_digest,
+)
 
 __all__ = [
     "RULES",
     "Clock",
+    "Standing",
     "certify",
     "check",
     "clock_of",
@@ -34,8 +50,10 @@ __all__ = [
     "may_overwrite",
     "plain_concat",
     "plan_chip_of",
+    "standing",
     "streaming_scratch",
     "times_of",
+    "why_derived",
 ]
 
 
@@ -58,11 +76,14 @@ def check(plan: Plan) -> Result:
         if claimed.memory_picoseconds is None:
             derived = replace(derived, memory_picoseconds=None)
         _same_times(plan, times)
+        prove_options(plan.options)
         _claims(derived, plan.options.get("objective", "traffic"))
         for field in _FIGURES:
             stated, actual = getattr(claimed, field), getattr(derived, field)
             if stated != actual:
                 broken("result", f"{field} is {_shown(actual)}, not {_shown(stated)}")
+        if claimed.claim_sha256 and claimed.claim_sha256 != claim_digest(plan):
+            broken("claim", "its claims were made of another network, chip, budget, options or figures")
     except Broken as refusal:
         raise refusal.illegal() from None
     return derived
@@ -87,11 +108,13 @@ def certify(
     energy_lower_bound_picojoules: int | None = None,
     dram_lower_bound_bytes: int | None = None,
     memory_lower_bound_picoseconds: int | None = None,
+    space: str = "",
 ) -> Plan:
     """The plan that holds a program, its figures and times computed from the program: how every planner ends.
 
     `status`, `seconds`, `lower_bound_bytes` (of `traffic_bytes`) and the other bounds are the planner's
-    claims; `status` speaks of the objective that `options` names. Raises `IllegalPlan` when the program is
+    claims; `status` speaks of the objective that `options` names, and `space` says in one sentence which
+    plans the claims range over. Raises `IllegalPlan` when the program is
     illegal or the claims contradict its figures. A bound of what the chip does not let us tell is left out.
     """
     plan = Plan(
@@ -110,6 +133,7 @@ def certify(
             energy_lower_bound_picojoules=energy_lower_bound_picojoules,
             dram_lower_bound_bytes=dram_lower_bound_bytes,
             memory_lower_bound_picoseconds=memory_lower_bound_picoseconds,
+            space=space,
         ),
         groups=tuple(groups),
         pins=tuple(pins),
@@ -126,10 +150,11 @@ def certify(
     if result.memory_picoseconds is None:
         result = replace(result, memory_lower_bound_picoseconds=None)
     try:
+        prove_options(plan.options)
         _claims(result, plan.options.get("objective", "traffic"))
     except Broken as refusal:
         raise refusal.illegal() from None
-    return replace(plan, result=result, timing=times or ())
+    return bind(replace(plan, result=result, timing=times or ()))
 
 
 _FIGURES = (

@@ -8,12 +8,13 @@ are compared. docs/plan-program.md says what is known of one sub-group's order. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from onchip.check.maps import Map, Piece
 from onchip.check.overlap import prove_overlap
 from onchip.check.rules import broken
+from onchip.check.tile_order import times_by_tiles
 from onchip.check.tiles import Banded
 from onchip.check.units import Unit
 from onchip.network import Network
@@ -32,13 +33,16 @@ MAX_STRETCHES = 1 << 24
 NEVER = -1
 
 
-def prove_group_overlap(network: Network, unit: Unit, t: int, x: int, by: int) -> None:
+def prove_group_overlap(
+    network: Network, unit: Unit, t: int, x: int, by: int, *, weights_apart: bool = False
+) -> None:
     """Prove that a group may write tensor `t` with root tensor `x` lying `by` bytes above it.
 
-    Raises `Broken`: `overlap-unproved` when too little is known, `overlap-unsafe` when a byte is lost.
+    With `weights_apart` all weights of a run are there, in a scratchpad of their own. Raises `Broken`:
+    `overlap-unproved` when too little is known, `overlap-unsafe` when a byte is lost.
     """
     if unit.banded is not None:
-        _prove_in_bands(network, unit, unit.banded, t, x, by)
+        _prove_in_bands(network, unit, unit.banded, t, x, by, weights_apart)
     elif unit.crossing is not None:
         broken("overlap-unproved", f"group {unit.name} runs in blocks")
     else:
@@ -77,7 +81,9 @@ def _ancestors(network: Network, members: Iterable[int], operator: int) -> set[i
 # -- in bands --------------------------------------------------------------------------------------------
 
 
-def _prove_in_bands(network: Network, unit: Unit, run: Banded, t: int, x: int, by: int) -> None:
+def _prove_in_bands(
+    network: Network, unit: Unit, run: Banded, t: int, x: int, by: int, weights_apart: bool
+) -> None:
     for y in (t, x):
         if y in (unit.crossing or ()):
             broken("overlap-unproved", f"group {unit.name} streams {_name(network, y)}")
@@ -89,7 +95,10 @@ def _prove_in_bands(network: Network, unit: Unit, run: Banded, t: int, x: int, b
     for piece in run.pieces:
         if x not in piece.reads:
             continue
-        if piece is maker and _in_step(network, run, piece, t, x, by, packed[t]):
+        if piece is maker and piece.id in run.by_tiles and not weights_apart:
+            if _by_tiles(network, run, piece, t, x, by, packed):
+                continue
+        elif piece is maker and _in_step(network, run, piece, t, x, by, packed[t]):
             continue
         reads = _stretches(run, run.maps[x], _read(run, piece, x), packed[x])
         late, tied = _meet(reads, writes, wide, narrow, by)
@@ -123,6 +132,27 @@ def _in_step(
     if not alone and not (forward and channels_last and one_by_one):
         return False
     prove_overlap(network, maker.id, t, x, by)
+    return True
+
+
+def _by_tiles(
+    network: Network, run: Banded, maker: Piece, t: int, x: int, by: int, channels_last: Mapping[int, bool]
+) -> bool:
+    """Whether the maker's own reading is proved by its steps in all tiles of its weights.
+
+    Raises `Broken` when they are known, and lose a byte.
+    """
+    if any(y in run.order.passes for y in maker.reads):
+        return False
+    times = times_by_tiles(network, run, maker, x, _written(run, t), channels_last)
+    if times is None:
+        return False
+    late, _ = _meet(*times, run.maps[x].element, run.maps[t].element, by)
+    if late:
+        broken(
+            "overlap-unsafe",
+            f"{maker.name} reads {_name(network, x)} for a later tile of its weights, and has written there",
+        )
     return True
 
 

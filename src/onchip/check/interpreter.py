@@ -221,7 +221,7 @@ class _Machine:
                     "overlap-unsafe", f"{unit.name} overwrites a byte of {self.name(x)} before it has read it"
                 )
         elif unit.group:
-            prove_group_overlap(self.network, unit, t, x, by)
+            prove_group_overlap(self.network, unit, t, x, by, weights_apart=self.weights_apart)
         else:
             prove_overlap(self.network, unit.operators[0], t, x, by)
         self.reserve_over(t, at, wanted, [x])

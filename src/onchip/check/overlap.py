@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Steps = NDArray[np.int64]
 
-__all__ = ["may_overwrite", "prove_overlap"]
+__all__ = ["last_readers", "may_be_broadcast", "may_overwrite", "prove_overlap"]
 
 MAX_PIXELS = 1 << 24
 """A proof over more pixels than this is not attempted, nor over more positions and taps of an axis."""
@@ -50,15 +50,21 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
     op = network.operators[operator]
     offset = {view.tensor: view.offset for view in network.views}
     for operand in (i for i in op.inputs if network.root[i] == x):
-        walk = steps_of(network, operator, operand)
+        repeated = may_be_broadcast(network, op, operand)
+        # The order of writing is that of any operand: the largest has a walk, if one has.
+        largest = max(op.inputs, key=lambda i: network.tensors[i].bytes)
+        walk = steps_of(network, operator, largest if repeated else operand)
         if isinstance(walk, str):
             broken("overlap-unproved", walk)
         distance = by + offset.get(operand, 0)
         size, name = network.tensors[operand].bytes, network.tensors[operand].name
-        if isinstance(walk, Elementwise):
+        if repeated:
+            if not _meets_the_last_step_alone(network.tensors[t].bytes, walk, distance, size):
+                broken("overlap-unproved", f"{name} may be broadcast, so that any step reads any byte of it")
+            safe = True
+        elif isinstance(walk, Elementwise):
             width = element_bytes(size, walk.steps)
-            # Operands may be broadcast, the largest is not: a smaller one may have fewer, wider elements.
-            if width is None or size < max(network.tensors[i].bytes for i in op.inputs):
+            if width is None:
                 broken("overlap-unproved", f"{name} is not read element by element")
             if network.tensors[operand].patches != walk.patches:
                 written = network.tensors[t].name
@@ -75,6 +81,39 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
 def _by_pixel(op: Operator) -> bool:
     """Whether an operator reads every one of its inputs pixel by pixel."""
     return op.geometry is not None and op.geometry.kind in (*BY_PIXEL, "elementwise")
+
+
+def may_be_broadcast(network: Network, op: Operator, operand: int) -> bool:
+    """Whether nothing says that an operand has an element, or a pixel, for each one of the output.
+
+    The largest operands have. A smaller one may have fewer elements that are wider, and be repeated along any
+    axis: no shape is stated of it, and its bytes say nothing.
+    """
+    if op.geometry is None or op.geometry.kind not in ("elementwise", "rowwise"):
+        return False
+    size = {i: network.tensors[i].bytes for i in op.inputs}
+    return size[operand] < max(size.values())
+
+
+def _meets_the_last_step_alone(written: int, walk: Elementwise | Windows, distance: int, size: int) -> bool:
+    """Whether the output's bytes [distance, distance + size), as far as it has any, come in its last step."""
+    low, high = max(0, distance), min(written, distance + size)
+    if low >= high:
+        return True
+    if isinstance(walk, Elementwise):
+        width = written // walk.steps
+        return high <= width if walk.reverse else low >= written - width
+    pixel, columns = walk.write_bytes, walk.columns.outputs
+    chunk = walk.chunk if 0 < walk.chunk < pixel else pixel
+    own = columns - (columns - 1) // walk.pixels * walk.pixels  # pixels of a row's last step
+    if walk.reverse:
+        inside = high <= own * pixel
+        first, end = 0, chunk
+    else:
+        inside = low >= written - own * pixel
+        first, end = (pixel - 1) // chunk * chunk, pixel
+    start = low - low % pixel
+    return inside and (chunk == pixel or start + first <= low < high <= start + end)
 
 
 def _touched(count: int, wide: int, distance: int, written: int) -> tuple[int, int]:
@@ -117,6 +156,8 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
         high = np.minimum(high, walk.written * walk.write_bytes) - 1
         if bool((read & _lost(walk, reader, low, high)).any()):
             return False
+        if bool((read & _lost_in_its_pixel(walk, distance + pixel * walk.read_bytes, reader)).any()):
+            return False
     return True
 
 
@@ -152,6 +193,24 @@ def _lost(walk: Windows, reader: Steps, low: Steps, high: Steps) -> NDArray[np.b
     made, wanted = step(writer), step(reader)
     lost: NDArray[np.bool_] = (made < wanted) | ((made == wanted) & early)
     return lost
+
+
+def _lost_in_its_pixel(walk: Windows, start: Steps, reader: Steps) -> NDArray[np.bool_]:
+    """Whether a step that goes from element to element writes on one of its pixel that it has not read."""
+    import numpy as np
+
+    behind, early = start - reader * walk.write_bytes, walk.early
+    if early is None:
+        return np.zeros(start.shape, dtype=bool)
+    if walk.reverse:
+        behind = walk.write_bytes - walk.read_bytes - behind
+    lost: NDArray[np.bool_] = (behind > -walk.read_bytes) & (behind < early)
+    return lost
+
+
+def last_readers(axis: Axis) -> Steps:
+    """For each input position the last output position that reads it; -1 when none does."""
+    return _reader(axis, last=True)
 
 
 def _reader(axis: Axis, *, last: bool) -> Steps:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onchip.check.drive import Range
-from onchip.check.maps import Piece, Window
+from onchip.check.maps import Map, Piece, Window
 from onchip.check.rings import Band, RingRun, Strip
 from onchip.check.rules import broken
 from onchip.network import Geometry
@@ -28,6 +28,9 @@ MAX_WORK = 1 << 26
 """Pixels of X times the pixels of T that one of them can cover: beyond, no proof is attempted."""
 
 NEVER = -1
+
+BY_ELEMENT = ("elementwise", "rowwise")
+"""Kinds that go from one element of a pixel to the next, unless their geometry says how a step goes."""
 
 
 def loses_a_byte(run: RingRun, geometry: Geometry | None, tensor: int, over: int, by: int) -> bool:
@@ -47,7 +50,13 @@ def loses_a_byte(run: RingRun, geometry: Geometry | None, tensor: int, over: int
         broken("overlap-unproved", "a step of the last operator makes no pixel, or a chunk no channel")
     reads, writes = _times(run, tensor, over, pixels)
     chunk = min(chunk or made.channels, made.channels) * made.element
-    return _meets(reads, writes, wide, narrow, by, chunk, reverse=run.reverse)
+    early = narrow - chunk if run.reverse else (narrow - 1) // chunk * chunk
+    if geometry is not None and geometry.kind in BY_ELEMENT and (pixels, geometry.channels) == (1, 0):
+        if (read.plane, read.channels) != (made.plane, made.channels):
+            early = narrow
+        elif _loses_an_element(read, made, reads, writes, by, reverse=run.reverse):
+            return True
+    return _meets(reads, writes, wide, narrow, by, early, reverse=run.reverse)
 
 
 # -- when ------------------------------------------------------------------------------------------------
@@ -160,20 +169,42 @@ def _column_sweep(
 # -- where -----------------------------------------------------------------------------------------------
 
 
+def _loses_an_element(read: Map, made: Map, reads: Times, writes: Times, by: int, *, reverse: bool) -> bool:
+    """Whether an operator that goes from one element of a pixel to the next overwrites one still to come.
+
+    It does where the pixel that is read, of the same place, begins at less than `early` behind the one that
+    is written: behind its elements those of the output lie lower than they are read.
+    """
+    import numpy as np
+
+    if made.channels < 2:
+        return False
+    wide, narrow, more = (
+        read.channels * read.element,
+        made.channels * made.element,
+        made.element - read.element,
+    )
+    early = max((made.channels - 1) * more, more)
+    behind = by + np.arange(reads.size, dtype=np.int64) * (wide - narrow)
+    if reverse:
+        behind = narrow - wide - behind
+    together = (reads.ravel() > NEVER) & (reads.ravel() == writes.ravel())
+    return bool((together & (behind > -wide) & (behind < early)).any())
+
+
 def _meets(
-    reads: Times, writes: Times, wide: int, narrow: int, by: int, chunk: int, *, reverse: bool
+    reads: Times, writes: Times, wide: int, narrow: int, by: int, early: int, *, reverse: bool
 ) -> bool:
     """Whether a byte of a pixel (`wide` bytes, `by` above) is written before the pixel's last reading.
 
     A step that reads a pixel may do so until its last chunk: what it writes in chunks before counts as
-    written before. Chunks are `chunk` bytes of a pixel's `narrow`, from the last to the first in reverse.
+    written before. Those are the first `early` bytes of a pixel's `narrow`, in reverse the last.
     """
     import numpy as np
 
     read, written = reads.ravel(), writes.ravel()
     low = by + np.arange(read.size, dtype=np.int64) * wide
     first = low // narrow
-    chunks = -(-narrow // chunk)
     for k in range((wide - 1) // narrow + 2):
         pixel = first + k
         inside = (pixel >= 0) & (pixel < written.size) & (read > NEVER) & (pixel * narrow < low + wide)
@@ -182,10 +213,10 @@ def _meets(
         lost = inside & (time < read)
         if reverse:
             highest = np.minimum(low + wide, (pixel + 1) * narrow) - 1 - pixel * narrow
-            lost |= inside & (time == read) & (highest >= chunk)
+            lost |= inside & (time == read) & (highest >= narrow - early)
         else:
             lowest = np.maximum(low, pixel * narrow) - pixel * narrow
-            lost |= inside & (time == read) & (lowest < (chunks - 1) * chunk)
+            lost |= inside & (time == read) & (lowest < early)
         if bool(lost.any()):
             return True
     return False

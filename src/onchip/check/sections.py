@@ -22,8 +22,8 @@ def prove_sections(plan: Plan, member: Mapping[int, Unit]) -> None:
     for section in plan.sections:
         if section.first != at or section.end < section.first:
             broken("section", f"{section.name} is [{section.first}, {section.end}), and {at} comes next")
-        if section.name in names:
-            broken("section", f"two sections are called {section.name}")
+        if section.name in names or not section.name.strip():
+            broken("section", f"two sections are called {section.name}, or one has no name")
         names.add(section.name)
         at = section.end
     if plan.sections and at != len(plan.program):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onchip.check.overlap import may_be_broadcast
 from onchip.check.patches import patch_pieces
 from onchip.check.rules import broken
 from onchip.check.units import Unit
@@ -81,6 +82,8 @@ def _pieces(network: Network, operator: int, streamed: Sequence[int], weights: i
             width = element_bytes(network.tensors[t].bytes, walk.steps)
             if width is None or walk.patches is not None:
                 return f"{name} is not read element by element"
+            if t not in op.outputs and may_be_broadcast(network, op, t):
+                return f"{name} may be broadcast"
             need += width
         elif t in op.outputs:
             need += walk.write_bytes

@@ -25,7 +25,8 @@ __all__ = ["Banded", "Tiles", "tiles_of"]
 class Banded:
     """How a group in bands runs: its operators, their maps, the rows of every band, and the order in it.
 
-    A sub-group takes `together` of all images.
+    A sub-group takes `together` of all images. Weights of the operators `by_tiles` come a tile at a time, for
+    `channels` output channels and as many of those that each sums over.
     """
 
     pieces: tuple[Piece, ...]
@@ -33,6 +34,8 @@ class Banded:
     bands: Bands
     order: Order
     together: int
+    channels: int
+    by_tiles: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,12 @@ def _banded(
     for t in crossing.keys() - written:
         m = maps[t]
         crossing[t] += images * m.channels * again[t] * m.columns * m.element
-    banded = Banded(tuple(pieces), maps, bands, order, tiling.images)
+    by_tiles = frozenset(
+        piece.id
+        for piece in pieces
+        if piece.name not in group.resident_weights and _tile(piece, tiling) < piece.weights
+    )
+    banded = Banded(tuple(pieces), maps, bands, order, tiling.images, tiling.channels, by_tiles)
     return Tiles(tuple(parts), subgroups, subgroups, crossing, banded)
 
 
@@ -147,6 +155,11 @@ def _weights(group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: i
         if piece.name in group.resident_weights:
             parts.append(Part(piece.name, up(piece.weights, alignment), kept=True))
         else:
-            size = up(piece.kernel.part(piece.weights, tiling.channels, tiling.channels), alignment)
+            size = up(_tile(piece, tiling), alignment)
             tile = max(tile, Part(piece.name, size), key=lambda part: part.bytes)
     return [*parts, tile]
+
+
+def _tile(piece: Piece, tiling: Tiling) -> int:
+    """Bytes of the weights that are there at a time, unless all are kept."""
+    return piece.kernel.part(piece.weights, tiling.channels, tiling.channels)

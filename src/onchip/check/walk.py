@@ -69,6 +69,9 @@ class Windows:
 
     A step makes `pixels` pixels of a row, each in chunks of `chunk` bytes: the first chunk of all of them,
     then the next (in reverse from the last chunk on). Until its last chunk it may read all that it reads.
+
+    With `elements` a step reads its pixel and goes from one of so many elements to the next: each is read for
+    the last time before it is written, and after those that come before it are.
     """
 
     planes: int
@@ -81,6 +84,22 @@ class Windows:
     reverse: bool
     pixels: int = 1
     chunk: int = 0
+    elements: int = 0
+
+    @property
+    def early(self) -> int | None:
+        """What a step has written of its pixel when it reads one of its elements again; None for nothing.
+
+        An element that lies at e of what is read meets one that lies before e of what is written if the pixel
+        that is read begins at less than this behind the start of the pixel that is written (in reverse: if
+        it ends so much before its end).
+        """
+        if self.elements < 2:
+            return None
+        if self.read_bytes % self.elements:
+            return self.write_bytes
+        more = (self.write_bytes - self.read_bytes) // self.elements
+        return max((self.elements - 1) * more, more)
 
     @property
     def written(self) -> int:
@@ -153,7 +172,9 @@ def _by_pixel(network: Network, operator: int, operand: int) -> Windows | str:
         and sum(network.tensors[t].bytes for t in op.inputs) != write * images * rows * columns
     ):
         return f"{op.name} does not join its operands"
-    return Windows(images, 1, 1, lines, points, read, write, g.traversal == "reverse")
+    elements = g.output[-1] if g.kind == "rowwise" and (g.pixels, g.channels) == (1, 0) else 0
+    reverse = g.traversal == "reverse"
+    return Windows(images, 1, 1, lines, points, read, write, reverse, elements=elements)
 
 
 def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from onchip.placement.addressed import with_addresses
 from onchip.placement.cuts import break_points, exact_cuts, last_reads, topological
-from onchip.placement.greedy import list_order
+from onchip.placement.greedy import evictions, list_order
 from onchip.placement.partition import partition_bound
 from onchip.placement.problem import Problem
 from onchip.placement.search import End, Found, Limits, Step
@@ -41,6 +41,9 @@ PATIENCE = 60.0
 BETWEEN_BREAKS = (32, 48, 64, 96, 128)
 """Operators between two breaks, tried in turn, each time from the best order so far."""
 
+
+SECONDS_EACH = 1e-4
+"""Seconds for each operator that dividing takes at least: with less, one pass is the answer."""
 
 Scheduled = tuple[tuple[Step, ...], int]
 """The steps of a schedule and its traffic."""
@@ -81,6 +84,13 @@ def divide(
         return rest.at_most(PATIENCE if rest.seconds is None else rest.seconds * part)
 
     order = topological(problem)
+    if len(order) > SEARCHED:
+        steps, value = evictions(problem, order, budget)
+        hurried = limits.seconds is not None and limits.seconds < SECONDS_EACH * len(order)
+        if _whole(problem, steps, budget) and (value == 0 or hurried or _cancelled(limits)):
+            ended: End = "complete" if value == 0 else "stopped" if _cancelled(limits) else "time"
+            found = Found(steps, value, 0, ended, 0, 0, 0, time.perf_counter() - began)
+            return Divided(found, 0, 0)
     cuts = _not_too_short(exact_cuts(problem, order), shortest)
     walk = _Walk(Stages(problem, budget), order, cuts, searched)
     longest = max(map(len, walk.pieces))
@@ -100,6 +110,11 @@ def divide(
     end: End = "complete" if value == bound else "stopped" if stopped else "time"
     found = Found(steps, value, bound, end, walk.stages.states, 0, 0, time.perf_counter() - began)
     return Divided(found, len(cuts) - 1, walk.stages.searches)
+
+
+def _whole(problem: Problem, steps: Sequence[Step], budget: int) -> bool:
+    """Whether a schedule that was made without outputs over inputs fits: no step needs more than there is."""
+    return not problem.overwrites or all(problem.step_bytes(step.operator) <= budget for step in steps)
 
 
 def _not_too_short(cuts: Sequence[int], least: int) -> list[int]:

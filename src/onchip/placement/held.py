@@ -23,6 +23,7 @@ from onchip.placement.search import Found, Limits, minimum_peak, minimum_traffic
 __all__ = [
     "Wishes",
     "hold",
+    "least_budget",
     "one_after_the_other",
     "read_wishes",
     "refuse_if_forbidden",
@@ -324,8 +325,20 @@ def refuse_if_forbidden(problem: Problem, budget: int, alignment: int, found: Fo
             f"no plan was found within {budget:,} bytes that keeps what is pinned, nor a proof that"
             " there is none: the search ran into a limit"
         )
+    enough = least_budget(problem, budget, alignment, limits)
+    raise Infeasible(needs=enough, has=budget, tensors=kept.names, at_least=True)
+
+
+def least_budget(problem: Problem, fails: int, alignment: int, limits: Limits) -> int:
+    """The least bytes above `fails` in which nothing pinned is ever evicted, addresses left aside.
+
+    Within `fails` that cannot be. With a limit reached it may be more than the least.
+    """
+    kept = problem.kept
+    assert kept is not None
     # More room never hurts: halve the distance to a budget where nothing is evicted at all.
-    fails, works = budget, minimum_peak(problem, limits=limits).value
+    works = max(minimum_peak(problem, limits=limits).value, problem.minimum_budget)
+    fails = max(fails, problem.minimum_budget - 1)
     while works - fails > alignment:
         middle = (fails + works) // 2 // alignment * alignment
         middle = max(middle, fails + 1)
@@ -335,4 +348,4 @@ def refuse_if_forbidden(problem: Problem, budget: int, alignment: int, found: Fo
             works = middle
         else:
             fails = middle
-    raise Infeasible(needs=works, has=budget, tensors=kept.names)
+    return works

@@ -26,10 +26,10 @@ class PlacementOptions:
     `exact`, `dnc`, `beam`)."""
 
     time_limit: float | None = None
-    """Seconds in all; when they are over, the plan is the best so far, with its gap."""
+    """Seconds in all, reading included; when they are over, the plan is the best so far, with its gap."""
 
     memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
-    """Bytes of search states; when they are full, the plan is the best so far, with its gap."""
+    """Bytes that the search may hold; when they are full, the plan is the best so far, with its gap."""
 
     strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = "exact"
     """`exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly.

@@ -10,16 +10,18 @@ from dataclasses import replace
 from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.chip import Chip
 from onchip.errors import Infeasible, NeedsTraffic, NegativeAnswer, NoAddresses, UsageError
+from onchip.guard import shortened
 from onchip.interrupt import until_interrupted
 from onchip.network import Network, bits, mask
-from onchip.placement.held import Wishes, hold, one_after_the_other, read_wishes
+from onchip.placement.claim import space_of
+from onchip.placement.held import Wishes, hold, least_budget, one_after_the_other, read_wishes
 from onchip.placement.objectives.bounds import latency_bound
 from onchip.placement.objectives.latency import fastest
 from onchip.placement.objectives.peak import extent_of, smallest
 from onchip.placement.options import DEFAULTS, PlacementOptions
 from onchip.placement.problem import Problem
 from onchip.placement.program import program
-from onchip.placement.search import Limits, Progress, minimum_peak
+from onchip.placement.search import NO_LIMITS, Limits, Progress, minimum_peak
 from onchip.placement.strategy import Answer, Task, strategy
 from onchip.placement.weights import apart, as_planned, pinned_addresses
 from onchip.plan import Pin, PinnedTensor, PinnedWeights, Plan, State
@@ -59,6 +61,7 @@ def _plan(
     cancelled: Callable[[], bool],
 ) -> Plan:
     began = time.perf_counter()
+    options = shortened(options)
     _refuse_if_unanswerable(chip, budget, options)
     room = MAX_BYTES if budget is None else budget
     wishes = read_wishes(network, options.pin, options.state, chip.alignment_bytes)
@@ -66,8 +69,8 @@ def _plan(
     weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
     network = as_planned(network, chip, options, wishes)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
-    in_order = problem.in_order(network.order) if options.order == "given" else problem
-    refuse_if_infeasible(network, in_order, room)
+    space = space_of(network, options, apart=weights_apart, held=bool(wishes))
+    limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if wishes:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
@@ -79,15 +82,16 @@ def _plan(
             alignment=chip.alignment_bytes,
             budget=room,
         )
-        refuse_if_infeasible(network, problem, room)
-    limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if options.order == "given":
         problem = problem.in_order(network.order)
-    elif options.order == "minpeak":
+    if options.order == "minpeak":
+        if not options.in_place and options.objective != "peak":  # the same in all orders
+            refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
         peak = minimum_peak(problem, limits=limits)
-        problem = problem.in_order(peak.order)
-        refuse_if_infeasible(network, problem, room)  # in place, what operators need depends on the order
+        problem = problem.in_order(peak.order)  # in place, what operators need depends on the order
         limits = limits.after(peak.seconds)
+    if options.objective != "peak":  # whose answer is what it needs, however little room there is
+        refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
 
     task = Task(network, problem, room, chip.alignment_bytes, limits, options)
     peak_bound = None
@@ -95,7 +99,7 @@ def _plan(
         answer, peak_bound = smallest(task, limits)
         extent = extent_of(task, answer)
         if extent > room:
-            raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room)
+            raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room, space=space)
         budget, reached = extent if budget is None else budget, extent == peak_bound
     else:
         answer = _solved(task)
@@ -112,6 +116,7 @@ def _plan(
         lower_bound_bytes=answer.bound,
         peak_lower_bound_bytes=peak_bound,
         seconds=time.perf_counter() - began,
+        space=space,
         pins=_pins(network, wishes, answer, weights_at),
         state=_state(network, problem),
         options={
@@ -122,6 +127,7 @@ def _plan(
             "objective": "peak" if options.objective == "peak" else "traffic",
             "order": options.order,
             **({"in_place": True} if options.in_place else {}),
+            **({"inputs": "literal"} if options.inputs == "literal" else {}),
             "strategy": options.strategy,
             "seed": options.seed,
             **answer.figures,
@@ -156,6 +162,7 @@ def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float)
         latency_lower_bound_picoseconds=slowest,
         energy_lower_bound_picojoules=least,
         seconds=time.perf_counter() - began,
+        space=result.space,
         pins=made.pins,
         state=made.state,
         options={**made.options, "objective": objective},
@@ -200,23 +207,44 @@ def _solved(task: Task) -> Answer:
     return replace(min(found, key=lambda answer: answer.traffic), bound=bound)
 
 
-def refuse_if_infeasible(network: Network, problem: Problem, budget: int) -> None:
-    """Raise `Infeasible` when some operator alone needs more than `budget` bytes."""
+def refuse_if_infeasible(
+    network: Network,
+    problem: Problem,
+    budget: int,
+    space: str = "",
+    alignment: int = 1,
+    limits: Limits = NO_LIMITS,
+) -> None:
+    """Raise `Infeasible` when some operator needs more than `budget` bytes, beside what is to stay on chip.
+
+    It carries the least budget in which the whole network, `space` being what was asked for, has a plan.
+    """
     if problem.minimum_budget <= budget:
         return
     hardest = problem.hardest_step
-    v = hardest.operator
+    v, kept = hardest.operator, problem.kept
+    if kept is not None:
+        enough = least_budget(problem, problem.minimum_budget - 1, alignment, limits)
+        if enough > problem.minimum_budget:
+            raise Infeasible(needs=enough, has=budget, tensors=kept.names, at_least=True, space=space)
     tensors = mask(problem.inputs[v])
     if hardest.over is None:  # else the output lies on an input, and takes no room of its own
         tensors |= mask(problem.outputs[v])
     parts = [(problem.name_of(t, network), problem.size[t]) for t in bits(tensors) if problem.size[t]]
     if problem.workspace[v]:
         parts.append(("its workspace", problem.workspace[v]))
+    plain = not problem.overwrites and kept is None
+    others = (op.id for op in network.operators if plain and op.id != v)
+    alike = [w for w in others if problem.step_bytes(w) == problem.minimum_budget]
+    names = [network.operators[w].name for w in (v, *alike) if w < len(network.operators)]
     raise Infeasible(
         needs=problem.minimum_budget,
         has=budget,
-        operator=network.operators[v].name if v < len(network.operators) else "",
+        operator=names[0] if names else "",
+        operators=tuple(names),
         tensors=tuple(sorted(parts, key=lambda part: -part[1])),
+        at_least=kept is not None,  # around what stays, tensors might find no addresses
+        space=space,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from onchip.network import Network, bits, mask
+from onchip.network import Network
 from onchip.placement.overwriting import HardestStep, hardest_step, overwritable
 
 __all__ = ["Kept", "Problem"]
@@ -69,8 +69,8 @@ class Problem:
         return cls(
             size=tuple(up(t.bytes) for t in network.tensors),
             cost=tuple(t.bytes for t in network.tensors),
-            inputs=tuple(tuple(bits(r)) for r in network.reads),
-            outputs=tuple(tuple(bits(w)) for w in network.writes),
+            inputs=network.read_ids,
+            outputs=network.write_ids,
             workspace=tuple(up(op.workspace) for op in network.operators),
             graph_inputs=network.input_roots,
             graph_outputs=network.output_roots,
@@ -102,8 +102,8 @@ class Problem:
 
     def step_bytes(self, operator: int) -> int:
         """Scratchpad bytes that `operator` needs for itself, nothing shared: inputs, outputs, workspace."""
-        tensors = mask(self.inputs[operator]) | mask(self.outputs[operator])
-        return self.workspace[operator] + sum(self.size[t] for t in bits(tensors))
+        tensors = {*self.inputs[operator], *self.outputs[operator]}
+        return self.workspace[operator] + sum(self.size[t] for t in tensors)
 
     @cached_property
     def hardest_step(self) -> HardestStep:

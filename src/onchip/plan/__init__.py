@@ -4,6 +4,7 @@ Every planner emits a `Plan`; the checker, the executor and the report read noth
 forms, JSON and text, and both carry everything: `loads(dumps(plan)) == plan`.
 """
 
+from onchip.plan.claim import bind, claim_digest, is_proved
 from onchip.plan.files import FORMAT, read_plan, write_plan
 from onchip.plan.json import from_json, to_json
 from onchip.plan.program import (
@@ -66,8 +67,11 @@ __all__ = [
     "Store",
     "Tiling",
     "Timed",
+    "bind",
+    "claim_digest",
     "from_json",
     "from_text",
+    "is_proved",
     "read_plan",
     "to_json",
     "to_text",

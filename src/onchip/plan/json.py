@@ -174,6 +174,9 @@ class _WireResult(msgspec.Struct, forbid_unknown_fields=True):
     memory_lower_bound_picoseconds: Count | msgspec.UnsetType = msgspec.UNSET
     memories: tuple[_WireUse, ...] | msgspec.UnsetType = msgspec.UNSET
     moves: tuple[_WireMoved, ...] | msgspec.UnsetType = msgspec.UNSET
+    space: str | msgspec.UnsetType = msgspec.UNSET
+    version: str | msgspec.UnsetType = msgspec.UNSET
+    claim_sha256: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class _WirePlan(msgspec.Struct, forbid_unknown_fields=True):
@@ -260,8 +263,9 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
 
 
 def _stated(of: PlanChip | Result) -> dict[str, Any]:
-    """The fields that are not None, nor tuples without anything."""
+    """The fields that are not None, nor tuples without anything, nor texts about a claim that are empty."""
     found = {key: value for key, value in asdict(of).items() if value not in (None, ())}
+    found = {key: value for key, value in found.items() if value != "" or key == "name"}
     for key, kind in (
         ("memories", _WireMemory if isinstance(of, PlanChip) else _WireUse),
         ("moves", _WireMoved),

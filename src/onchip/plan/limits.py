@@ -25,7 +25,7 @@ from onchip.plan.program import (
     Tiling,
 )
 
-__all__ = ["FORMAT", "LIMIT", "MAX_ALIGNMENT", "Option", "plan_chip", "refuse_unwritable"]
+__all__ = ["CLAIMED", "FORMAT", "LIMIT", "MAX_ALIGNMENT", "Option", "plan_chip", "refuse_unwritable"]
 
 FORMAT = "onchip.plan/1"
 
@@ -33,6 +33,9 @@ LIMIT = 10**18
 """Whole numbers in a plan lie strictly between -LIMIT and LIMIT."""
 
 MAX_ALIGNMENT = 1 << 20
+
+CLAIMED = ("space", "version", "claim_sha256")
+"""The texts of a result, which say what its claims range over."""
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
@@ -100,7 +103,7 @@ def _numbers(plan: Plan) -> Iterator[tuple[str, int]]:
             yield "address", held.address
     for f in fields(Result):
         value = getattr(plan.result, f.name)
-        if f.name not in ("status", "seconds", "memories", "moves") and not (
+        if f.name not in ("status", "seconds", "memories", "moves", *CLAIMED) and not (
             value is None and f.default is None
         ):
             yield f.name, value
@@ -148,6 +151,7 @@ def _tiling_numbers(tiling: Tiling | Blocks | Boxes | Rings | None) -> tuple[int
 def _strings(plan: Plan) -> Iterator[str]:
     """The strings that `Network.build` has not seen."""
     yield plan.chip.name
+    yield from (getattr(plan.result, key) for key in CLAIMED)
     for key, value in plan.options.items():
         yield key
         if isinstance(value, str):

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from onchip.chip import Memory
 from onchip.errors import PlanFormatError
 from onchip.network import Geometry, Network, OperatorSpec, Patches, Reach, TensorKind
-from onchip.plan.limits import FORMAT, LIMIT, Option, plan_chip
+from onchip.plan.limits import CLAIMED, FORMAT, LIMIT, Option, plan_chip
 from onchip.plan.program import (
     Alloc,
     Blocks,
@@ -389,8 +389,9 @@ class _Reader:
             raise refuse("status", f"{stated[:60]!r} is neither optimal nor feasible")
         if isinstance(seconds, str | bool | None):
             raise refuse("seconds", "is not a number")
-        figures: dict[str, Any] = {key: self.integer(n) for key, n in rows.items()}
-        return Result(status, seconds=seconds, **figures)
+        texts: dict[str, Any] = {key: rows.pop(key) for key in CLAIMED if key in rows}
+        given: dict[str, Any] = {key: self.integer(n) for key, n in rows.items()}
+        return Result(status, seconds=seconds, **given, **texts)
 
     # -- instructions ------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ docs/plan-program.md is the formal page: when each instruction is legal and what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from onchip.chip import Memory
@@ -348,6 +348,10 @@ class Result:
     What is optional is None where nothing is claimed, or where the chip states no rate for it. Of a chip with
     several memories `peak_bytes` and `extent_bytes` are of all together, `memories` and `moves` of each and
     between each two, and `memory_picoseconds` is what all reads and writes there take, one after the other.
+
+    `space` names, in one sentence, the plans that the bounds and the word optimal range over; a planner makes
+    it from its options. `version` is the onchip that made the claims, and `claim_sha256` binds them to their
+    problem (`onchip.plan.claim`). All three are empty in files of versions that did not state them.
     """
 
     status: Status
@@ -373,6 +377,9 @@ class Result:
     memory_lower_bound_picoseconds: int | None = None
     memories: tuple[MemoryUse, ...] = ()
     moves: tuple[Moved, ...] = ()
+    space: str = ""
+    version: str = ""
+    claim_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,13 +396,14 @@ class Timed:
     fetched: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
 
     `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
     `timing` says when every copy and run starts and ends, in program order; it is empty where the chip has no
-    rates.
+    rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plan.claim`): no
+    part of the plan, in no file, and empty in what was read.
     """
 
     network: Network
@@ -409,6 +417,15 @@ class Plan:
     pins: tuple[Pin, ...] = ()
     state: tuple[State, ...] = ()
     sections: tuple[Section, ...] = ()
+    proof: str = field(default="", compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whatever verbs their classes add; who proved it is not compared."""
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(Plan) if f.compare)
+
+    __hash__ = None  # type: ignore[assignment]  # options are a mapping
 
     @property
     def limit_bytes(self) -> int:

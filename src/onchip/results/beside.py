@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from onchip import placement
+from onchip import guard, placement
 from onchip.branches.sizes import Sizes
 from onchip.chip import Chip
 from onchip.errors import Infeasible
@@ -33,7 +33,8 @@ class BesideRow:
     `exact_bytes` is exact placement's, `bound_bytes` proved for any plan that runs the operators whole, and
     both None where an operator alone needs more than the budget: then `needs_bytes` is how much.
     `copied_bytes` is exact placement's if concats copy their operands on chip: a plan as it stands, while the
-    operands of a concat lie anywhere in the other.
+    operands of a concat lie anywhere in the other. `space` names the plans that `status` and the bound range
+    over.
     """
 
     modules: tuple[str, ...]
@@ -45,6 +46,7 @@ class BesideRow:
     copied_bytes: int | None
     needs_bytes: int | None
     seconds: float
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +145,14 @@ def beside(
         try:
             for region in regions(plan, sizes.resident, lambda n: _least(n, chip) > plan.budget):
                 say(f"exact placement of {region.modules[0]}")
-                rows.append(_row(region, chip, plan.budget, time_limit, stopped))
+                with guard.part(time_limit):
+                    rows.append(_row(region, chip, plan.budget, time_limit, stopped))
                 if stopped():  # a search kept the interruption to itself
                     raise KeyboardInterrupt
             whole = regions(plan, sizes.resident)
             say("exact placement: the smallest buffer without traffic")
-            exact = exact_zero(whole, chip, limits)
+            with guard.part(time_limit):
+                exact = exact_zero(whole, chip, limits)
             if stopped():
                 raise KeyboardInterrupt
             say("the simple method: the smallest buffer without traffic")
@@ -199,6 +203,7 @@ def _row(
         copied,
         None,
         made.seconds,
+        made.space,
     )
 
 

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from onchip.report.grid import Grid
-from onchip.report.wording import short_size, shorten, visible
+from onchip.report.wording import SENTENCE, short_size, shorten, visible
 from onchip.results.beside import Beside, BesideRow, Zero
 
 __all__ = ["table"]
@@ -45,6 +45,8 @@ def table(made: Beside) -> RenderableType:
     parts.append(
         Text(f"  Without traffic from: simple {_zero(made.simple_zero)}; {_exact(made.exact_zero)}.")
     )
+    spaces = dict.fromkeys(row.space for row in made.rows if row.space)
+    parts += [Text(f"  Exact: among {visible(space, SENTENCE)}.", style="dim") for space in spaces]
     if any(len(row.modules) > 2 for row in made.rows):
         parts.append(
             Text("  Of runs of modules the first and the last are named; --json names all.", style="dim")

@@ -131,6 +131,7 @@ class Branched:
             "budget": self.budget,
             "element": self.network.element,
             "status": self.status,
+            "space": result.space,
             "seconds": self.seconds,
             "options": dict(self.options),
             "modules": [_module_data(m) for m in self.modules],

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, get_type_hints
 
-from onchip import baselines, placement
+from onchip import baselines, guard, placement
 from onchip.baselines import DoesNotFit
 from onchip.chip import Chip
 from onchip.errors import Infeasible, InputError, NegativeAnswer, UsageError
 from onchip.interrupt import until_interrupted
 from onchip.network import Network
 from onchip.placement import PlacementOptions
+from onchip.placement.claim import space_of
 from onchip.plan import Plan
 from onchip.results.planners import PLANNERS, Limited
 from onchip.units import parse_bytes
@@ -45,12 +46,12 @@ class CompareOptions:
     """Of strategies and baselines. `streamed`: weights take no scratchpad; `resident`: an operator's weights
     are held while it runs."""
 
-    time_limit: float | None = SECONDS
+    time_limit: float | None = field(default=SECONDS, metadata={"each": True})
     """Seconds for each row; when they are over, the row is the best so far, and its gap says how far above
     the least it may be."""
 
     memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
-    """Bytes of search states for each row."""
+    """Bytes that searches may hold, of each row."""
 
     seed: int = 0
     """Breaks ties: another seed may give another plan, as good."""
@@ -108,10 +109,10 @@ def _words(text: str) -> tuple[str, ...]:
 class Row:
     """One planner's answer. Bytes are None where there is no plan: `needs_bytes` says what it would take.
 
-    `status` is a plan's (`optimal` among what this planner may do, `feasible`), `does not fit`, or `no plan`,
-    with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does without (0 to
-    1), `gap` how far above the least of what this planner may do they lie at most (0 where they are proved to
-    be the least, 0.05 for 5 %); both None where there is no plan.
+    `status` is a plan's (`optimal` in the space that its planner names, `feasible`), `does not fit`, or
+    `no plan`, with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does
+    without (0 to 1), `gap` how far above the least of what this planner may do they lie at most (0 where they
+    are proved to be the least, 0.05 for 5 %); both None where there is no plan.
     """
 
     scheme: str
@@ -130,7 +131,13 @@ class Row:
 
     def data(self) -> dict[str, Any]:
         """The row without its plan, for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "plan"}
+        found = {name: getattr(self, name) for name in self.__slots__ if name != "plan"}
+        return {**found, "space": self.space}
+
+    @property
+    def space(self) -> str:
+        """Which plans `status` and `gap` range over; empty where there is no plan."""
+        return "" if self.plan is None else self.plan.result.space
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,8 @@ def compare(
     problem = placement.Problem.of(planned, chip.alignment_bytes)
     missing: Infeasible | None = None
     try:
-        placement.refuse_if_infeasible(planned, problem, budget)
+        space = space_of(planned, PlacementOptions(weights=options.weights))
+        placement.refuse_if_infeasible(planned, problem, budget, space)
     except Infeasible as no:
         missing = no
         if not options.others:
@@ -202,11 +210,13 @@ def compare(
     with until_interrupted() as stopped:
         try:
             for name in options.others:
-                rows.append(_other(name, network, chip, budget, options, progress, stopped))
+                with guard.part(options.time_limit):
+                    rows.append(_other(name, network, chip, budget, options, progress, stopped))
                 if stopped():
                     raise KeyboardInterrupt
             for asked in options.asked:
-                made = missing or _strategy(network, chip, budget, asked, progress, stopped)
+                with guard.part(options.time_limit):
+                    made = missing or _strategy(network, chip, budget, asked, progress, stopped)
                 rows.append(_row(_name_of(asked), _title_of(asked), made))
                 if asked.order == "free" and isinstance(made, Plan):
                     bound = max(bound, made.result.lower_bound_bytes)

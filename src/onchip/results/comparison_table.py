@@ -9,7 +9,7 @@ from rich.text import Text
 
 from onchip.baselines import SCHEMES
 from onchip.report.grid import Grid
-from onchip.report.wording import exact, visible
+from onchip.report.wording import SENTENCE, exact, visible
 from onchip.results.comparison import Comparison, Row
 from onchip.results.planners import PLANNERS
 
@@ -45,12 +45,22 @@ def table(made: Comparison) -> RenderableType:
     if made.bound:
         whole = f"with tensors whole, no plan has less traffic than {made.bound:,} B"
         parts += [Text(), Text(whole)]
+    parts += [Text(), *map(Text, _spaces(made.rows))]
     if unproved:
         parts += [Text(), Text(_not_proved(unproved, made.time_limit))]
     parts += [Text(f"{row.scheme}: {visible(row.reason)}") for row in made.rows if row.reason]
     if not made.complete:
         parts += [Text(), Text("interrupted: these rows were finished")]
     return Group(*parts)
+
+
+def _spaces(rows: Sequence[Row]) -> list[str]:
+    """What `optimal` and the gap of each row range over, rows of one space together."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.space and _searches(row.scheme):
+            found.setdefault(row.space, []).append(row.scheme)
+    return [f"{', '.join(names)}: among {visible(space, SENTENCE)}" for space, names in found.items()]
 
 
 def _searches(scheme: str) -> bool:

@@ -53,8 +53,9 @@ class Fused:
     `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status`
     is `optimal` where it is reached. `baselines` are DRAM bytes by name, counted as the result's own: `none`
     (no fusion), `dnnvm`, `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are
-    those of the search; `note` is a sentence about it where there is one to say. Baselines that are named in
-    `baselines_incomplete` are only the best that was found.
+    those of the search; `space` names the partitions and tilings that the bound ranges over, `note` is a
+    sentence about the search where there is one to say. Baselines that are named in `baselines_incomplete`
+    are only the best that was found.
     """
 
     network: Network
@@ -71,6 +72,7 @@ class Fused:
     seconds: float
     options: Mapping[str, Any]
     note: str = ""
+    space: str = ""
     baselines_incomplete: tuple[str, ...] = ()
 
     @property
@@ -123,6 +125,7 @@ class Fused:
             "groups": groups,
             "dram_words": self.dram_words,
             "status": self.status,
+            "space": self.space,
             "executable": self.executable,
             "why_not_executable": self.why_not,
             "lower_bound_words": -(-self.lower_bound_bytes // self.element_bytes),
@@ -235,5 +238,6 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "
         made.seconds,
         {f.name: getattr(problem.options, f.name) for f in fields(problem.options)},
         made.note,
+        made.space,
         made.baselines_incomplete,
     )

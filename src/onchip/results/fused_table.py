@@ -8,7 +8,7 @@ from rich.text import Text
 
 from onchip.report.grid import Grid
 from onchip.report.grouped import group_table
-from onchip.report.wording import exact, short_size, visible
+from onchip.report.wording import SENTENCE, exact, short_size, visible
 from onchip.results.fused import Fused
 
 __all__ = ["table"]
@@ -27,7 +27,8 @@ def table(made: Fused, width: int) -> RenderableType:
     head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
     images = "" if made.batch == 1 else f", {made.batch:,} images"
     head.append(f", {exact(made.budget)}{images}: {status_words(made)}", style="not bold")
-    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim"), Text()]
+    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
+    parts += [Text(f"Among: {visible(made.space, SENTENCE)}.", style="dim"), Text()]
     heading = Text("Groups", style="bold")
     heading.append(
         "  thousands of words; bands: how many of how many rows; isoa: tensors a few channels at a time;"
@@ -49,9 +50,9 @@ def table(made: Fused, width: int) -> RenderableType:
 
 
 def status_words(made: Fused) -> str:
-    """`optimal`, or how far above the bound at most."""
+    """`optimal in its space`, or how far above the bound at most."""
     if made.status == "optimal":
-        return "optimal"
+        return "optimal in its space"
     if made.lower_bound_bytes <= 0:
         return f"{made.status}, no bound known"
     gap = 100 * (made.dram_bytes / made.lower_bound_bytes - 1)
@@ -67,8 +68,8 @@ def _sentence(made: Fused) -> str:
         f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
     )
     if made.status == "optimal":
-        return f"{text}, and no partition needs fewer."
-    return f"{text}; no partition needs fewer than {made.data()['lower_bound_words']:,}."
+        return f"{text}, and no partition of its space needs fewer."
+    return f"{text}; no partition of its space needs fewer than {made.data()['lower_bound_words']:,}."
 
 
 def _against(made: Fused) -> Grid:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onchip.errors import DoesNotFitBoard, InputError, MissingTool, NegativeAnswer, TooLargeToEmulate
+from onchip.files import temporary_folder
 from onchip.mcu.network import network_of
 from onchip.mcu.project import sources_of
 from onchip.results.microcontroller import Kernels, Microcontroller
@@ -123,12 +122,12 @@ def built(
             find_toolchain()
         except MissingTool as problem:
             return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
-    with tempfile.TemporaryDirectory(prefix="onchip-") as name:
+    with temporary_folder() as folder:
         try:
             if not runs:
-                image = link(sources, model, board, Path(name), seconds=seconds)
+                image = link(sources, model, board, folder, seconds=seconds)
                 return Microcontroller(model, board, plan, sources, image, (), None)
-            run = verify(sources, model, board, Path(name), runs=runs, seed=seed, seconds=seconds)
+            run = verify(sources, model, board, folder, runs=runs, seed=seed, seconds=seconds)
             return Microcontroller(model, board, plan, sources, run.image, (), run)
         except DoesNotFitBoard as problem:
             return Microcontroller(model, board, plan, sources, None, problem.short, None)
@@ -138,7 +137,7 @@ def built(
             return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
         except OSError as problem:  # the disk with the temporary folder is full, or takes no files
             reason = problem.strerror or "cannot be written"
-            raise InputError(reason, where=str(problem.filename or name)) from None
+            raise InputError(reason, where=str(problem.filename or folder)) from None
 
 
 def _constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:

@@ -6,15 +6,14 @@ kernel's code takes and what its layers cost when they are shared is measured: l
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from onchip.board import MOST_BYTES
 from onchip.errors import TooLargeToEmulate
+from onchip.files import temporary_folder
 from onchip.mcu.kernels import SHAREABLE
 from onchip.mcu.model import Depthwise
 from onchip.mcu.network import network_of
@@ -142,8 +141,8 @@ def _measured(model: Int8Model, board: Board, sources: Sources) -> Verified:
     from onchip.run.mcu.verify import verify
 
     roomy = replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES)
-    with tempfile.TemporaryDirectory(prefix="onchip-") as folder:
-        return verify(sources, model, roomy, Path(folder), runs=1)
+    with temporary_folder() as folder:
+        return verify(sources, model, roomy, folder, runs=1)
 
 
 def _savings(model: Int8Model, sources: Sources, alone: Verified, shared: Verified) -> list[Saving]:

@@ -7,8 +7,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from onchip.mcu.kernels import SHAREABLE
+from onchip.report.findings import space_sentence, status_sentence
 from onchip.report.grid import Grid
-from onchip.report.wording import visible
+from onchip.report.wording import SENTENCE, visible
 from onchip.results.microcontroller import Buffers, Microcontroller, buffers
 
 __all__ = ["advice", "table"]
@@ -24,7 +25,7 @@ def table(made: Microcontroller) -> RenderableType:
     parts: list[RenderableType] = [head, Text(), Padding(_memories(made), (0, 0, 0, 2)), Text()]
     parts += [Text("RAM by step", style="bold"), Padding(_steps(made), (0, 0, 0, 2)), Text()]
     parts += [Text("Flash by layer", style="bold"), Padding(_constants(made), (0, 0, 0, 2)), Text()]
-    parts += [Text(visible(line)) for line in advice(made)]
+    parts += [Text(visible(line, SENTENCE)) for line in advice(made)]
     if made.beside:
         parts += [Text(), Text("RAM by method", style="bold"), Padding(_beside(made), (0, 0, 0, 2))]
     if made.run is not None:
@@ -91,7 +92,9 @@ def advice(made: Microcontroller) -> list[str]:
     """What limits the network on this board, and what would have to change, in sentences."""
     step = made.bottleneck
     held = [name for name, _ in step.tensors if name == made.model.tensors[made.model.inputs[0]].name]
-    lines = [f"Most RAM: {_called(step)}, {step.bytes:,} bytes at once."]
+    lines = [f"Most RAM: {_called(step)}, {step.bytes:,} bytes at once.", status_sentence(made.plan, 0)]
+    if among := space_sentence(made.plan):
+        lines.append(among)
     if made.whole is not None:
         lines.append(f"Tensors lie whole, in the order of least peak: {made.whole}.")
     if made.shared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from onchip import guard
 from onchip.errors import Infeasible, NegativeAnswer
 from onchip.interrupt import until_interrupted
 from onchip.plan import Plan
@@ -38,8 +39,10 @@ def what_if(
     replan: Callable[[int], Plan],
     budgets: Sequence[int] | None = None,
     progress: Callable[[str], None] | None = None,
+    *,
+    seconds: float | None = None,
 ) -> WhatIf:
-    """DRAM bytes of the network over budgets; `replan` makes the plan for one.
+    """DRAM bytes of the network over budgets; `replan` makes the plan for one, within `seconds`.
 
     Ctrl-C ends it with the points made by then.
     """
@@ -50,7 +53,8 @@ def what_if(
             if progress is not None:
                 progress(f"what if: {i} of {len(wanted) - 1} budgets")
             try:
-                points.append(_point(replan(budget)))
+                with guard.part(seconds):
+                    points.append(_point(replan(budget)))
             except Infeasible as no:
                 points.append(WhatIfPoint(budget, "infeasible", needs=no.needs))
             except NegativeAnswer:

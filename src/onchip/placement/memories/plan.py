@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from onchip.check import certify, plan_chip_of
 from onchip.chip import Chip, Memory
-from onchip.errors import Infeasible, NegativeAnswer, UsageError
+from onchip.errors import Infeasible, UsageError
+from onchip.guard import shortened
 from onchip.interrupt import until_interrupted
 from onchip.network import Network
+from onchip.placement.claim import space_of_memories
 from onchip.placement.memories.assign import along, least_picoseconds
 from onchip.placement.memories.greedy import alone, by_density, homes_of, nothing_kept
 from onchip.placement.memories.levels import Levels, MemoryProblem
@@ -51,6 +53,7 @@ def plan_in_memories(
     not fit) naming the operator, `UsageError` for an option that several memories do not have.
     """
     with until_interrupted() as pressed:
+        options = shortened(options)
         return _Planning(network, chip, memories, options, progress or (lambda line: None), pressed).plan()
 
 
@@ -215,6 +218,7 @@ class _Planning:
             status="optimal" if self.best.cost == bound else "feasible",
             lower_bound_bytes=bound[0],
             memory_lower_bound_picoseconds=bound[1],
+            space=space_of_memories(self.network, self.options, apart=weights is not None),
             seconds=time.perf_counter() - self.began,
             options={
                 "planner": "memories",
@@ -230,26 +234,52 @@ class _Planning:
         )
 
     def refuse_if_infeasible(self) -> None:
-        """Raise when the operands and the workspace of some operator fit no memories that it reaches."""
+        """Raise when the operands and the workspace of some operator fit no memories that it reaches.
+
+        What it names as needed is the least of the fastest memory that operators reach, the others being as
+        they are: with so much every operator of the network fits.
+        """
         base, levels = self.problem.problem, self.problem.levels
-        has = sum(levels.capacity[m] for m in levels.reached)
+        first = levels.reached[0]
+        needs, hardest = levels.capacity[first], list[int]()
         for v in sorted(range(len(base.inputs)), key=base.step_bytes, reverse=True):
-            if base.step_bytes(v) <= levels.capacity[levels.reached[0]]:
-                return
-            if base.step_bytes(v) <= has and homes_of(self.problem, v) is not None:
-                continue
-            name = self.network.operators[v].name
-            rows = [(self.network.tensors[t].name, base.size[t]) for t in {*base.inputs[v], *base.outputs[v]}]
-            rows += [("its workspace", base.workspace[v])] if base.workspace[v] else []
-            rows.sort(key=lambda row: (-row[1], row[0]))
-            if base.step_bytes(v) > has:
-                raise Infeasible(needs=base.step_bytes(v), has=has, operator=name, tensors=tuple(rows))
-            parts = ", ".join(f"{tensor} ({size:,} B)" for tensor, size in rows)
-            rooms = ", ".join(f"{levels.names[m]} ({levels.capacity[m]:,} B)" for m in levels.reached)
-            raise NegativeAnswer(
-                f"infeasible: operator {name} needs {parts} at once, and no way to put each whole into"
-                f" {rooms} holds all"
-            )
+            if base.step_bytes(v) <= needs:
+                break
+            if not self.has_homes(first, v, needs):
+                needs, hardest = self.least_of(first, v, needs), [v]
+            elif hardest and not self.has_homes(first, v, needs - self.chip.alignment_bytes):
+                hardest.append(v)
+        if not hardest:
+            return
+        v = hardest[0]
+        rows = [(self.network.tensors[t].name, base.size[t]) for t in {*base.inputs[v], *base.outputs[v]}]
+        rows += [("its workspace", base.workspace[v])] if base.workspace[v] else []
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        weights = apart(self.chip, self.options)
+        raise Infeasible(
+            needs=needs,
+            has=self.memories[first].bytes,
+            operator=self.network.operators[v].name,
+            operators=tuple(self.network.operators[v].name for v in hardest),
+            tensors=tuple(rows),
+            memory=levels.names[first],
+            space=space_of_memories(self.network, self.options, apart=weights),
+        )
+
+    def least_of(self, memory: int, v: int, fails: int) -> int:
+        """The least bytes of a memory with which an operator's operands find homes; `fails` are too few."""
+        up = self.chip.alignment_bytes
+        low, high = fails // up, self.problem.problem.step_bytes(v) // up
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.has_homes(memory, v, middle * up) else (middle, high)
+        return high * up
+
+    def has_homes(self, memory: int, v: int, size: int) -> bool:
+        """Whether an operator's operands fit, with so many bytes of one memory."""
+        levels = self.problem.levels
+        capacity = tuple(size if m == memory else n for m, n in enumerate(levels.capacity))
+        return homes_of(replace(self.problem, levels=replace(levels, capacity=capacity)), v) is not None
 
 
 def _refuse(options: PlacementOptions) -> None:

@@ -12,6 +12,8 @@ import sys
 import time
 from tempfile import TemporaryFile
 
+from onchip.child import environment, interpreter
+from onchip.guard import dies_with_us
 from onchip.placement.ilp.rows import Model
 from onchip.placement.ilp.solvers.outcome import MathOptSolver, Outcome
 from onchip.placement.search import Limits
@@ -31,11 +33,13 @@ def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
         pickle.dump((model, solver, limits.seconds, limits.seed), order)
         order.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [*interpreter(), "-m", __name__],
+            env=environment(),
             stdin=order,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent
+            preexec_fn=dies_with_us(),
         )
     with process:
         try:

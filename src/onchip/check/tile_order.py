@@ -1,0 +1,132 @@
+"""When an operator of a group in bands reads and writes every element, if its weights come tile by tile.
+
+A tile is fetched once in a sub-group and then gives way to the next, so all that it has to do there is done
+while it is there: tiles of output channels follow each other, for each of them slices of the input channels
+that it sums over, and for each slice the steps of the walk. So a later tile reads the whole input again,
+after an earlier one has written its channels of every output pixel of the sub-group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from onchip.check.maps import Map, Piece
+from onchip.check.overlap import last_readers
+from onchip.check.tiles import Banded
+from onchip.check.walk import WINDOWED, Axis, steps_of, window_shape
+from onchip.network import Geometry, Network
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Times = NDArray[np.int64]
+
+__all__ = ["times_by_tiles"]
+
+MAX_ELEMENTS = 1 << 24
+"""Elements of a map beyond which the steps are not followed."""
+
+NEVER = -1
+
+
+def times_by_tiles(
+    network: Network, run: Banded, maker: Piece, x: int, bands: Times, channels_last: Mapping[int, bool]
+) -> tuple[Times, Times] | None:
+    """For each element of `x` when the maker reads it last, for each of its output when it is written first.
+
+    Both in the order of addresses; `NEVER` for what is not read. `bands` are the sub-groups (of one image)
+    that make each row of the output. None where the walk is not known, or known to be another one.
+    """
+    import numpy as np
+
+    (t,) = maker.writes
+    g = network.operators[maker.id].geometry
+    assert g is not None  # of every piece
+    read, made = run.maps[x], run.maps[t]
+    plain = (g.traversal, g.pixels, g.channels) == ("forward", 1, 0)
+    if not plain or isinstance(steps_of(network, maker.id, x), str):
+        return None
+    if max(read.images * _volume(read), made.images * _volume(made)) > MAX_ELEMENTS:
+        return None
+    rows, columns = _axes(maker, g, read, made)
+    row, column = last_readers(rows), last_readers(columns)
+    tile, (last_channel, part) = run.channels, _channels(maker, x, read, made, run.channels)
+    tiles = -(-made.channels // tile)
+    slices = max(part, default=0) + 1
+
+    def moment(image: Times, channel: Times, at: Times, r: Times, c: Times) -> Times:
+        """When output `channel` of pixel (r, c) takes its slice `at`; the arguments fit each other."""
+        group = image // run.together * run.bands.count + bands[r]
+        step = (image * made.rows + r) * made.columns + c
+        if g.kind == "elementwise" and channels_last[t]:
+            step = step * made.channels + channel
+        elif not channels_last[t]:
+            step = ((image * made.channels + channel) * made.rows + r) * made.columns + c
+        most = made.images * _volume(made)
+        found: Times = ((group * tiles + channel // tile) * slices + at) * most + step
+        return found
+
+    n, k, i, j = _grid(made)
+    writes = moment(n, k, np.int64(0), i, j)  # type: ignore[arg-type]
+    n, k, i, j = _grid(read)
+    reads = moment(
+        n, np.asarray(last_channel)[k], np.asarray(part)[k], np.maximum(row, 0)[i], np.maximum(column, 0)[j]
+    )
+    reads = np.where((row[i] >= 0) & (column[j] >= 0), reads, NEVER)
+    return _as_it_lies(reads, channels_last[x]), _as_it_lies(writes, channels_last[t])
+
+
+def _volume(m: Map) -> int:
+    return m.channels * m.rows * m.columns
+
+
+def _grid(m: Map) -> tuple[Times, Times, Times, Times]:
+    """Images, channels, rows and columns, to be combined with each other."""
+    import numpy as np
+
+    n, k, i, j = np.ogrid[: m.images, : m.channels, : m.rows, : m.columns]
+    return n, k, i, j
+
+
+def _as_it_lies(times: Times, channels_last: bool) -> Times:
+    return (times.transpose(0, 2, 3, 1) if channels_last else times).reshape(-1)
+
+
+def _axes(maker: Piece, g: Geometry, read: Map, made: Map) -> tuple[Axis, Axis]:
+    """Which rows and columns of the output read which of the input."""
+    if g.kind in WINDOWED:
+        shape = window_shape(maker.name, g)
+        assert not isinstance(shape, str)  # it is a piece
+        return shape.rows, shape.columns
+    if g.kind == "pad":
+        return (
+            Axis(read.rows, made.rows, 1, 1, 1, g.padding[0]),
+            Axis(read.columns, made.columns, 1, 1, 1, g.padding[1]),
+        )
+    return _same_or_all(read.rows, made.rows), _same_or_all(read.columns, made.columns)
+
+
+def _same_or_all(size: int, outputs: int) -> Axis:
+    """A position reads its own; or every one reads all there are."""
+    if size == outputs:
+        return Axis(size, outputs, 1, 1, 1, 0)
+    return Axis(size, outputs, size + outputs - 1, 1, 1, outputs - 1)
+
+
+def _channels(maker: Piece, x: int, read: Map, made: Map, tile: int) -> tuple[list[int], list[int]]:
+    """For each input channel the last output channel that reads it, and the slice that it is in there."""
+    everywhere = range(read.channels)
+    match maker.of:
+        case "sum":
+            inputs, outputs = read.channels // maker.groups, made.channels // maker.groups
+            return [(c // inputs + 1) * outputs - 1 for c in everywhere], [
+                c % inputs // tile for c in everywhere
+            ]
+        case "join":
+            offset = maker.offsets[maker.reads.index(x)]
+            return [offset + c for c in everywhere], [0 for _ in everywhere]
+        case "plane" | "pointwise" if read.channels == made.channels:
+            return list(everywhere), [0 for _ in everywhere]
+    return [made.channels - 1 for _ in everywhere], [0 for _ in everywhere]
