@@ -19,7 +19,7 @@ from onchip.corun.request import (
 from onchip.errors import Infeasible, UsageError
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
-from onchip.plan import read_plan
+from onchip.plan import bind, read_plan
 from onchip.progress import Progress, of_fusion, of_joint, of_placement
 from onchip.results.planned import Plan
 from onchip.sweep.run import SweepOptions
@@ -329,7 +329,7 @@ def _network(model: Source | Network) -> Network:
 def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
     """The plan with its verbs, and with how its model was read among its options, and `more`."""
     how = {} if isinstance(model, Network) else how_read(model.options)
-    return Plan.of(replace(plan, options={**how, **plan.options, **more}))
+    return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
 
 
 def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from onchip.errors import ChipError
 from onchip.files import read_bytes
+from onchip.toml_file import parse_toml
 
 __all__ = ["MOST_BYTES", "Board", "Core", "builtin_boards", "load_board", "parse_board"]
 
@@ -72,12 +72,7 @@ def load_board(name_or_path: str | Path) -> Board:
 
 def parse_board(content: bytes, where: str) -> Board:
     """The board in a TOML file's bytes; `where` names the file in errors."""
-    try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except RecursionError:
-        raise ChipError("is not TOML of a board (nested too deeply)", where=where) from None
-    except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
-        raise ChipError(f"is not TOML ({str(problem)[:200]})", where=where) from None
+    table = parse_toml(content, what="a board", where=where, error=ChipError)
     try:
         wire = msgspec.convert(table, _Board)
     except (msgspec.ValidationError, OverflowError) as problem:

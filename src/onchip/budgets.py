@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from onchip import guard
 from onchip.chip import Chip, Memory
 from onchip.errors import UsageError
 from onchip.network import Network
@@ -15,6 +16,9 @@ from onchip.progress import Progress, of_placement
 from onchip.units import MAX_BYTES, parse_bytes
 
 __all__ = ["context_of", "memories_within", "own_budget", "resolve_budget", "sized"]
+
+SECONDS_EACH = 1e-4
+"""Seconds for each operator below which there is no time for that."""
 
 CONTEXT_SECONDS = 10.0
 """At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
@@ -79,7 +83,7 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
     network = placement.as_planned(network, on, placing)
     if name == "MR" and (placing.order == "free" or not placing.in_place):
         return placement.Problem.of(network, on.alignment_bytes, in_place=placing.in_place).minimum_budget
-    limits = placement.Limits(placing.time_limit, placing.memory_limit, of_placement(progress))
+    limits = placement.Limits(guard.left(placing.time_limit), placing.memory_limit, of_placement(progress))
     named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
     return int(getattr(named, name.lower()))
 
@@ -97,8 +101,10 @@ def context_of(
     found = {"mr_bytes": problem.minimum_budget}
     left = CONTEXT_SECONDS
     if placing.time_limit is not None:
-        left = min(left, placing.time_limit - planned.result.seconds)
-    if left > 0 and not (placing.pin or placing.state):
+        # Half of what is left: the plan is still to be written.
+        spare = min(guard.left(placing.time_limit) or 0.0, placing.time_limit - planned.result.seconds)
+        left = min(left, spare / 2)
+    if left > SECONDS_EACH * len(planned.network.operators) and not (placing.pin or placing.state):
         limits = placement.Limits(left, placing.memory_limit, of_placement(progress))
         zero = placement.zero_traffic(network, on, placing, limits)
         found["mp_bytes"] = zero.at_least

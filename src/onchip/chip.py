@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
@@ -18,6 +17,7 @@ from typing import Any
 from onchip.chip_memory import Memory, parse_memories
 from onchip.errors import ChipError
 from onchip.files import read_bytes
+from onchip.toml_file import parse_toml
 from onchip.units import MAX_BYTES
 
 __all__ = ["DATAFLOWS", "ELEMENTS", "RATES", "Chip", "Memory", "builtin_chips", "chip_of", "load_chip"]
@@ -172,13 +172,7 @@ def load_chip(name_or_path: str | Path) -> Chip:
 
 def parse_chip(content: bytes, where: str) -> Chip:
     """The chip in a TOML file's bytes; `where` names the file in errors."""
-    try:
-        table: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
-    except RecursionError:
-        raise ChipError("is not TOML of a chip (nested too deeply)", where=where) from None
-    except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
-        raise ChipError(f"is not TOML ({str(problem)[:200]})", where=where) from None
-    return chip_of(table, where)
+    return chip_of(parse_toml(content, what="a chip", where=where, error=ChipError), where)
 
 
 def chip_of(table: Mapping[str, Any], where: str) -> Chip:

@@ -27,6 +27,8 @@ Every message is one line that makes sense alone; the command line prints it as 
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BuildFailed",
     "ChipError",
@@ -65,6 +67,15 @@ class OnchipError(Exception):
         # of thousands of characters bury the reason, which comes last.
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
         super().__init__(line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 + 5 :]}")
+
+    def data(self) -> dict[str, Any]:
+        """The error as `--json` prints it: its kind, its one line, the exit code, and what it carries."""
+        more = {key: value for key, value in vars(self).items() if not key.startswith("_")}
+        named = more.get("tensors")
+        if named is not None:
+            more["tensors"] = [{"name": name, "bytes": size} for name, size in named]
+        kind = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(self).__name__)[1:]
+        return {"kind": kind, "message": str(self), "exit_code": self.exit_code, **more}
 
 
 class InputError(OnchipError):
@@ -125,9 +136,12 @@ class NegativeAnswer(OnchipError):
 class Infeasible(NegativeAnswer):
     """No plan exists within the budget.
 
-    `needs` and `has` are bytes; `operator` is the one that does not fit, `tensors` what it needs at once,
-    as (name, bytes). Without an operator it is the network beside the tensors that are to stay on chip.
-    Not `proved` where it could be tiled in more ways than were tried.
+    `needs` and `has` are bytes. `needs` is the least budget in which the whole network has a plan of the
+    `space` that was asked for; with `at_least` only a bound of it is known. `operators` are those that need
+    it, `operator` the first of them, `tensors` what that one needs at once, as (name, bytes). Without an
+    operator it is the network beside the tensors that are to stay on chip. Not `proved` where it could be
+    tiled in more ways than were tried. `memory` is the one of several that is too small, if one is, and
+    `needs` and `has` are of it.
     """
 
     def __init__(
@@ -138,29 +152,48 @@ class Infeasible(NegativeAnswer):
         operator: str = "",
         tensors: tuple[tuple[str, int], ...],
         proved: bool = True,
+        at_least: bool = False,
+        operators: tuple[str, ...] = (),
+        space: str = "",
+        memory: str = "",
     ) -> None:
         self.needs, self.has, self.operator, self.tensors = needs, has, operator, tensors
+        self.proved, self.at_least, self.space, self.memory = proved, at_least, space, memory
+        self.operators = operators or ((operator,) if operator else ())
         because = ", ".join(f"{name} ({size:,} B)" for name, size in tensors)
         who = f"operator {operator}" if operator else "the network beside what stays on chip"
+        if len(self.operators) > 1:
+            who += f" (like {len(self.operators) - 1} more)"
+        least = "at least " if at_least else ""
+        within = f"memory {memory}" if memory else "the budget"
         super().__init__(
-            f"infeasible: {who} needs {needs:,} bytes, the budget has {has:,}"
-            f" ({needs - has:,} missing), because of {because}"
+            f"infeasible: {who} needs {least}{needs:,} bytes, {within} has {has:,}"
+            f" ({least}{needs - has:,} missing), because of {because}"
             + ("" if proved else "; not every size of its boxes was tried")
+            + (f"; among: {space}" if space else "")
         )
+
+    def but(self, **changes: Any) -> Infeasible:
+        """The same with some of its data changed."""
+        mine = {key: value for key, value in vars(self).items() if not key.startswith("_")}
+        if "operator" in changes:
+            mine.pop("operators")
+        return Infeasible(**{**mine, **changes})
 
 
 class NeedsTraffic(NegativeAnswer):
     """No plan without spills and reloads was found within the budget.
 
-    `needs` is the fewest bytes that a plan without them was found for, `at_least` what every one needs.
+    `needs` is the fewest bytes that a plan without them was found for, `at_least` what every one of the
+    `space` needs.
     """
 
-    def __init__(self, *, needs: int, at_least: int, has: int) -> None:
-        self.needs, self.at_least, self.has = needs, at_least, has
+    def __init__(self, *, needs: int, at_least: int, has: int, space: str = "") -> None:
+        self.needs, self.at_least, self.has, self.space = needs, at_least, has, space
         known = "" if needs == at_least else f" (and none needs fewer than {at_least:,})"
         super().__init__(
             f"infeasible: without spills and reloads the network needs {needs:,} bytes{known},"
-            f" the budget has {has:,}"
+            f" the budget has {has:,}" + (f"; among: {space}" if space else "")
         )
 
 
@@ -171,7 +204,7 @@ class NoAddresses(NegativeAnswer):
     """
 
     def __init__(self, budget: int, bound: int) -> None:
-        self.bound = bound
+        self.has, self.bound = budget, bound
         super().__init__(
             f"no addresses were found within {budget:,} bytes for what is to stay on chip and the rest; more"
             " bytes or other addresses may help"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from onchip import guard
 from onchip.errors import InputError
 from onchip.limits import VARIABLE, limits
 
-__all__ = ["read_bytes", "write_atomically"]
+__all__ = ["read_bytes", "temporary_folder", "write_atomically"]
 
 
 def read_bytes(path: Path, *, error: type[InputError] = InputError, model: bool = False) -> bytes:
@@ -63,9 +67,26 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise InputError(f"is no path: {problem}", where=str(path)) from None
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """An empty folder where temporary files go, for this process alone; it is gone afterwards."""
+    from tempfile import gettempdir
+
+    folder = Path(gettempdir()) / f"onchip-{secrets.token_hex(8)}"
+    guard.keep(folder)  # before it is there: a signal may come at any time
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        guard.drop(folder)
+
+
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
     """Put a new regular file in place of `path`, with the permissions in `mode` or a new file's."""
+    guard.doing(f"writing {path}")
     temporary = path.parent / f".onchip-{secrets.token_hex(8)}.tmp"
+    guard.keep(temporary)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
     try:
         with os.fdopen(handle, "wb") as file:
@@ -79,3 +100,5 @@ def _replace(path: Path, data: bytes, mode: int | None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    finally:
+        guard.drop(temporary)

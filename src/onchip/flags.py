@@ -1,7 +1,9 @@
 """Options are frozen dataclasses; this turns their fields into command-line flags, so that each is said once.
 
 A field's flag is its name, its default is the field's, and its help is the docstring below the field. A field
-with `metadata["parse"]` is text on the command line and goes through that function (sizes, mostly).
+with `metadata["parse"]` is text on the command line and goes through that function (sizes, mostly). Fields
+`time_limit` and `memory_limit` bound the whole command, unless `metadata["each"]` says that they are for each
+of several searches.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, TypeVar
 
 import typer
+
+from onchip import guard
 
 __all__ = ["expand_options"]
 
@@ -38,6 +42,7 @@ def expand_options(function: F) -> F:
     parameters.sort(key=lambda p: p.kind)
 
     def call(**given: Any) -> Any:
+        limits = {}
         for name, kind in kinds.items():
             values = {}
             for f in fields(kind):
@@ -47,7 +52,10 @@ def expand_options(function: F) -> F:
                 if isinstance(f.default, tuple):
                     value = tuple(value or ())
                 values[f.name] = value
+                if f.name in ("time_limit", "memory_limit") and not f.metadata.get("each"):
+                    limits[f.name] = value
             given[name] = kind(**values)
+        guard.bounded(limits.get("time_limit"), limits.get("memory_limit"))
         return function(**given)
 
     call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__

@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from onchip import guard
+
 __all__ = ["until_interrupted"]
 
 
 @contextmanager
 def until_interrupted() -> Iterator[Callable[[], bool]]:
     """Whether Ctrl-C was pressed: a search takes it as "best so far" and keeps it to itself."""
+    guard.searching()
     pressed = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
+        guard.heard()
         pressed.set()
         if callable(before):
             before(number, frame)  # who waits outside hears of it too

@@ -28,6 +28,15 @@ class Limits:
     text_bytes: int = 256 << 20
     """Of a file of words: a plan, a schedule, a network as JSON, a profile, CSV, a chip."""
 
+    toml_bytes: int = 1 << 20
+    """Of a TOML file: a chip, a board, a SoC, a sweep's spec."""
+
+    reading_bytes: int = 1536 << 20
+    """Of memory that reading a file of 10 MB may take; a larger one may take eight times its size more."""
+
+    reading_seconds: int = 15
+    """Of processor time that reading a file of 10 MB may take; a larger one, in proportion."""
+
     operators: int = 50_000
     """Of a network; nodes of an ONNX file are four times as many."""
 

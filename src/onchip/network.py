@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,8 +38,24 @@ __all__ = [
 TensorKind = Literal["input", "activation"]
 
 
+_WORD, _FEW = 64, 8
+"""Bits that are looked at together, and ids that are dealt with one by one."""
+
+
 def bits(bitset: int) -> Iterator[int]:
     """The ids in a bitset, ascending."""
+    if bitset.bit_length() > _WORD and bitset.bit_count() > _FEW:
+        # Word by word: to take one bit off costs as much as the whole set is long.
+        words = memoryview(
+            bitset.to_bytes(-(-bitset.bit_length() // _WORD) * _WORD // 8, sys.byteorder)
+        ).cast("Q")
+        for place, word in enumerate(words if sys.byteorder == "little" else reversed(words)):
+            base = place * _WORD - 1
+            while word:
+                low = word & -word
+                yield base + low.bit_length()
+                word ^= low
+        return
     while bitset:
         low = bitset & -bitset
         yield low.bit_length() - 1
@@ -47,6 +64,12 @@ def bits(bitset: int) -> Iterator[int]:
 
 def mask(ids: Iterable[int]) -> int:
     """The bitset of some ids."""
+    ids = tuple(ids)
+    if len(ids) > _FEW:
+        room = bytearray(max(ids) // 8 + 1)
+        for i in ids:
+            room[i >> 3] |= 1 << (i & 7)
+        return int.from_bytes(room, "little")
     result = 0
     for i in ids:
         result |= 1 << i
@@ -368,6 +391,18 @@ class Network:
     # -- structure: bitsets over ids, views replaced by their roots -----------------------------------------
 
     @cached_property
+    def read_ids(self) -> tuple[tuple[int, ...], ...]:
+        """What `reads` says as ids, ascending: bitsets as wide as a network make work quadratic."""
+        root = self.root
+        return tuple(tuple(sorted({root[t] for t in op.inputs})) for op in self.operators)
+
+    @cached_property
+    def write_ids(self) -> tuple[tuple[int, ...], ...]:
+        """What `writes` says as ids, ascending."""
+        root = self.root
+        return tuple(tuple(sorted({root[t] for t in op.outputs})) for op in self.operators)
+
+    @cached_property
     def reads(self) -> tuple[int, ...]:
         """For each operator, the bitset of root tensors that must be resident for it as inputs."""
         return tuple(mask(self.root[t] for t in op.inputs) for op in self.operators)
@@ -452,14 +487,13 @@ class Network:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the structure a planner sees, whatever file it came from."""
-        digest = hashlib.sha256()
-        for t in self.tensors:
-            digest.update(repr((t.name, t.bytes, t.kind)).encode("utf-8", "surrogatepass"))
-            if t.patches is not None:
-                digest.update(repr(t.patches).encode())
-        for op in self.operators:
-            row = (op.name, op.type, op.inputs, op.outputs, op.weight_bytes, op.workspace)
-            digest.update(repr(row).encode("utf-8", "surrogatepass"))
-        digest.update(repr((self.outputs, tuple((v.tensor, v.of, v.offset) for v in self.views))).encode())
+        """SHA-256 of all that plans depend on: every field but `name`, `source` and `sha256`, which say
+        where the network comes from.
+        """
+        rest = (self.granularity, self.element, self.outputs)
+        digest = hashlib.sha256(repr(rest).encode("utf-8", "surrogatepass"))
+        for part in (self.tensors, self.operators, self.views):
+            digest.update(f"{len(part)}:".encode())
+            for row in part:  # a dataclass's repr has all of its fields
+                digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()

@@ -34,7 +34,7 @@ def what_if(
     `time_limit` are the seconds for each plan. Raises `UsageError` where the model or the chip is not known,
     `InputError` when the model has changed.
     """
-    return over_budgets(plan, replanner(plan, model, chip, time_limit), budgets, progress)
+    return over_budgets(plan, replanner(plan, model, chip, time_limit), budgets, progress, seconds=time_limit)
 
 
 def replanner(
@@ -88,7 +88,7 @@ def _options(plan: Plan, kind: type[Any], time_limit: float | None) -> dict[str,
 
 def _source(plan: Plan, model: str | Path | None) -> Source | Network:
     """The model read again; the network of the plan where it names none."""
-    from onchip.readers.reference import imported, is_reference
+    from onchip.readers.reference import check_named
     from onchip.run.source import read_options
 
     named = str(model or plan.network.source)
@@ -96,8 +96,8 @@ def _source(plan: Plan, model: str | Path | None) -> Source | Network:
         if plan.options.get("weights") == "resident" or any(t.patches for t in plan.network.tensors):
             raise UsageError("the network of this plan is not the one that was read: name it with --model")
         return plan.network
-    if model is None and is_reference(named) and not imported(named):
-        raise UsageError("importing it runs code, and a plan is only data: name it with --model", where=named)
+    if model is None:
+        check_named(named)
     how = read_options(plan)
     source = api.load(named, **{f.name: v for f in fields(how) if (v := getattr(how, f.name))})
     if plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256:

@@ -8,11 +8,17 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Import the command line and run it."""
+    """Import the command line and run it; nothing that it started or wrote aside is left when it ends."""
     try:
-        from onchip.cli import main as run
+        from onchip import guard
 
-        run()
+        guard.start()
+        try:
+            from onchip.cli import main as run
+
+            run()
+        finally:
+            guard.clean()
     except KeyboardInterrupt:
         print("onchip: interrupted", file=sys.stderr)
         sys.exit(130)

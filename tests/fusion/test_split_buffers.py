@@ -13,7 +13,7 @@ from onchip.errors import Infeasible
 from onchip.fusion import FusionOptions, FusionProblem
 from onchip.fusion.cost import GroupCost, group_cost, least_scratch
 from onchip.fusion.fuse import fuse
-from onchip.fusion.rows import bands_of, buffer_rows, overlaps
+from onchip.fusion.rows import bands_of, walked_rows
 from onchip.fusion.search import Fuser
 from onchip.fusion.streams import buffer_bytes
 from onchip.network import Geometry, Network, OperatorSpec
@@ -54,7 +54,7 @@ def maps_bytes(problem: FusionProblem, cost: GroupCost) -> int:
         op = problem.operators[cost.members.bit_length() - 1]
         assert op.grid is not None
         return cost.scratch_bytes - problem.round_up(block_weights(op.weight_bytes, op.grid, cost.blocks))
-    rows = buffer_rows(problem, bands, overlaps(problem, bands, cost.streamed), cost.rows)
+    rows = walked_rows(problem, bands, cost.streamed, cost.rows)
     return sum(
         buffer_bytes(problem, x, rows[x], cost.images, bool(cost.streamed >> x & 1)) for x in bands.tensors
     )

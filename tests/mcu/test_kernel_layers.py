@@ -55,7 +55,8 @@ def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: in
     # Room behind the first input, so that an output ahead of it in reverse meets no other.
     at = [sum(sizes[:i]) + (64 if i else 0) for i in range(len(sizes) + 1)]
     size = int(np.prod(layer.output_shape))
-    low, workspace = size + 64, at[-1] + 2 * size + 128
+    # And before it, so that one as far below it meets no constant operand, which lies at 0.
+    low, workspace = 2 * size + 64, at[-1] + 3 * size + 128
     ram = Ram(workspace + use.workspace)
     pointers = [Pointer(f"in{i}", low + at[i]) for i in range(len(inputs))]
     for pointer, x in zip(pointers, inputs, strict=True):
@@ -73,13 +74,13 @@ def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: in
     elif isinstance(layer, Pad):
         top = layer.padding[0]
     if use.operand is not None:
-        ram.put(Pointer("operand", low - 64 - size), use.operand.tobytes())
+        ram.put(Pointer("operand", 0), use.operand.tobytes())
     for y in reversed(range(made_rows)) if reverse else range(made_rows):
         places = [y * stride - top + i for i in range(kernel)]
         inside = [i for i in range(kernel) if 0 <= places[i] < rows]
         lines = [pointers[0] + row * width * depth for row in places]
         if use.operand is not None:
-            lines.append(Pointer("operand", low - 64 - size) + y * width * depth)
+            lines.append(Pointer("operand", 0) + y * width * depth)
         elif isinstance(layer, Add | Mul) and layer.constant is None:
             shape = layer.input_shapes[1]
             lines.append(pointers[1] + (y * shape[2] * shape[3] if shape == layer.output_shape else 0))

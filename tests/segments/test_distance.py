@@ -1,4 +1,4 @@
-"""The smallest safe distance of single layers of every kind, against byte tags in the order promised."""
+"""The legal distances of single layers of every kind: by bytes in the order promised, and by the checker."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.check.overlap import prove_overlap
+from onchip.check.rules import Broken
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.segments.group import StageChoice, figures
 from onchip.segments.layers import Layers, layers_of
+from oracles.segments import legal, lone_times
 
 
 def one_layer(geometry: Geometry, *, beside: tuple[int, ...] = ()) -> Layers:
@@ -26,33 +29,6 @@ def one_layer(geometry: Geometry, *, beside: tuple[int, ...] = ()) -> Layers:
     found = layers_of(network)
     assert not isinstance(found, str)
     return found
-
-
-def safe(net: Layers, distance: int, *, reverse: bool = False) -> bool:
-    """Whether no byte is read after it was written over, by tags on every byte.
-
-    `net` is mirrored if `reverse`; then the chunks of a pixel come from its last, which may be smaller.
-    """
-    (layer,) = net.layers
-    source, made = net.maps[layer.reads[0]], net.maps[layer.makes]
-    chunks = [(at, min(at + layer.chunk, made.pixel)) for at in range(0, made.pixel, layer.chunk)]
-    if reverse:
-        chunks = [(made.pixel - end, made.pixel - at) for at, end in reversed(chunks)]
-    written: set[int] = set()
-    for row in range(made.rows):
-        for column in range(0, made.columns, layer.step):
-            end = min(column + layer.step, made.columns)
-            rows, columns = layer.rows[0].reads((row, row + 1)), layer.columns[0].reads((column, end))
-            for low, high in chunks:
-                for y in range(*rows):
-                    for x in range(*columns):
-                        first = distance + y * source.row + x * source.pixel
-                        if not written.isdisjoint(range(first, first + source.pixel)):
-                            return False
-                for x in range(column, end):
-                    start = row * made.row + x * made.pixel
-                    written |= set(range(start + low, start + high))
-    return True
 
 
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(1, 12))
@@ -84,8 +60,9 @@ def layers(draw: st.DrawFn, kind: str) -> Layers:
         return draw(st.integers(low, high))
 
     height, width, channels, out = number(1, 7), number(1, 7), number(1, 4), number(1, 6)
-    given, steps = (1, height, width, channels), {"pixels": number(1, 3), "channels": number(0, 6)}
-    padding = tuple(number(0, 2) for _ in range(4))
+    steps = {"pixels": number(1, 3), "channels": number(0, 6)} if number(0, 2) else {}
+    given = (1, height, width, channels)
+    padding = tuple(number(0, 3) for _ in range(4))
     match kind:
         case "elementwise" | "rowwise":
             beside = given if kind == "elementwise" and draw(st.booleans()) else ()
@@ -104,8 +81,8 @@ def layers(draw: st.DrawFn, kind: str) -> Layers:
         case "product":
             shapes = (height * width, channels), (height * width, out)
             return one_layer(Geometry("fully_connected", *shapes, layout="NHWC", **steps))
-    kernel, stride = (number(1, 3), number(1, 3)), (number(1, 3), number(1, 2))
-    dilation = (1, 1) if kind == "pool" else (number(1, 2), number(1, 2))
+    kernel, stride = (number(1, 3), number(1, 3)), (number(1, 4), number(1, 4))
+    dilation = (number(1, 3), number(1, 2))
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     rows = (height + padding[0] + padding[2] - spans[0]) // stride[0] + 1
     columns = (width + padding[1] + padding[3] - spans[1]) // stride[1] + 1
@@ -118,18 +95,41 @@ def layers(draw: st.DrawFn, kind: str) -> Layers:
 
 
 def exact(net: Layers, reverse: bool) -> None:
-    """Safe as far as the planner says, and not one byte further."""
-    net = net.mirrored() if reverse else net
-    found = figures(net, [StageChoice((0,))], resident=net.layers[0].reads[0], alone=True).distance
+    """Legal where no byte is lost, negative distances and those between two that lose one included."""
+    (layer,), network = net.layers, net.network
+    geometry = network.operators[0].geometry
+    assert geometry is not None
+    turned = net.mirrored() if reverse else net
+    x, y = network.tensors[layer.reads[0]].bytes, network.tensors[layer.makes].bytes
+    found = figures(turned, [StageChoice((0,))], resident=layer.reads[0], alone=True).distances
     assert found is not None
-    assert safe(net, found, reverse=reverse)
-    assert found == 0 or not safe(net, found - 1, reverse=reverse)
+    found = found.mirrored(x, y) if reverse else found
+    wanted = legal(lone_times(geometry, x, y, reverse=reverse))
+    assert {by for by in range(-x, y + 1) if by in found} == wanted
+    assert found.span(x, y) == min(max(by + x, y) - min(by, 0) for by in wanted)
+    edges = [by for by in range(-x, y) if (by in wanted) != (by + 1 in wanted)]
+    for by in {at + beside for at in edges for beside in (0, 1)}:
+        assert accepted(network, reverse, by) == (by in wanted)
 
 
-@settings(max_examples=60)
+def accepted(network: Network, reverse: bool, by: int) -> bool:
+    """Whether the checker proves the layer's output `by` bytes below its first input."""
+    (op,) = network.operators
+    assert op.geometry is not None
+    walking = replace(op, geometry=replace(op.geometry, traversal="reverse" if reverse else "forward"))
+    try:
+        prove_overlap(replace(network, operators=(walking,)), 0, op.outputs[0], op.inputs[0], by)
+    except Broken as refused:
+        return refused.rule != "overlap-unsafe"
+    return True
+
+
+@settings(max_examples=40)
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.booleans())
-def test_the_distance_is_safe_and_one_byte_less_is_not(kind: str, data: st.DataObject, reverse: bool) -> None:
+def test_legal_distances_are_those_at_which_no_byte_is_lost(
+    kind: str, data: st.DataObject, reverse: bool
+) -> None:
     exact(data.draw(layers(kind)), reverse)
 
 

@@ -9,4 +9,5 @@ void bind_pricing(nanobind::module_& m); // the best group for given worths of i
 void bind_joint(nanobind::module_& m);   // fusion and placement as one search (joint.cpp)
 void bind_corun(nanobind::module_& m);   // two networks on shared units, exactly (corun.cpp)
 void bind_corun_any(nanobind::module_& m);  // any number of networks and units (corun_any.cpp)
+void bind_guard(nanobind::module_& m);   // limits and crashes of a whole process (guard.cpp)
 }  // namespace onchip

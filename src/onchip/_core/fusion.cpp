@@ -26,8 +26,9 @@ using WindowRow = std::tuple<Id, bool, bool, std::int64_t, std::int64_t, std::in
 using GridRow = std::vector<std::int64_t>;
 // scratch, what crosses again, weight, tiles
 using BoxRow = std::tuple<Bytes, Bytes, Bytes, std::int64_t>;
-// form, windows, outputs, weight, tile, workspace, grid, boxes
-using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow, std::vector<BoxRow>>;
+// form, windows, outputs, weight, tile, workspace, grid, boxes, streams
+using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow, std::vector<BoxRow>,
+                               std::vector<std::vector<Id>>>;
 
 Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
                    std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
@@ -39,7 +40,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
         t.row_bytes = columns * element, t.bytes = bytes, t.output = output;
         p.tensors.push_back(std::move(t));
     }
-    for (const auto& [form, windows, outputs, weight, tile, workspace, grid, boxes] : operators) {
+    for (const auto& [form, windows, outputs, weight, tile, workspace, grid, boxes, streams] : operators) {
         Operator op;
         if (form < 0 || form > 5) throw std::invalid_argument("fusion: form");
         op.form = static_cast<Form>(form);
@@ -52,6 +53,7 @@ Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<Oper
                        grid[8],            grid[9],            grid[10]};
         }
         for (const auto& [scratch, again, fetched, tiles] : boxes) op.boxes.push_back({scratch, again, fetched, tiles});
+        op.streams = streams;
         p.operators.push_back(std::move(op));
     }
     if (options.size() != 6) throw std::invalid_argument("fusion: options");

@@ -25,17 +25,38 @@ Bytes part_of_weights(const Operator& op, std::int64_t outputs, std::int64_t inp
     const Grid& g = *op.grid;
     outputs = std::min(outputs, g.output_channels), inputs = std::min(inputs, g.input_channels);
     const std::int64_t taps = g.kernel[0] * g.kernel[1], matrix = taps * g.input_channels * g.output_channels;
-    const Bytes width = std::max<Bytes>(1, op.weight / matrix), rest = std::max<Bytes>(0, op.weight - width * matrix);
+    const Bytes width = matrix == 0 ? 0 : std::max<Bytes>(1, op.weight / matrix), rest = std::max<Bytes>(0, op.weight - width * matrix);
     return std::min(op.weight, width * taps * inputs * outputs + parts(rest * outputs, g.output_channels));
 }
 
 }  // namespace
 
+// Of tiles that are as many those that none smaller beats in the inputs of one, or of all. `least` stays.
+void BlockSearch::keep_best(Sides& sides, std::int64_t least) {
+    Sides kept;  // sizes ascend while they are looked at
+    std::size_t first = 0;
+    for (std::size_t i = sides.size(); i-- > 0;) {
+        const Side& s = sides[i];
+        if (!kept.empty() && kept.back().count != s.count) first = kept.size();
+        const bool beaten = std::any_of(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end(),
+                                        [&](const Side& k) { return k.most <= s.most && k.total <= s.total; });
+        if (!beaten || s.size == least) kept.push_back(s);
+    }
+    sides.assign(kept.rbegin(), kept.rend());
+}
+
 const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
     const auto [at, fresh] = sides_.try_emplace(axis);
     if (!fresh) return at->second;
     const auto row = [&](std::int64_t r) { return std::clamp<std::int64_t>(r, 0, axis.size); };
-    for (const std::int64_t size : sizes(axis.outputs, axis.least)) {
+    // Windows that lie side by side need the same wherever they are cut: then the smallest of every number will do.
+    const bool even = axis.span <= axis.stride && axis.padding == 0;
+    std::vector<std::int64_t> all;
+    if (even)
+        all = sizes(axis.outputs, axis.least);
+    else
+        for (std::int64_t size = axis.outputs; size >= 1; --size) all.push_back(size);
+    for (const std::int64_t size : all) {
         Side side{size, parts(axis.outputs, size), 0, 0};
         for (std::int64_t first = 0; first < axis.outputs; first += size) {
             const std::int64_t last = std::min(first + size, axis.outputs) - 1;
@@ -45,6 +66,7 @@ const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
         }
         at->second.push_back(side);
     }
+    keep_best(at->second, axis.least);
     return at->second;
 }
 
@@ -52,10 +74,11 @@ const BlockSearch::Sides& BlockSearch::sides(const Axis& axis) {
 BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, std::int64_t made,
                                          std::int64_t least) {
     const std::int64_t within = made / grid.groups;  // output channels of a group
-    std::vector<std::int64_t> all = sizes(made, least);
-    for (std::int64_t i = 1; i <= grid.groups; ++i) all.push_back(within * i);
-    std::sort(all.begin(), all.end(), std::greater<>());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    std::vector<std::int64_t> all;
+    if (grid.groups == 1 || within == 1)
+        all = sizes(made, least);
+    else
+        for (std::int64_t size = made; size >= 1; --size) all.push_back(size);
     Sides result;
     for (const std::int64_t size : all) {
         Side side{size, parts(made, size), 0, 0};
@@ -72,6 +95,7 @@ BlockSearch::Sides BlockSearch::channels(const Grid& grid, std::int64_t read, st
         }
         result.push_back(side);
     }
+    if (grid.groups > 1 && within > 1) keep_best(result, least);
     return result;
 }
 

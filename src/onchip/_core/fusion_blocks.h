@@ -34,6 +34,7 @@ class BlockSearch {
         auto operator<=>(const Axis&) const = default;
     };
     const Sides& sides(const Axis& axis);
+    static void keep_best(Sides& sides, std::int64_t least);
     static Sides channels(const Grid& grid, std::int64_t read, std::int64_t made, std::int64_t least);
     std::optional<Blocked> search(const Operator& op, Bytes budget, bool whole_tiles, std::optional<Blocked> best);
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fusion_problem.h"
+#include "guard.h"
 
 namespace onchip::fusion {
 
@@ -29,7 +30,7 @@ class Clock {
     // Why it is over, if it is. Out of memory there is still time to run out of.
     std::optional<End> check(const Progress& progress, std::size_t bytes) {
         if (end_ == End::time || end_ == End::stopped) return end_;
-        if (bytes > limits_.memory || (limits_.groups && progress.groups > limits_.groups)) end_ = End::memory;
+        if (bytes > limits_.memory || guard::memory_is_full.load(std::memory_order_relaxed) || (limits_.groups && progress.groups > limits_.groups)) end_ = End::memory;
         if (++calls_ % 32 != 0) return ended();
         const auto at = Steady::now();
         if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds))

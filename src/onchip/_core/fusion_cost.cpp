@@ -43,13 +43,92 @@ void Evaluator::load(std::span<const Id> members) {
         if (members.size() == 1 && problem_.operators[members[0]].form == Form::opaque) {
             whole_ = problem_.round_up(problem_.operators[members[0]].workspace);
             for (const Group::Map& m : group_.maps) whole_ += problem_.round_up(problem_.tensors[m.id].bytes);
+            Bytes passing = 0;
+            for (const std::vector<Id>& streams : problem_.operators[members[0]].streams) {
+                Bytes sum = 0;
+                for (const Id t : streams) sum += problem_.round_up(problem_.tensors[t].bytes);
+                passing = std::max(passing, sum);
+            }
+            whole_ -= passing;
         }
         return;
     }
     group_.plan_bands();
-    in_s_.assign(group_.size(), 0);
-    overlaps(group_, in_s_, held_back_, held_more_);
+    rows_ = nullptr, walked_ = false;
+    prepare_rows();
     passes_.load(group_);
+}
+
+// What of the rows does not depend on the height of a band.
+void Evaluator::prepare_rows() {
+    in_s_.assign(group_.size(), 0);
+    overlaps(group_, candidate_, most_back_, held_more_);
+    overlaps(group_, in_s_, held_back_, held_more_);
+    thin_bounds_ = true;
+    if (problem_.options.halo != Halo::lines) return;
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    for (std::int64_t t = thin; t < longest && thin_bounds_ && near(t - thin); ++t)
+        thin_bounds_ = exact({t, group_.bands(t), 1, 1});
+}
+
+// Whether the closed form says how many rows every buffer has: in some band no border of a map cuts any of them.
+bool Evaluator::exact(const Point& at) const {
+    if (problem_.options.halo != Halo::lines) return true;
+    if (!group_.plain() || at.bands == 1) return false;
+    std::int64_t band = 1;
+    for (std::uint32_t x = 0; x < group_.size(); ++x) {
+        const Group::Map& m = group_.maps[x];
+        if (Group::at_once(m)) continue;
+        const std::int64_t step = m.scale * at.t;
+        band = std::max(band, (step - 1 - most_back_[x]) / step);
+    }
+    for (const Group::Map& m : group_.maps)
+        if (!Group::at_once(m) && m.scale * at.t * (band + 1) + std::max<std::int64_t>(m.ahead, 0) > m.rows) return false;
+    return true;
+}
+
+// Whether bands that are higher by so many rows may need fewer rows of some buffer.
+bool Evaluator::near(std::int64_t higher) const {
+    if (!group_.plain()) return true;
+    for (std::uint32_t x = 0; x < group_.size(); ++x) {
+        const Group::Map& m = group_.maps[x];
+        if (!Group::at_once(m) && m.scale * higher < -most_back_[x]) return true;
+    }
+    return higher == 0;
+}
+
+// Whether no bands as many as these need fewer rows than the closed form says of these.
+bool Evaluator::exact_around(const Point& at) const {
+    if (problem_.options.halo != Halo::lines) return true;
+    Point higher = at;
+    do {
+        if (!exact(higher)) return false;
+        ++higher.t;
+    } while (near(higher.t - at.t) && group_.bands(higher.t) == at.bands);
+    return true;
+}
+
+// From here on rows are those of this height, where the closed form is not exact.
+void Evaluator::rows_for(const Point& at) {
+    walked_ = !exact(at);
+    rows_ = nullptr;
+    if (!walked_) return;
+    in_s_.assign(group_.size(), 0);
+    walk_.buffers(group_, in_s_, at.t, walked_rows_);
+    rows_ = &walked_rows_;
+}
+
+// From here on rows are no more than in any band of t rows or more.
+void Evaluator::rows_from(std::int64_t t) {
+    walk_.first(group_, t, fewest_);
+    rows_ = &fewest_;
+}
+
+// The same for all bands.
+void Evaluator::rows_of_all_heights() {
+    const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
+    rows_ = nullptr;
+    if (!thin_bounds_ || thin == longest) rows_from(thin);
 }
 
 inline std::int64_t Evaluator::more(std::uint32_t x, const std::vector<std::int64_t>& by_map,
@@ -60,7 +139,7 @@ inline std::int64_t Evaluator::more(std::uint32_t x, const std::vector<std::int6
 inline Bytes Evaluator::size(std::uint32_t x, std::int64_t rows_more, const Point& at, bool few) const {
     const Group::Map& m = group_.maps[x];
     if (m.whole) return 0;
-    const std::int64_t rows = at_least_ ? fewest_[x] : rows_of(m, rows_more, at.t);
+    const std::int64_t rows = rows_ ? (*rows_)[x] : rows_of(m, rows_more, at.t);
     return problem_.round_up(at.images * m.row_bytes * rows * (few ? m.few : m.channels));
 }
 
@@ -77,7 +156,7 @@ void Evaluator::bound(const Point& at) {
     out_.resize(n), in_.resize(n), extra_.assign(n, 0);
     held_sum_ = 0;
     for (std::uint32_t x = 0; x < n; ++x) {
-        const std::int64_t m = at_least_ ? 0 : more(x, held_more_, at);
+        const std::int64_t m = rows_ ? 0 : more(x, held_more_, at);
         const Bytes held = size(x, m, at, false);
         if (!candidate_[x]) {
             held_sum_ += held;
@@ -85,7 +164,7 @@ void Evaluator::bound(const Point& at) {
         }
         out_[x] = held, in_[x] = size(x, m, at, true);
     }
-    const bool lines = problem_.options.halo == Halo::lines && at.bands > 1 && !at_least_;
+    const bool lines = problem_.options.halo == Halo::lines && at.bands > 1 && !rows_;
     if (lines)
         // A result in S begins its rows anew, so its operand, then held, keeps more of them. At most one result
         // counts for an operand: the rows are a maximum, not a sum.
@@ -148,11 +227,14 @@ void Evaluator::least_buffers(std::vector<Bytes>& result) {
     // Between them rows only grow; one band alone can need fewer.
     for (const std::int64_t t : {thin, longest}) {
         const Point at{t, group_.bands(t), 1, 1};
+        if (at.bands == 1 && problem_.options.halo == Halo::lines) rows_from(t);
+        else rows_of_all_heights();
         for (std::uint32_t x = 0; x < group_.size(); ++x) {
-            const std::int64_t rows = more(x, held_more_, at);
+            const std::int64_t rows = rows_ ? 0 : more(x, held_more_, at);
             result[x] = std::min(result[x], size(x, rows, at, candidate_[x] != 0));
         }
     }
+    rows_ = nullptr;
 }
 
 // Bytes of an external map that cross again, by the rows last walked.
@@ -241,8 +323,10 @@ void Evaluator::leaf() {
     if (ordered_ && !passes_.none_waits(group_, in_s_)) return;
     const bool lines = problem_.options.halo == Halo::lines && at_.bands > 1;
     const std::vector<std::int64_t>* rows = &held_more_;
-    if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
+    if (walked_ && !order_.empty()) walk_.buffers(group_, in_s_, at_.t, fewest_), rows_ = &fewest_;
+    else if (lines && !order_.empty()) overlaps(group_, in_s_, back_, more_), rows = &more_;
     const Bytes taken = buffers(in_s_, *rows, at_);
+    if (walked_) rows_ = &walked_rows_;
     if (any_) {
         if (weights_.least_room() <= room(budget_, taken)) best_ = 0;
         return;
@@ -261,13 +345,23 @@ bool Evaluator::fits(Bytes budget) {
     if (!banded_) return room(budget, whole_) >= 0;
     budget_ = budget, best_ = unlimited, any_ = true;
     const std::int64_t longest = group_.longest(), thin = std::min(problem_.least_rows, longest);
-    // Only the height with one band can need fewer rows than a lower one: nothing overlaps there.
-    for (const std::int64_t t : {thin, longest}) {
+    // Higher bands need no fewer rows, but for few of them, and for the one that makes all: nothing overlaps there.
+    for (std::int64_t t = thin; best_ >= unlimited; ++t) {
+        if (t > thin && t < longest) {
+            rows_from(t);
+            bound({t, 2, 1, 1});
+            const bool over = problem_.options.halo != Halo::lines || !near(t - thin) ||
+                              weights_.least_room() > room(budget_, least_);
+            rows_ = nullptr;
+            if (over) t = longest;
+        }
         const Point at{t, group_.bands(t), 1, 1};
+        rows_for(at);
         bound(at);
         search(at);
-        if (best_ < unlimited || thin == longest) break;
+        if (t >= longest) break;
     }
+    rows_ = nullptr;
     any_ = false;
     return best_ < unlimited;
 }
@@ -275,9 +369,9 @@ bool Evaluator::fits(Bytes budget) {
 bool Evaluator::may_grow(Bytes budget) {
     if (!banded_) return false;
     rows_at_least(group_, back_, fewest_);
-    at_least_ = true;
+    rows_ = &fewest_;
     bound({});
-    at_least_ = false;
+    rows_ = nullptr;
     return weights_.least_room() <= room(budget, least_);
 }
 
@@ -287,14 +381,13 @@ Bytes Evaluator::floor_within(Bytes budget) const {
     // Several bands: with all images at once where that is allowed. One band: as many images as whole maps fit.
     std::int64_t fetches = shared || held ? 2 : 2 * problem_.images;
     for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
-        if (problem_.images % images != 0) continue;
         Bytes taken = 0;
         for (std::uint32_t x = 0; x < group_.size(); ++x) {
             const Group::Map& m = group_.maps[x];
             const std::int64_t channels = candidate_[x] ? m.few : m.channels;
             taken += problem_.round_up(images * m.row_bytes * problem_.tensors[m.id].needed * channels);
         }
-        if (room(budget, taken) >= 0) fetches = std::min(fetches, shared ? 1 : problem_.images / images);
+        if (room(budget, taken) >= 0) fetches = std::min(fetches, shared ? 1 : rounds(problem_.images, images));
     }
     // No more stays than beside the least buffers; the largest tile is not counted against it.
     const bool none = problem_.options.residency == Residency::none;
@@ -311,8 +404,8 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
     const bool held = problem_.options.batch_weights == BatchWeights::held;
     const bool shared = problem_.options.batch_weights == BatchWeights::shared;
     for (std::int64_t images = 1; images <= (shared ? 1 : problem_.images); ++images) {
-        if (problem_.images % images != 0) continue;
-        const std::int64_t rounds = shared ? 1 : problem_.images / images;
+        const std::int64_t again = shared ? 1 : rounds(problem_.images, images);
+        if (!shared && images > 1 && rounds(problem_.images, images - 1) == again) continue;  // no fewer than those
         // Bands of several images at once only when asked for; whole images are no bands.
         const std::int64_t lowest = images > 1 && !held ? longest : thin;
         // However high the bands, no more weights than this are resident; the single band may need fewer rows.
@@ -321,10 +414,12 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
             bound(at);
             return weights_.at_most(room(budget, least_));
         };
-        const Point single{longest, 1, images, rounds};
+        const Point single{longest, 1, images, again};
+        rows_for(single);
         const Bytes alone = resident(single);
         if (alone >= 0) points_.push_back({single, group_.crossing + weight_cost(single, alone)});
         if (lowest == longest) continue;
+        rows_of_all_heights();
         most = std::max(alone, resident({lowest, group_.bands(lowest), images, 1}));
         if (most < 0) continue;
         for (std::int64_t high = longest - 1; high >= lowest;) {
@@ -337,8 +432,10 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
                 else
                     below = middle + 1;
             }
-            const Point at{low, bands, images, rounds * bands};
+            const Point at{low, bands, images, again * bands};
             if (group_.crossing + weight_cost(at, most) >= limit) break;
+            if (exact_around(at)) rows_ = nullptr;
+            else rows_from(low);  // of all heights with as many bands
             const Bytes kept = resident(at);
             if (kept >= 0) {
                 const Bytes cost = group_.crossing + weight_cost(at, kept);
@@ -351,6 +448,7 @@ bool Evaluator::list_points(Bytes budget, Bytes limit, bool first) {
             high = low - 1;
         }
     }
+    rows_ = nullptr;
     std::erase_if(points_, [&](const auto& p) { return p.second >= limit; });
     std::stable_sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return whole;
@@ -381,27 +479,45 @@ Bytes Evaluator::best(Bytes budget, Bytes limit) {
         const bool whole = list_points(budget, best_, first);
         for (const auto& [point, least] : points_) {
             if (least >= best_) break;
-            bound(point);
-            found = search(point) || found;
-            if (external && point.bands > 1) found = search_higher(point) || found;
+            found = search_heights(point, external && point.bands > 1) || found;
         }
         if (whole || best_ == floor()) break;
     }
+    rows_ = nullptr;
     return found ? best_ : unlimited;
 }
 
-// Higher bands of the same number: less halo where some map is done before the last band.
-bool Evaluator::search_higher(Point at) {
-    bool found = false;
-    const std::int64_t bands = at.bands;
+// The lowest bands of some number, and higher ones: less `halo` where some map is done before the last band, and
+// fewer rows where borders of maps cut every band.
+bool Evaluator::search_heights(Point at, bool halo) {
+    const std::int64_t bands = at.bands, lowest = at.t;
+    rows_for(at);
+    bound(at);
+    bool found = search(at);
+    const bool lines = problem_.options.halo == Halo::lines;
+    if (bands == 1 || (!lines && !halo)) return found;
     while (group_.bands(++at.t) == bands) {
-        const bool shorter = std::any_of(group_.maps.begin(), group_.maps.end(), [&](const Group::Map& m) {
+        const bool close = lines && near(at.t - lowest);
+        if (!close && !halo) break;
+        const bool shorter = halo && std::any_of(group_.maps.begin(), group_.maps.end(), [&](const Group::Map& m) {
             return m.ahead < all_rows && m.scale * at.t * (bands - 1) + m.ahead >= m.rows;
         });
-        if (!shorter) continue;
-        bound(at);
-        const Bytes left = weights_.at_most(room(budget_, least_));
-        if (left < 0 || group_.crossing + weight_cost(at, left) >= best_) break;
+        if (!close && !shorter) continue;
+        const auto worth = [&] {
+            bound(at);
+            const Bytes left = weights_.at_most(room(budget_, least_));
+            return left >= 0 && group_.crossing + weight_cost(at, left) < best_;
+        };
+        rows_ = nullptr;
+        if (lines) {
+            rows_from(at.t);
+            if (!worth()) break;
+            rows_for(at);
+        }
+        if (!worth()) {
+            if (!lines) break;
+            continue;
+        }
         found = search(at) || found;
     }
     return found;
@@ -435,6 +551,7 @@ Bytes Evaluator::least_scratch(std::int64_t bands) {
     if (bands > 0)
         while (t < longest && group_.bands(t) > bands) ++t;
     const Point at{t, group_.bands(t), 1, 1};
+    rows_for(at);
     bound(at);
     // Binary search over the budget: the search itself decides.
     Bytes low = least_ + weights_.least_room(), high = low;
@@ -444,7 +561,7 @@ Bytes Evaluator::least_scratch(std::int64_t bands) {
         search(at);
         return best_ < unlimited;
     };
-    if (!enough(unlimited)) return any_ = false, unlimited;
+    if (!enough(unlimited)) return any_ = false, rows_ = nullptr, unlimited;
     while (!enough(high)) low = high + 1, high = high * 2 + 1;
     while (low < high) {
         const Bytes middle = low + (high - low) / 2;
@@ -453,7 +570,7 @@ Bytes Evaluator::least_scratch(std::int64_t bands) {
         else
             low = middle + 1;
     }
-    any_ = false;
+    any_ = false, rows_ = nullptr;
     return high;
 }
 

@@ -78,7 +78,15 @@ class Evaluator {
     }
     bool list_points(Bytes budget, Bytes limit, bool first);
     bool search(const Point& at);
-    bool search_higher(Point at);
+    bool search_heights(Point at, bool halo);
+    void prepare_rows();
+    bool exact(const Point& at) const;
+    bool exact_around(const Point& at) const;
+    bool near(std::int64_t higher) const;
+    void rows_for(const Point& at);
+    void rows_from(std::int64_t t);
+    void rows_of_all_heights();
+    static std::int64_t rounds(std::int64_t images, std::int64_t together) { return (images + together - 1) / together; }
     void branch(std::size_t from, Bytes bound, Bytes halo);
     void leaf();
     Bytes buffers(const Choice& in_s, const std::vector<std::int64_t>& by_map, const Point& at) const;
@@ -107,8 +115,11 @@ class Evaluator {
     Point at_;
     Bytes budget_ = 0, best_ = unlimited, held_sum_ = 0, least_ = 0;
     bool any_ = false;      // only whether something fits is asked
-    bool at_least_ = false; // and with the rows of rows_at_least
-    std::vector<std::int64_t> fewest_;
+    // Rows of every buffer, where the closed form does not say them: those that are walked, or a bound.
+    const std::vector<std::int64_t>* rows_ = nullptr;
+    bool walked_ = false;   // at this height rows of an S are walked
+    bool thin_bounds_ = true;  // in the thinnest band the closed form has no more rows than in any other
+    std::vector<std::int64_t> fewest_, walked_rows_, most_back_;
     std::vector<Bytes> out_, in_, extra_;
     std::vector<Bytes> halo_bound_;
     std::vector<std::int64_t> halo_rows_;

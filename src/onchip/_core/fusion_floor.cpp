@@ -36,6 +36,7 @@ Floor::Floor(const Problem& problem, std::int64_t halo_percent)
       around_(problem.tensors.size()),
       may_(problem.operators.size(), 0),
       local_(problem.tensors.size(), no_id) {
+    const bool paper = problem.options.halo == onchip::fusion::Halo::paper;
     for (std::size_t x = 0; x < rows_.size(); ++x) rows_[x] = problem.tensors[x].rows;
     for (Id v = static_cast<Id>(problem.operators.size()); v-- > 0;) {
         const Operator& op = problem.operators[v];
@@ -44,7 +45,9 @@ Floor::Floor(const Problem& problem, std::int64_t halo_percent)
             for (const Id y : op.outputs) {
                 if (whole(w, y)) continue;
                 rows_[w.tensor] = std::min(rows_[w.tensor], w.stride * rows_[y]);
-                least_ahead_[w.tensor] = std::min(least_ahead_[w.tensor], needs(w, least_ahead_[y]));
+                const bool sure = paper || problem.tensors[y].surely >= 1;
+                least_ahead_[w.tensor] = std::min(
+                    least_ahead_[w.tensor], sure ? needs(w, least_ahead_[y]) : least_need(w, least_ahead_[y], false));
             }
     }
     scale();
@@ -194,7 +197,7 @@ bool Floor::load(std::span<const Id> members) {
         const Tensor& x = problem_.tensors[m.id];
         const std::int64_t few = m.held ? x.channels : problem_.channel_tile;
         m.few = x.row_bytes * few, m.others = x.row_bytes * (x.channels - few);
-        m.all = x.rows, m.rows = static_cast<std::uint32_t>(rows_[m.id]);
+        m.all = x.needed, m.rows = static_cast<std::uint32_t>(rows_[m.id]);
     }
     for (std::size_t i = members.size(); i-- > 0;) {
         const Operator& op = problem_.operators[members[i]];
@@ -203,17 +206,20 @@ bool Floor::load(std::span<const Id> members) {
             for (const Id y : op.outputs) {
                 const Map& made = maps_[local_[y]];
                 if (whole(w, y) || made.ahead >= all_rows) {
-                    m.ahead = m.more = all_rows;
+                    m.ahead = all_rows;
                     continue;
                 }
-                m.ahead = std::max(m.ahead, needs(w, made.ahead));
-                if (!paper) m.more = std::max(m.more, w.span - w.stride);
+                const bool sure = paper || problem_.tensors[y].surely >= 1;
+                m.ahead = std::max(m.ahead, sure ? needs(w, made.ahead) : least_need(w, made.ahead, false));
+                if (!paper && !problem_.padded) {
+                    const Shared one = Shared::of(w, problem_.tensors[w.tensor].rows, problem_.tensors[y].needed);
+                    if (one.apart > m.shared.apart) m.shared = one;
+                }
                 if (op.form == Form::reduce || given)
                     if (!m.held && !made.held) excluded_.emplace_back(local_[w.tensor], local_[y]);
             }
         }
     }
-    for (Map& m : maps_) m.more = paper ? m.ahead : std::max(m.more, m.ahead);
     extra_.resize(maps_.size());
     return true;
 }
@@ -243,7 +249,7 @@ Bytes Floor::buffers(std::int64_t bands) {
         const Map& m = maps_[i];
         const std::uint32_t share = (m.rows + parts - 1) / parts;  // short divisions: this is the inner loop
         const std::int64_t own = std::max<std::int64_t>(m.scale, share);
-        const std::int64_t more = bands == 1 ? m.ahead : m.more;
+        const std::int64_t more = m.ahead >= all_rows || bands == 1 ? m.ahead : m.shared.beyond(own, m.ahead);
         const std::int64_t rows = more >= all_rows ? m.all : std::clamp<std::int64_t>(own + more, 1, m.all);
         sum += m.few * rows;
         extra_[i] = m.others * rows;
@@ -333,8 +339,9 @@ void Floor::levels(std::span<const Id> members, Bytes budget, std::vector<Level>
             const Bytes one = streamed + holding(held);
             const bool several = mode == BatchWeights::held || (mode == BatchWeights::per_image && bands == 1);
             for (std::int64_t images = 1; images <= (several ? problem_.images : 1); ++images) {
-                if (problem_.images % images != 0 || one * images > budget) continue;
-                const std::int64_t fetches = mode == BatchWeights::shared ? bands : problem_.images / images * bands;
+                if (one * images > budget) break;
+                const std::int64_t times = (problem_.images + images - 1) / images;
+                const std::int64_t fetches = mode == BatchWeights::shared ? bands : times * bands;
                 best = std::min(best, again + weights(budget - one * images, fetches));
             }
         }

@@ -44,7 +44,8 @@ class Floor {
         Id id;
         bool made = false, held = false;
         std::uint32_t readers = 0;
-        std::int64_t scale = 1, ahead = 0, more = 0, all = 0;
+        std::int64_t scale = 1, ahead = 0, all = 0;
+        Shared shared;
         Bytes few = 0, others = 0;  // of a row: what streaming holds, and the rest
         std::uint32_t rows = 0;     // D
     };

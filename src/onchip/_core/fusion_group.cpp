@@ -60,6 +60,7 @@ bool Group::load(std::span<const Id> members) {
 
 void Group::plan_bands() {
     rows_ahead();
+    rows_in_all();
     counted_.clear();
     longest_ = 1;
     for (const Map& m : maps)
@@ -148,6 +149,33 @@ void Group::rows_ahead() {
         m.ahead = f;
         m.surely = surely;
         m.begins = begins;
+    }
+}
+
+// What is needed of every map in the end, and whether the closed form says how many rows of it a buffer has.
+void Group::rows_in_all() {
+    plain_ = tidy_ = true;
+    first_.assign(maps.size(), 0);  // of a map that is made at once: its rows after the first band
+    for (std::uint32_t x = static_cast<std::uint32_t>(maps.size()); x-- > 0;) {
+        Map& m = maps[x];
+        m.last = m.escaping ? m.rows : 0;
+        if (m.escaping && at_once(m)) first_[x] = m.rows;
+        std::int64_t begin = all_rows;
+        for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+            const Window& w = edges[read[i].edge].window;
+            const Op& c = ops[read[i].op];
+            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
+                const Map& made = maps[y];
+                m.last = std::max(m.last, need(w, made.last, m));
+                tidy_ = tidy_ && (w.whole || (made.rows - 1) * w.stride - w.padding < m.rows);
+                if (at_once(made)) first_[x] = std::max(first_[x], need(w, first_[y], m));
+                else if (!w.whole) begin = std::min(begin, w.stride * made.surely - w.padding);
+            }
+        }
+        if (at_once(m))
+            plain_ = plain_ && first_[x] == m.rows;
+        else
+            plain_ = plain_ && m.surely == m.ahead && (m.begins == m.ahead || m.begins >= begin);
     }
 }
 

@@ -1,6 +1,7 @@
 // A group as its own small graph, and what of it does not depend on the height of a band: scales, and how many
 // rows ahead of its band a tensor is made (f).
 #pragma once
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -32,6 +33,7 @@ class Group {
         // v: what is made by the end of a band is scale * t * (j + 1) + `surely` at least, until a reader has all it
         // needs; w: the same of every reader. Both are f unless a band can begin before anything is needed.
         std::int64_t surely = 0, begins = 0;
+        std::int64_t last = 0;  // rows that are ever needed
         bool whole = false;  // an operand that lies outside the scratch, all of it
     };
     struct Read {
@@ -56,6 +58,17 @@ class Group {
         return k;
     }
     std::int64_t longest() const { return longest_; }
+    // Whether the closed form of rows is exact in every band that no border of a map cuts.
+    bool plain() const { return plain_; }
+    // Whether no row of a map begins its window beyond its operand.
+    bool tidy() const { return tidy_; }
+    // All of it is made in the first band.
+    static bool at_once(const Map& m) { return m.rows == 1 || m.ahead >= all_rows; }
+    // Rows of `x` that the first `rows` of what is made through `w` need.
+    static std::int64_t need(const Window& w, std::int64_t rows, const Map& x) {
+        if (rows <= 0) return 0;
+        return w.whole ? x.rows : std::clamp<std::int64_t>((rows - 1) * w.stride - w.padding + w.span, 0, x.rows);
+    }
 
     std::vector<Op> ops;
     std::vector<Edge> edges;  // operands, operator by operator
@@ -72,6 +85,7 @@ class Group {
     };
     bool scales();
     void rows_ahead();
+    void rows_in_all();
 
     const Problem& problem_;
     std::vector<std::uint32_t> local_;  // by tensor of the problem: its place in `maps`
@@ -79,6 +93,8 @@ class Group {
     std::uint64_t loads_ = 0;
     std::vector<Counted> counted_;
     std::int64_t longest_ = 1;
+    bool plain_ = true, tidy_ = true;
+    std::vector<std::int64_t> first_;
     std::vector<Ratio> ratio_;
     std::vector<std::uint32_t> waiting_, part_;
 };

@@ -148,7 +148,7 @@ Cost Fuser::single(Id op, Bytes budget) {
     if (bands < unlimited) cost = evaluator_.describe();
     // Where everything crosses once and no row is skipped, blocks cannot do better.
     const Operator& o = problem_->operators[op];
-    const bool least = bands <= evaluator_.floor() && (!o.grid || std::max(o.grid->stride[0], o.grid->stride[1]) == 1);
+    const bool least = bands <= evaluator_.floor() && o.skipped == 0;
     // Boxes may do better even then: they skip what no element of theirs needs, weights too.
     if (bands >= unlimited || (problem_->options.blocks && !(least && o.boxes.empty()))) {
         const std::optional<Blocked>& found = blocks_.best(op, budget);

@@ -47,7 +47,7 @@ void Problem::complete() {
         if (!op.grid) continue;
         const Grid& g = *op.grid;
         require(g.groups >= 1 && g.input_channels >= 1 && g.output_channels >= 1, "fusion: channels of a grid");
-        require(std::min({g.kernel[0], g.kernel[1], g.stride[0], g.stride[1], g.span[0], g.span[1]}) >= 1,
+        require(std::min({g.stride[0], g.stride[1], g.span[0], g.span[1]}) >= 1 && std::min(g.kernel[0], g.kernel[1]) >= 0,
                 "fusion: a grid");
         require(tensors[op.outputs.front()].channels % g.groups == 0, "fusion: groups");
     }
@@ -65,7 +65,8 @@ void Problem::complete() {
             for (Id other : tensors[w.tensor].readers)
                 if (other != v) beside[v].push_back(other);
         }
-    for (Tensor& t : tensors) t.needed = t.rows, t.least_ahead = t.least_more = 0;
+    for (Tensor& t : tensors) t.needed = t.rows, t.least_ahead = t.least_more = 0, t.surely = 1;
+    padded = false;
     for (Id v = count; v-- > 0;)
         for (const Window& w : operators[v].inputs) {
             Tensor& x = tensors[w.tensor];
@@ -79,10 +80,14 @@ void Problem::complete() {
             if (operators[v].form == Form::opaque || w.whole) continue;
             for (const Id y : operators[v].outputs) {
                 const Tensor& made = tensors[y];
-                x.least_ahead = std::min(x.least_ahead, w.stride * (made.least_ahead - 1) - w.padding + w.span);
+                const std::int64_t first = w.stride * (made.surely - 1) - w.padding + w.span;
+                x.surely = std::min(x.surely, made.surely < 1 ? 0 : std::max<std::int64_t>(0, first));
+                padded = padded || x.surely < 1;
+                x.least_ahead = std::min(x.least_ahead, least_need(w, made.least_ahead, made.surely >= 1));
                 x.least_more = std::min(x.least_more, w.stride * (made.least_more - 1) + w.span);
             }
         }
+    for (Operator& op : operators) op.skipped = skipped(op);
     const std::size_t n = words();
     above.assign(count * n, 0);
     below.assign(count * n, 0);
@@ -101,6 +106,28 @@ void Problem::complete() {
             add(row, s);
         }
     }
+}
+
+// Pixels that no window reads, and what boxes need less than everything.
+Bytes Problem::skipped(const Operator& op) const {
+    Bytes most = 0;
+    for (const Boxed& b : op.boxes) most = std::max(most, op.weight - b.again - b.weight);
+    if (!op.grid) return most;
+    const Tensor &x = tensors[op.inputs.front().tensor], &y = tensors[op.outputs.front()];
+    const std::int64_t sides[2][2] = {{x.rows, y.rows}, {x.columns, y.columns}};
+    Bytes read = images * x.channels * x.element;
+    for (std::size_t a = 0; a < 2; ++a) {
+        const auto& [size, outputs] = sides[a];
+        const std::int64_t stride = op.grid->stride[a], span = op.grid->span[a], pad = op.grid->padding[a];
+        std::int64_t seen = 0, end = 0;
+        for (std::int64_t o = 0; o < outputs; ++o) {
+            const std::int64_t first = std::clamp<std::int64_t>(o * stride - pad, end, size);
+            const std::int64_t last = std::clamp<std::int64_t>(o * stride - pad + span, first, size);
+            seen += last - first, end = last;
+        }
+        read *= seen;
+    }
+    return std::max<Bytes>(most, x.bytes - read);
 }
 
 }  // namespace onchip::fusion

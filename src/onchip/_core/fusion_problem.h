@@ -1,6 +1,7 @@
 // What the group fuser is asked: maps in bands of rows, operators with windows onto them, and a budget.
 // docs/fusion-model.md uses the same words.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -43,7 +44,14 @@ struct Window {
     std::int64_t stride = 1, padding = 0, span = 1;
 };
 
-// Both axes and the channels of an operator with one windowed operand: rows first, then columns.
+// f of an operand at least, by what it is for what is made through `w`; `sure`: the first band makes some of that.
+inline std::int64_t least_need(const Window& w, std::int64_t ahead, bool sure) {
+    const std::int64_t need = w.stride * (ahead - 1) - w.padding + w.span;
+    return sure ? need : std::min(need, w.stride * ahead);
+}
+
+// Both axes and the channels of an operator with one windowed operand: rows first, then columns. Without a kernel
+// weights, if there are any, belong to output channels.
 struct Grid {
     std::array<std::int64_t, 2> kernel{}, stride{}, padding{}, span{};
     std::int64_t input_channels = 0, output_channels = 0, groups = 1;  // inputs that one output sums over
@@ -60,6 +68,7 @@ struct Tensor {
     std::int64_t needed = 0;  // rows that every reader in the network needs at least
     // What f (rows made ahead of the band), and the paper's rows beyond it, are at least in whatever group.
     std::int64_t least_ahead = 0, least_more = 0;
+    std::int64_t surely = 1;  // rows after the first band of whatever group, at least (0: perhaps none)
 };
 
 // A way to run an operator alone in boxes of its output: what crosses again beside its operands (less than nothing
@@ -69,6 +78,22 @@ struct Boxed {
     std::int64_t tiles;
 };
 
+// Rows that bands of an operand share where no border of a map cuts them, and up to how many there are so many of
+// them at least whatever the height of a band; `rows` are those of the operand, `made` of the output, at least.
+struct Shared {
+    std::int64_t apart = 0, quarter = 0;
+    static Shared of(const Window& w, std::int64_t rows, std::int64_t made) {
+        const std::int64_t top = std::min(made, (rows + w.padding - w.span) / w.stride + 1);
+        const std::int64_t first = w.padding <= 0 ? 0 : (w.padding + w.stride - 1) / w.stride;
+        if (w.span <= w.stride || top < 1 || first > top / 2 || w.stride * top < 2 * w.padding) return {};
+        return {w.span - w.stride, w.stride * top / 4};
+    }
+    // Rows of a buffer beyond the band's `own`, of a map that is made `ahead` of it at least.
+    std::int64_t beyond(std::int64_t own, std::int64_t ahead) const {
+        return std::max(ahead, std::min(apart, quarter + ahead - own));
+    }
+};
+
 struct Operator {
     Form form = Form::opaque;
     std::vector<Window> inputs;  // distinct tensors
@@ -76,6 +101,8 @@ struct Operator {
     Bytes weight = 0, tile = 0, workspace = 0;
     std::optional<Grid> grid;
     std::vector<Boxed> boxes;  // of an opaque one: scratch ascends, what they move falls
+    std::vector<std::vector<Id>> streams;  // operands that pass through its workspace together; ids ascend
+    Bytes skipped = 0;  // derived: what blocks or boxes need not fetch of operands and weights, at most
 };
 
 // Operators stand in a topological order. `complete` derives what follows from that.
@@ -87,6 +114,7 @@ struct Problem {
     Bytes maps_budget = unlimited, weights_budget = unlimited;  // parts of a split buffer, beside the budget of all
     Options options;
 
+    bool padded = false;  // some output's first row may need nothing of an operand but padding
     std::vector<std::vector<Id>> before, after;  // per operator: distinct producers of its inputs, their inverse
     std::vector<std::vector<Id>> beside;         // per operator: those that read one of its inputs too
     std::vector<Word> above, below;              // per operator a row of `words`: all ancestors, all descendants
@@ -96,6 +124,7 @@ struct Problem {
     const Word* descendants(Id op) const { return below.data() + op * words(); }
     Bytes round_up(Bytes size) const { return (size + alignment - 1) / alignment * alignment; }
 
+    Bytes skipped(const Operator& op) const;
     void complete();  // throws std::invalid_argument for what is no problem
 };
 

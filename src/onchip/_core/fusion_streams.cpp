@@ -1,6 +1,7 @@
 #include "fusion_streams.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace onchip::fusion {
@@ -242,28 +243,47 @@ void overlaps(const Group& group, const Choice& in_s, std::vector<std::int64_t>&
     }
 }
 
-void Walk::halo(const Group& group, const Choice& in_s, bool all, std::int64_t t,
-                std::vector<std::int64_t>& rows) {
+// How far every map is made at the end of band j.
+void Walk::band(const Group& group, std::int64_t j, std::int64_t t) {
+    for (std::size_t x = group.size(); x-- > 0;) {
+        const Group::Map& m = group.maps[x];
+        std::int64_t high = 0;
+        if (m.escaping) high = Group::at_once(m) ? m.rows : std::min(m.rows, (j + 1) * m.scale * t);
+        for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
+            const Window& w = group.edges[group.read[i].edge].window;
+            const Group::Op& c = group.ops[group.read[i].op];
+            for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y)
+                high = std::max(high, Group::need(w, high_[y], m));
+        }
+        high_[x] = high;
+    }
+}
+
+// How many bands after this one are like it: every map goes on by its scale, or is done.
+std::int64_t Walk::steady(const Group& group, const Choice& in_s, bool all, std::int64_t t) const {
+    std::int64_t bands = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t x = 0; x < group.size(); ++x) {
+        const Group::Map& m = group.maps[x];
+        const std::int64_t step = m.scale * t, made = high_[x] - before_[x], moved = low_[x] - last_low_[x];
+        if (made == step && moved == step && !Group::at_once(m)) {
+            bands = std::min(bands, (m.last - high_[x]) / step);
+            continue;
+        }
+        const bool anew = all || in_s[x];
+        if (made != 0 || high_[x] != m.last || moved < 0 || (anew && moved != 0)) return 0;
+    }
+    return bands;
+}
+
+void Walk::run(const Group& group, const Choice& in_s, bool all, std::int64_t t) {
     const std::size_t n = group.size();
-    rows.assign(n, 0);
-    before_.assign(n, 0), high_.assign(n, 0), low_.assign(n, 0);
-    const auto clamp = [](std::int64_t row, std::int64_t size) { return std::clamp<std::int64_t>(row, 0, size); };
+    most_.assign(n, 0), again_.assign(n, 0);
+    before_.assign(n, 0), high_.assign(n, 0), low_.assign(n, 0), last_low_.assign(n, 0);
     const std::int64_t bands = group.bands(t);
     for (std::int64_t j = 0; j < bands; ++j) {
+        band(group, j, t);
         for (std::size_t x = n; x-- > 0;) {
             const Group::Map& m = group.maps[x];
-            std::int64_t high = m.escaping ? std::min(m.rows, (j + 1) * m.scale * t) : 0;
-            for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
-                const Window& w = group.edges[group.read[i].edge].window;
-                const Group::Op& c = group.ops[group.read[i].op];
-                for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
-                    if (high_[y] == 0) continue;
-                    const std::int64_t need =
-                        w.whole ? m.rows : clamp((high_[y] - 1) * w.stride - w.padding + w.span, m.rows);
-                    high = std::max(high, need);
-                }
-            }
-            high_[x] = high;
             std::int64_t low = before_[x];
             for (std::uint32_t i = m.reader; i < m.reader + m.readers; ++i) {
                 const Window& w = group.edges[group.read[i].edge].window;
@@ -271,15 +291,43 @@ void Walk::halo(const Group& group, const Choice& in_s, bool all, std::int64_t t
                 for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
                     const std::int64_t begin = all || in_s[y] ? low_[y] : before_[y];
                     if (begin < high_[y])
-                        low = std::min(low, w.whole ? 0 : clamp(begin * w.stride - w.padding, m.rows));
+                        low = std::min(low, w.whole ? 0 : std::clamp<std::int64_t>(begin * w.stride - w.padding, 0, m.rows));
                 }
             }
             low_[x] = low;
-            if (m.external && (all || in_s[x])) rows[x] += std::max<std::int64_t>(0, before_[x] - low);
+            most_[x] = std::max(most_[x], high_[x] - low);
+            if (m.external && (all || in_s[x])) again_[x] += std::max<std::int64_t>(0, before_[x] - low);
+        }
+        const std::int64_t alike =
+            j > 0 && group.tidy() ? std::min(bands - 1 - j, steady(group, in_s, all, t)) : 0;
+        if (alike > 0) {
+            for (std::size_t x = 0; x < n; ++x) {
+                const Group::Map& m = group.maps[x];
+                if (m.external && (all || in_s[x])) again_[x] += alike * std::max<std::int64_t>(0, before_[x] - low_[x]);
+                if (high_[x] == before_[x]) continue;  // done
+                high_[x] += alike * m.scale * t, low_[x] += alike * m.scale * t;
+            }
+            j += alike;
         }
         // A reader looks at before_ of maps after it, so the band is closed only now.
-        before_ = high_;
+        before_ = high_, last_low_ = low_;
     }
+}
+
+void Walk::halo(const Group& group, const Choice& in_s, bool all, std::int64_t t, std::vector<std::int64_t>& rows) {
+    run(group, in_s, all, t);
+    rows = again_;
+}
+
+void Walk::buffers(const Group& group, const Choice& in_s, std::int64_t t, std::vector<std::int64_t>& rows) {
+    run(group, in_s, false, t);
+    rows = most_;
+}
+
+void Walk::first(const Group& group, std::int64_t t, std::vector<std::int64_t>& rows) {
+    high_.assign(group.size(), 0);
+    band(group, 0, t);
+    rows = high_;
 }
 
 bool may_join(const Group& group, const Choice& in_s, std::uint32_t x) {
@@ -299,21 +347,26 @@ void rows_at_least(const Group& group, std::vector<std::int64_t>& ahead, std::ve
     for (std::size_t x = group.size(); x-- > 0;) {
         const Group::Map& m = group.maps[x];
         const Tensor& tensor = problem.tensors[m.id];
-        std::int64_t far = paper ? tensor.least_more : tensor.least_ahead, apart = far;
+        std::int64_t far = paper ? tensor.least_more : tensor.least_ahead;
+        Shared shared;
         for (std::uint32_t i = m.reader; i < m.reader + m.readers && far < all_rows; ++i) {
             const Window& w = group.edges[group.read[i].edge].window;
             const Group::Op& c = group.ops[group.read[i].op];
-            if (!paper) apart = std::max(apart, w.span - w.stride);
             for (std::uint32_t y = c.out; y < c.out + c.outputs; ++y) {
-                if (w.whole || ahead[y] >= all_rows)
+                const Tensor& made = problem.tensors[group.maps[y].id];
+                if (w.whole || ahead[y] >= all_rows) {
                     far = all_rows;
-                else
-                    far = std::max(far, w.stride * (ahead[y] - 1) + w.span - (paper ? 0 : w.padding));
+                    break;
+                }
+                far = std::max(far, paper ? w.stride * (ahead[y] - 1) + w.span : least_need(w, ahead[y], made.surely >= 1));
+                if (paper || problem.padded) continue;
+                const Shared one = Shared::of(w, tensor.rows, made.needed);
+                if (one.apart > shared.apart) shared = one;
             }
         }
         ahead[x] = far;
-        rows[x] = far >= all_rows ? tensor.needed
-                                  : std::min(tensor.needed, m.scale * problem.least_rows + std::max(far, apart));
+        const std::int64_t own = m.scale * problem.least_rows;
+        rows[x] = far >= all_rows ? tensor.needed : std::clamp<std::int64_t>(own + shared.beyond(own, far), 0, tensor.needed);
     }
 }
 

@@ -51,14 +51,23 @@ inline std::int64_t rows_of(const Group::Map& map, std::int64_t more, std::int64
     return std::clamp(map.scale * t + more, std::int64_t{0}, map.rows);
 }
 
-// Rows of an image that cross again, by external map: band by band, by definition. With `all`, of every external
-// input and as if every tensor were made anew (halo: recompute); else of those in S.
+// Band by band, by definition. Bands that are like the one before are counted and not walked.
 class Walk {
   public:
+    // Rows of an image that cross again, by external map. With `all`, of every external input and as if every tensor
+    // were made anew (halo: recompute); else of those in S.
     void halo(const Group& group, const Choice& in_s, bool all, std::int64_t t, std::vector<std::int64_t>& rows);
+    // Rows that the buffer of every map has at most.
+    void buffers(const Group& group, const Choice& in_s, std::int64_t t, std::vector<std::int64_t>& rows);
+    // Rows of every map after the first band, from its first row on: no buffer has fewer, whatever is in S and in
+    // higher bands.
+    void first(const Group& group, std::int64_t t, std::vector<std::int64_t>& rows);
 
   private:
-    std::vector<std::int64_t> before_, high_, low_;
+    void run(const Group& group, const Choice& in_s, bool all, std::int64_t t);
+    void band(const Group& group, std::int64_t j, std::int64_t t);
+    std::int64_t steady(const Group& group, const Choice& in_s, bool all, std::int64_t t) const;
+    std::vector<std::int64_t> before_, high_, low_, last_low_, most_, again_;
 };
 
 // Whether x may join S beside the operands of its operator that are in it: one channel of a sum needs all channels

@@ -80,29 +80,7 @@ Prices::Info& Prices::info(Id group) {
     }
     i.count = static_cast<std::uint32_t>(operands_.size()) - i.at;
     if (single(group)) {
-        // Blocks need not read pixels between windows: what those are at most.
-        const fusion::Operator& op = problem_.operators[group - candidates_];
-        if (op.grid) {
-            const Tensor& x = problem_.tensors[op.inputs.front().tensor];
-            const Tensor& y = problem_.tensors[op.outputs.front()];
-            const std::int64_t sides[2][2] = {{x.rows, y.rows}, {x.columns, y.columns}};
-            Bytes read = problem_.images * x.channels * x.element;
-            bool gaps = false;
-            for (std::size_t a = 0; a < 2; ++a) {
-                const auto& [size, outputs] = sides[a];
-                const std::int64_t stride = op.grid->stride[a], span = op.grid->span[a], pad = op.grid->padding[a];
-                std::int64_t seen = 0, end = 0;
-                for (std::int64_t o = 0; o < outputs; ++o) {
-                    const std::int64_t first = std::clamp<std::int64_t>(o * stride - pad, end, size);
-                    const std::int64_t last = std::clamp<std::int64_t>(o * stride - pad + span, first, size);
-                    seen += last - first, end = last;
-                }
-                gaps = gaps || seen < size;
-                read *= seen;
-            }
-            if (gaps) i.skipped = std::max<Bytes>(0, x.bytes - read);
-        }
-        for (const fusion::Boxed& b : op.boxes) i.skipped = std::max(i.skipped, op.weight - b.again - b.weight);
+        i.skipped = problem_.operators[group - candidates_].skipped;
     }
     return i;
 }
@@ -113,6 +91,18 @@ std::span<const Operand> Prices::operands(Id group) {
 }
 
 Bytes Prices::weights(Id group) { return info(group).weights; }
+
+// Whether what is not whole passes through the operator's workspace.
+bool Prices::streams(Id group, Mask whole) {
+    const fusion::Operator& op = problem_.operators[group - candidates_];
+    if (op.streams.empty()) return false;
+    std::vector<Id> passing;
+    const std::span<const Operand> all = operands(group);
+    for (std::size_t o = 0; o < all.size() && o < most_operands; ++o)
+        if (!(whole >> o & 1)) passing.push_back(all[o].tensor);
+    std::sort(passing.begin(), passing.end());
+    return std::find(op.streams.begin(), op.streams.end(), passing) != op.streams.end();
+}
 
 Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
     Way way;
@@ -136,6 +126,17 @@ Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
         }
     }
     const Info& i = info(group);
+    if (single(group)) {
+        const fusion::Operator& op = problem_.operators[group - candidates_];
+        const Bytes needs = workspace(group), taken = needs + (parts ? budget_ - room : 0);
+        if (i.weights < way.own && needs <= room && taken <= problem_.maps_budget && streams(group, whole)) {
+            way.own = i.weights;
+            way.cost = {};
+            way.cost.weight = op.weight, way.cost.scratch = op.workspace, way.cost.maps = op.workspace;
+            way.cost.subgroups = 1, way.cost.whole = true;
+            way.needs = parts ? room : needs;
+        }
+    }
     if (single(group) && whole == 0 && blocked(group) &&
         (way.own >= unlimited || (problem_.options.blocks && way.own > i.weights - i.skipped))) {
         // A buffer in parts that others lie in: we ask that all of the blocks find room beside the maps.
@@ -196,8 +197,12 @@ Prices::Info& Prices::outlined(Id group) {
     evaluator_.reserve(0);
     // A whole operand takes no less than its buffer. The bound charges no halo, which a whole one has not.
     const Bytes found = evaluator_.lower(budget_, unlimited);
-    if (found >= unlimited || i.count > most_operands) {
+    if (found >= unlimited) {
         i.own = i.bound = unlimited;
+        return i;
+    }
+    if (i.count > most_operands) {  // never run: all that is known of it is its floor
+        i.own = i.bound = i.weights;
         return i;
     }
     i.own = found - evaluator_.group().crossing;
@@ -254,8 +259,18 @@ Bytes Prices::least(Id group, Bytes limit) {
         const Id op = group - candidates_;
         if (!over_[op].empty()) over = problem_.round_up(problem_.tensors[problem_.operators[op].outputs.front()].bytes);
         if (whole - over + workspace(group) <= std::min(budget_, problem_.maps_budget)) best_ = i.weights;
+        for (const std::vector<Id>& passing : problem_.operators[op].streams) {
+            Bytes crossing = 0, taken = whole + workspace(group);
+            for (const Operand& o : all)
+                if (std::binary_search(passing.begin(), passing.end(), o.tensor))
+                    taken -= o.room, crossing += o.free ? 0 : o.bytes;
+            if (taken <= std::min(budget_, problem_.maps_budget)) best_ = std::min(best_, i.weights + crossing);
+        }
     }
-    if (all.size() <= most_operands) cheapest(0, 0, budget_, 0);
+    if (all.size() <= most_operands)
+        cheapest(0, 0, budget_, 0);
+    else
+        best_ = std::min(best_, least_own_);
     i.priced = best_ < limit || limit >= unlimited;
     // Not below the limit: that is worth knowing, too.
     if (!single(group)) i.bound = std::max(i.bound, best_);

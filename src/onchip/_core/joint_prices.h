@@ -82,6 +82,8 @@ class Prices {
     Bytes tiled(Id group, Mask whole, Bytes room, Bytes limit = unlimited);
     // Room that an operator needs beside its operands to run whole; no tiling has to hold.
     Bytes workspace(Id group) const { return problem_.round_up(problem_.operators[group - candidates_].workspace); }
+    // Whether it is an operator some of whose operands may pass through its workspace.
+    bool passing(Id group) const { return single(group) && !problem_.operators[group - candidates_].streams.empty(); }
     // c(G) if it is below `limit`, else `limit` or more: no pattern costs less, operands that cross included but for
     // those that cross in any case.
     Bytes least(Id group, Bytes limit = unlimited);
@@ -106,6 +108,7 @@ class Prices {
         const fusion::Operator& op = problem_.operators[group - candidates_];
         return op.grid || !op.boxes.empty();
     }
+    bool streams(Id group, Mask whole);
     void load(Id group);
     Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
     void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);

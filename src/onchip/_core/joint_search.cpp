@@ -180,7 +180,10 @@ void Search::expand(Id node, const Move& move) {
     const Bytes room = prices_.budget() - others_room_;
     own_ = prices_.own(move.group);
     tries_ = 0;
-    if (operands_.size() <= most_operands) operand(0, 0, 0, room);
+    if (operands_.size() <= most_operands)
+        operand(0, 0, 0, room);
+    else
+        open_ = std::min(open_, nodes_[node_].cost + move_.bound);  // patterns of so many are not looked at
     if (prices_.single(move.group)) plain(room);
 }
 
@@ -210,9 +213,12 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
     const bool later = test(downsets_.live(move_.to), o.tensor);
     const Bytes left = room - o.room;
     const bool possible = left + others_room_ >= 0;
+    // A buffer is no larger than its tensor, so what nobody reads later need not be whole; but not everything passes
+    // through a workspace.
+    const bool passing = prices_.passing(move_.group);
     if (!o.external) {
         const bool unread = problem_.tensors[o.tensor].readers.empty() && !o.free;
-        if ((later || unread) && possible) operand(i + 1, whole | bit, paid, left);
+        if ((later || unread || passing) && possible) operand(i + 1, whole | bit, paid, left);
         operand(i + 1, whole, paid + (o.free ? 0 : o.bytes), room);
         return;
     }
@@ -239,7 +245,7 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
         return;
     }
     operand(i + 1, whole, paid + crosses, room);
-    if (later && possible) operand(i + 1, whole | bit, paid + crosses, left);
+    if ((later || passing) && possible) operand(i + 1, whole | bit, paid + crosses, left);
 }
 
 // A single operator as it is, everything on chip.

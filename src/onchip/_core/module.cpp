@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
     onchip::bind_joint(m);
     onchip::bind_corun(m);
     onchip::bind_corun_any(m);
+    onchip::bind_guard(m);
 }

@@ -8,6 +8,7 @@ namespace onchip::placement {
 namespace {
 
 constexpr std::size_t sets_looked_at = 256;  // eviction sets of one operator that are enumerated,
+constexpr std::size_t operators_tried = 256;  // of those that are ready in one state
 constexpr std::size_t sets_kept = 6;         // and of these the cheapest that are tried
 
 struct Node {
@@ -37,7 +38,7 @@ bool better(const Node& a, const Node& b) {
 void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules, std::size_t width, Clock& clock,
           Progress& progress, std::uint64_t seed, Incumbent& best) {
     std::mt19937_64 random(seed);
-    SafeMoves safe(p, rules, false);
+    SafeMoves safe(p, rules, false, best.paid >= 0 ? &clock : nullptr);
     std::vector<std::vector<Node>> level(p.operators() + 1);
     std::vector<Trace> traces;
     std::vector<Id> ready;
@@ -78,16 +79,19 @@ void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules
     for (std::size_t depth = 0; depth < p.operators(); ++depth) {
         prune(level[depth]);
         for (Node& node : level[depth]) {
-            // The first, narrowest beam is never cut short: a limit must still leave a schedule.
+            // Where there is no schedule yet (no pass found one) a beam is not cut short.
             if (best.paid >= 0 && clock.check(progress, held * node_bytes + traces.size() * sizeof(Trace))) return;
             std::vector<Id> ran;
             safe.close(node.state, p.budget, &ran);
+            if (best.paid >= 0 && clock.over()) return;
             if (!ran.empty()) {
                 offer(std::move(node.state), {node.trace, {no_op, {}}, std::move(ran)});
                 continue;
             }
             ready_operators(p, node.state, ready);
+            if (ready.size() > operators_tried) ready.resize(operators_tried);
             for (Id v : ready) {
+                if (best.paid >= 0 && clock.check(progress, held * node_bytes)) return;
                 std::vector<std::pair<Bytes, std::vector<Id>>> sets;
                 const auto keep = [&](const std::vector<Id>& set) {
                     Bytes price = 0;

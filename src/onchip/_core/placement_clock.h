@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 
+#include "guard.h"
 #include "placement_problem.h"
 
 namespace onchip::placement {
@@ -15,7 +16,7 @@ class Clock {
     // so seldom that it is worth reading the time at.
     std::optional<End> check(const Progress& progress, std::size_t bytes, bool seldom = false) {
         if (end_) return end_;
-        if (bytes > limits_.memory) return end_ = End::memory;
+        if (bytes > limits_.memory || guard::memory_is_full.load(std::memory_order_relaxed)) return end_ = End::memory;
         if (++calls_ % 64 != 0 && !seldom) return std::nullopt;
         const auto at = now();
         if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds))
@@ -26,6 +27,9 @@ class Clock {
         }
         return std::nullopt;
     }
+
+    // Whether it has ended, without looking.
+    bool over() const { return end_.has_value(); }
 
   private:
     using Steady = std::chrono::steady_clock;

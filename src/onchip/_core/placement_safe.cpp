@@ -14,6 +14,7 @@ void SafeMoves::close(State& s, Bytes limit, std::vector<Id>* ran) {
         moved = false;
         ready_operators(p_, s, ready_);
         for (Id v : ready_) {
+            if (clock_ && clock_->check({}, 0)) return;
             if (!try_chain(s, v, limit)) continue;
             for (Id u : chain_) run(p_, s, u);
             if (ran) ran->insert(ran->end(), chain_.begin(), chain_.end());

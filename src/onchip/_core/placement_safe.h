@@ -1,5 +1,6 @@
 // Safe moves (R2, R2+, R2* of docs/placement-proofs.md): operators that may run now, without branching.
 #pragma once
+#include "placement_clock.h"
 #include "placement_state.h"
 
 namespace onchip::placement {
@@ -8,7 +9,9 @@ namespace onchip::placement {
 class SafeMoves {
   public:
     // `peak`: the peak search's rule (R4, R4*): nothing is ever evicted, so only sizes are compared.
-    SafeMoves(const Problem& p, const Rules& rules, bool peak) : p_(p), rules_(rules), peak_(peak) {}
+    // With a clock moves end when it does: then the state that `close` leaves is of no use.
+    SafeMoves(const Problem& p, const Rules& rules, bool peak, Clock* clock = nullptr)
+        : p_(p), rules_(rules), peak_(peak), clock_(clock) {}
 
     // Makes safe moves until there is none left; appends the operators run to `ran` when it is given.
     // No step may need more than `limit` bytes.
@@ -28,6 +31,7 @@ class SafeMoves {
     const Problem& p_;
     const Rules& rules_;
     bool peak_;
+    Clock* clock_;
     std::vector<Id> chain_, ready_;
     std::vector<Held> held_;
     std::vector<Id> arriving_;

@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "placement_beam.h"
+#include "placement_pass.h"
 #include "placement_table.h"
 
 namespace onchip::placement {
 
 namespace {
+
+constexpr double moment = 0.05;  // seconds: with less, a beam may find nothing in time
 
 struct Open {
     Bytes bound;          // g: nothing below this state is cheaper
@@ -27,7 +30,7 @@ bool later(const Open& a, const Open& b) {
 class TrafficSearch {
   public:
     TrafficSearch(const Problem& p, std::vector<State> starts, const Rules& rules, const Limits& limits)
-        : p_(p), starts_(std::move(starts)), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false),
+        : p_(p), starts_(std::move(starts)), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false, &clock_), steady_(p, rules, false),
           table_(p, rules.dominance), random_(limits.seed), here_(p) {}
 
     Outcome solve();
@@ -44,11 +47,12 @@ class TrafficSearch {
         std::vector<Step> steps;
     };
 
+    void start_somewhere();
     void look_ahead(std::size_t width);
     void found(Ref parent, const State& last);
     bool wanted(const State& last) const;
     void add_goal(Goal goal);
-    Goal path(Ref from, const State& last);
+    std::optional<Goal> path(Ref from, const State& last);
     Outcome answer(std::optional<End> end);
     void push(const State& s, Ref r);
     std::size_t bytes() const { return table_.bytes() + open_.capacity() * sizeof(Open); }
@@ -59,6 +63,7 @@ class TrafficSearch {
     const Limits& limits_;
     Clock clock_;
     SafeMoves safe_;
+    SafeMoves steady_;  // for walks back: they repeat what was done in time
     Table table_;
     std::vector<Open> open_;
     std::mt19937_64 random_;
@@ -94,6 +99,7 @@ void TrafficSearch::expand(Ref ref) {
     // Safe moves are made when a state is looked at, not when it is stored: most are never looked at.
     const std::uint32_t depth = here_.depth;
     safe_.close(here_, p_.budget, nullptr);
+    if (clock_.over()) return;
     if (here_.depth > depth) {
         if (here_.depth == p_.operators()) return found(ref, here_);
         if ((ref = table_.insert(here_, ref)) == no_ref) return;
@@ -131,21 +137,26 @@ void TrafficSearch::add_goal(Goal goal) {
 }
 
 void TrafficSearch::found(Ref parent, const State& last) {
-    if (wanted(last)) add_goal(path(parent, State(last)));
+    if (!wanted(last)) return;
+    if (auto goal = path(parent, State(last))) add_goal(std::move(*goal));
 }
 
 // The steps from a start to `last`, which follows the stored state `from`. Moves are not stored: every state
-// on the way is closed or expanded again until it gives the next one.
-TrafficSearch::Goal TrafficSearch::path(Ref from, const State& last) {
+// on the way is closed or expanded again until it gives the next one. Nothing when time ends on the way.
+std::optional<TrafficSearch::Goal> TrafficSearch::path(Ref from, const State& last) {
     const Bytes enough = std::exchange(enough_, no_limit);  // nothing may be pruned on this walk
     std::vector<std::vector<Step>> pieces;
     State here(p_), next = last;
     for (Ref r = from; r != no_ref; r = table_.parent(r)) {
+        if (clock_.check(progress_, bytes(), true)) {
+            enough_ = enough;
+            return std::nullopt;
+        }
         table_.unpack(r, here);
         auto& piece = pieces.emplace_back();
         State closed = here;
         std::vector<Id> ran;
-        safe_.close(closed, p_.budget, &ran);
+        steady_.close(closed, p_.budget, &ran);
         if (closed == next) {
             for (Id v : ran) piece.push_back({v, {}});
         } else {
@@ -166,6 +177,14 @@ TrafficSearch::Goal TrafficSearch::path(Ref from, const State& last) {
     return goal;
 }
 
+// Large problems get a schedule before anything is searched, and so do those without time for a search.
+void TrafficSearch::start_somewhere() {
+    const bool hurry = limits_.seconds >= 0 && limits_.seconds < moment;
+    if (!hurry && !is_large(p_)) return;
+    pass(p_, starts_, clock_, ahead_);
+    if (ahead_.paid >= 0 && rules_.incumbent) add_goal({ahead_.last, ahead_.start, ahead_.steps});
+}
+
 void TrafficSearch::look_ahead(std::size_t width) {
     const Bytes before = ahead_.paid;
     beam(p_, starts_, rules_, width, clock_, progress_, limits_.seed, ahead_);
@@ -175,6 +194,7 @@ void TrafficSearch::look_ahead(std::size_t width) {
 }
 
 Outcome TrafficSearch::look_ahead_only(std::size_t width) {
+    start_somewhere();
     for (std::size_t w = 1; w < width && ahead_.paid != 0; w *= 8) look_ahead(w);
     if (ahead_.paid != 0) look_ahead(width);
     const auto end = clock_.check(progress_, 0, true);
@@ -182,7 +202,8 @@ Outcome TrafficSearch::look_ahead_only(std::size_t width) {
 }
 
 Outcome TrafficSearch::solve() {
-    look_ahead(1);
+    start_somewhere();
+    if (enough_ > 0) look_ahead(1);
     if (enough_ > 0) look_ahead(8);
 
     if (enough_ != 0)

@@ -14,6 +14,7 @@ from onchip.baselines.whole_life import executorch, place_lives, tflm
 from onchip.check import certify, plan_chip_of
 from onchip.chip import Chip
 from onchip.network import Network
+from onchip.placement.claim import space_of
 from onchip.placement.options import PlacementOptions
 from onchip.placement.problem import Problem
 from onchip.placement.program import program
@@ -120,6 +121,7 @@ def solve(
         program(network, problem, answer.order, answer.placed, answer.scratch),
         status="optimal" if answer.traffic == bound else "feasible",
         lower_bound_bytes=bound,
+        space=space_of(network, asked, apart=apart(chip, asked)),
         seconds=time.perf_counter() - began,
         options={
             "planner": "baseline",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
+
+from onchip.child import environment, interpreter
+from onchip.guard import dies_with_us
 
 __all__ = ["Arena", "tflm_arena"]
 
@@ -36,11 +38,13 @@ def tflm_arena(content: bytes) -> Arena | str:
     """The arena of the `.tflite` file with these bytes, or in words why there is no answer."""
     try:
         ran = subprocess.run(
-            [sys.executable, "-P", "-c", _ASK],
+            [*interpreter(), "-c", _ASK],
+            env=environment(),
             input=content,
             capture_output=True,
             timeout=SECONDS,
             check=False,
+            preexec_fn=dies_with_us(),
         )
     except subprocess.TimeoutExpired:
         return f"the interpreter did not answer within {SECONDS:.0f} s"

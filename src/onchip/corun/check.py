@@ -67,6 +67,8 @@ def check_stated(stated: StatedSchedule) -> Verdict:
     verdict = Verdict(timeline, rivals, bound)
     _check_bound(stated, verdict)
     _check_class(stated, verdict)
+    if stated.claim_sha256 != stated.digest:
+        raise IllegalSchedule("claim", "its claims were made of another schedule, workload or SoC")
     return verdict
 
 

@@ -21,7 +21,7 @@ from onchip.corun.simulate import simulate
 from onchip.corun.solution import Objective, Solution, cost_ms
 from onchip.corun.solve import CorunResult, SolveOptions, solve
 from onchip.corun.workload import Workload
-from onchip.errors import ProfileError, UsageError
+from onchip.errors import ProfileError, UsageError, WorkerLost
 
 __all__ = ["Answer", "DynamicScheduler", "Frame", "StaticScheduler", "frames_of"]
 
@@ -33,6 +33,8 @@ NAIVE, REMEMBERED = "naive", "known"
 """Who found the first answer to a change."""
 HISTORY = 4096
 """Answers that `DynamicScheduler.history` goes back."""
+PATIENCE = 30.0
+"""Seconds that a search has to come back in once it was told to stop; one that does not is lost."""
 KNOWN = 64
 """Sets of networks whose best schedule is remembered; those not seen for longest are forgotten."""
 
@@ -63,6 +65,8 @@ class DynamicScheduler:
     `change`. Both return at once, from any thread. At most one thread searches in the background; it ends
     when nothing is left to find or `close` is called (a context manager closes by itself), and drops what it
     does when the set changes. What the search raised is raised by the next `frame`, `settle` or `close`.
+    `improver` has to ask whether it is to stop: `settle` and `close` raise `WorkerLost` for one that does not
+    come back within `patience` seconds of being told to. Frames go on with what was known.
     """
 
     def __init__(
@@ -71,8 +75,9 @@ class DynamicScheduler:
         *,
         improver: Improver = improvements,
         clock: Callable[[], float] = time.monotonic,
+        patience: float = PATIENCE,
     ) -> None:
-        self.objective = objective
+        self.objective, self.patience = objective, patience
         self._improver, self._clock = improver, clock
         self._lock = threading.Condition()
         self._known: list[Answer] = []  # the best of each set, the last used last
@@ -82,6 +87,8 @@ class DynamicScheduler:
         self._changed_at = 0.0
         self._generation = 0  # counts changes, so that a search knows that it is outdated
         self._searched = 0  # the generation that has been searched to its end
+        self._searching = 0  # the generation that the thread is at
+        self._told = 0.0  # when a search was last told to stop, by the machine's clock
         self._closed = False
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
@@ -105,14 +112,15 @@ class DynamicScheduler:
                 raise UsageError("is closed", where="dynamic scheduler")
             solver, proved = (NAIVE, False) if before is None else (REMEMBERED, before.proved)
             answer = Answer(workload, schedule, solver, self._clock() - began, proved)
-            self._changed_at = began
+            self._changed_at, self._told = began, time.monotonic()
             self._generation += 1
             self._pending = answer
             self._history.append(answer)
             if proved:
                 self._searched = self._generation
             elif self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="onchip-corun")
+                # A search that never ends must not keep the process from its end.
+                self._thread = threading.Thread(target=self._work, name="onchip-corun", daemon=True)
                 self._thread.start()
             self._lock.notify_all()
             return answer
@@ -131,11 +139,28 @@ class DynamicScheduler:
             return self._current
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until the search for the present set is over, or for `timeout` seconds; whether it is over."""
+        """Wait until the search for the present set is over, or for `timeout` seconds; whether it is over.
+
+        Raises `WorkerLost` when the search for a set before it never comes back.
+        """
+
+        def ready() -> bool:
+            return self._idle() or self._error is not None
+
+        until = None if timeout is None else time.monotonic() + timeout
         with self._lock:
-            over = self._lock.wait_for(lambda: self._idle() or self._error is not None, timeout)
+            while not ready():
+                now = time.monotonic()
+                if until is not None and now >= until:
+                    break
+                if self._stuck() and now - self._told >= self.patience:
+                    raise self._lost()
+                waits = [] if until is None else [until - now]
+                if self._stuck():
+                    waits.append(self._told + self.patience - now)
+                self._lock.wait(max(0.0, min(waits)) if waits else None)
             self._raise()
-            return over
+            return ready()
 
     @property
     def history(self) -> tuple[Answer, ...]:
@@ -144,13 +169,18 @@ class DynamicScheduler:
             return tuple(self._history)
 
     def close(self) -> None:
-        """End the search and its thread. May be called twice."""
+        """End the search and its thread. May be called twice.
+
+        Raises `WorkerLost` when the search does not come back; the process can end all the same.
+        """
         with self._lock:
             self._closed = True
             self._lock.notify_all()
             thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(self.patience)
+            if thread.is_alive():
+                raise self._lost()
         with self._lock:
             self._raise()
 
@@ -174,6 +204,7 @@ class DynamicScheduler:
                     self._thread = None
                     return
                 generation, start = self._generation, self._history[-1]
+                self._searching = generation
             try:
                 self._search(generation, start)
             except Exception as error:  # whoever waits must hear of it
@@ -207,6 +238,15 @@ class DynamicScheduler:
             if not stopped():
                 self._searched = generation
             self._lock.notify_all()
+
+    def _stuck(self) -> bool:
+        """Whether the thread is still at a set that is gone."""
+        return self._thread is not None and self._searching not in (0, self._generation)
+
+    def _lost(self) -> WorkerLost:
+        return WorkerLost(
+            f"the search for a schedule did not come back within {self.patience:g} s of being told to stop"
+        )
 
     def _recall(self, workload: Workload) -> Answer | None:
         return next((answer for answer in self._known if answer.workload == workload), None)

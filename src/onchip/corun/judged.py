@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isclose
 from pathlib import Path
+from typing import Literal
 
 from onchip.corun.check import check_file
 from onchip.corun.derived_bound import derived_bound
@@ -14,6 +16,9 @@ from onchip.corun.schedule_json import Claim, schedule_json
 from onchip.corun.timeline import Timeline
 from onchip.corun.workload import Workload
 
+ROUNDING = 1e-9
+"""Times are doubles: nearer to its bound than this part of it, a schedule has reached it."""
+
 __all__ = ["Judged", "judged_file", "network_name", "told_apart"]
 
 
@@ -21,7 +26,8 @@ __all__ = ["Judged", "judged_file", "network_name", "told_apart"]
 class Judged:
     """A schedule, the judge's timeline of it, and what its solver claims.
 
-    `others` are the timelines of schedules that it is compared with, where they are at hand.
+    `others` are the timelines of schedules that it is compared with, where they are at hand. `read` says that
+    the claim was read from a file: nobody here has proved it.
     """
 
     schedule: Schedule
@@ -29,6 +35,7 @@ class Judged:
     claim: Claim
     epsilon_ms: float = 0.0
     others: tuple[tuple[str, Timeline], ...] = field(default=(), compare=False)
+    read: bool = field(default=False, compare=False)
 
     @property
     def workload(self) -> Workload:
@@ -39,6 +46,16 @@ class Judged:
     def derived_bound(self) -> float | None:
         """What no schedule gets beyond, as the judge derives it by itself; None where it cannot."""
         return derived_bound(self.workload, self.claim.objective, self.epsilon_ms)
+
+    @property
+    def standing(self) -> Literal["proved", "derived", "claimed", "none"]:
+        """What the claim is worth, in the words of `onchip.check.Standing`."""
+        value, bound = self.timeline.figure(self.claim.objective), self.derived_bound
+        if value is not None and bound is not None and isclose(value, bound, rel_tol=ROUNDING):
+            return "derived"
+        if not self.claim.claim.startswith("optimal") and self.claim.bound is None:
+            return "none"
+        return "claimed" if self.read else "proved"
 
     def json(self) -> str:
         """The schedule as `onchip.schedule/1`."""
@@ -52,7 +69,7 @@ def judged_file(path: Path) -> Judged:
     breaks a rule or states figures that are not its own.
     """
     stated, found = check_file(path)
-    return Judged(stated.schedule, found.timeline, stated.claim, stated.epsilon_ms, found.rivals)
+    return Judged(stated.schedule, found.timeline, stated.claim, stated.epsilon_ms, found.rivals, read=True)
 
 
 def network_name(name: str, copies: int) -> str:

@@ -89,3 +89,5 @@ def check_schedule(workload: Workload, schedule: Schedule) -> None:
     for step, wait in schedule.idle_ms:
         if step not in seen or not 0 <= wait <= 1e9:
             raise IllegalSchedule("idle", f"an idle time of {wait} ms before step {tuple(step)}")
+    if len(dict(schedule.idle_ms)) < len(schedule.idle_ms):
+        raise IllegalSchedule("idle", "a step has two idle times")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from onchip.corun.content import kind_of
 from onchip.corun.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
 from onchip.corun.profile_file import WireProfile, profile_from_wire
 from onchip.corun.schedule import Schedule, Step
-from onchip.corun.schedule_json import SCHEDULE_FORMAT, Claim, Rival
+from onchip.corun.schedule_json import SCHEDULE_FORMAT, Claim, Rival, document_digest
 from onchip.corun.soc import SoC, Unit
 from onchip.corun.workload import Job, Workload
 from onchip.errors import InputError, PlanFormatError
@@ -30,7 +31,7 @@ class StatedSchedule:
 
     `figures` are makespan_ms, fps, sum_of_rates and (where stated) millijoules, `latency_ms` by network, and
     `segments` the stated (start, end, transition) of every step, all in ms. `derived_bound` is stated of the
-    claim's objective.
+    claim's objective. `claim_sha256` is the stated digest of the file, and `digest` what it is.
     """
 
     workload: Workload
@@ -41,6 +42,8 @@ class StatedSchedule:
     latency_ms: tuple[float, ...]
     segments: Mapping[Step, tuple[float, float, float]]
     derived_bound: float | None = None
+    claim_sha256: str = ""
+    digest: str = ""
 
 
 class _Wire(msgspec.Struct, forbid_unknown_fields=True):
@@ -116,6 +119,7 @@ class _Result(_Wire):
     derived_bound: float | None = None
     seconds: _Amount | None = None
     baselines: Annotated[dict[str, _Baseline], msgspec.Meta(max_length=64)] = {}
+    claim_sha256: str = ""
 
 
 class _File(_Wire):
@@ -237,7 +241,16 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
     claim = Claim(result.claim, result.objective, result.bound, result.seconds, rivals, wire.contention.set)
     latency = tuple(net.latency_ms for net in wire.networks)
     return StatedSchedule(
-        workload, schedule, wire.epsilon_ms, claim, figures, latency, segments, result.derived_bound
+        workload,
+        schedule,
+        wire.epsilon_ms,
+        claim,
+        figures,
+        latency,
+        segments,
+        result.derived_bound,
+        result.claim_sha256,
+        document_digest(json.loads(content)) if result.claim_sha256 else "",
     )
 
 
@@ -250,6 +263,9 @@ def _rival(
 
 
 def _model(wire: _File, soc: SoC, refuse: Callable[[str, str], PlanFormatError]) -> ContentionModel:
+    for name in wire.contention.units:
+        if name not in soc.unit_names:
+            raise refuse("contention", f"names an unknown unit {name!r}")
     if wire.contention.model == "none":
         return NO_CONTENTION
     for unit in soc.unit_names:

@@ -7,6 +7,7 @@ file can judge all of it again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from onchip.corun.soc import SoC
 from onchip.corun.timeline import Segment, Timeline
 from onchip.errors import PlanFormatError
 
-__all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "schedule_json"]
+__all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "document_digest", "schedule_json"]
 
 SCHEDULE_FORMAT = "onchip.schedule/1"
 
@@ -90,7 +91,7 @@ def schedule_json(
     units = [
         {k: v for k, v in asdict(u).items() if k in ("name", "busy_watts", "idle_watts")} for u in soc.units
     ]
-    result = {
+    result: dict[str, Any] = {
         "makespan_ms": timeline.makespan_ms,
         "fps": timeline.fps,
         "sum_of_rates": timeline.sum_of_rates,
@@ -147,7 +148,18 @@ def schedule_json(
         "idle": [[*named(step), ms] for step, ms in schedule.idle_ms],
         "result": result,
     }
+    result["claim_sha256"] = document_digest(json.loads(json.dumps(document)))
     return json.dumps(document, indent=1)
+
+
+def document_digest(document: Any) -> str:
+    """SHA-256, in hex, of a schedule file but for how long the search took and the digest itself.
+
+    It binds the claims to everything that they are about; it is no signature.
+    """
+    kept = {k: v for k, v in document["result"].items() if k not in ("seconds", "claim_sha256")}
+    text = json.dumps({**document, "result": kept}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _contention_object(model: ContentionModel, soc: SoC, name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import astuple
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ from onchip.corun.contention import Contention
 from onchip.corun.soc import SoC, Unit
 from onchip.errors import ChipError
 from onchip.files import read_bytes
+from onchip.toml_file import parse_toml
 
 __all__ = ["builtin_socs", "contention_toml", "load_soc", "parse_soc"]
 
@@ -94,12 +94,7 @@ def contention_toml(name: str, unit: str, constants: Contention) -> str:
 
 def parse_soc(content: bytes, where: str) -> SoC:
     """The SoC in a TOML file's bytes; `where` names the file in errors."""
-    try:
-        table = tomllib.loads(content.decode("utf-8-sig"))
-    except RecursionError:
-        raise ChipError("is not TOML of a SoC (nested too deeply)", where=where) from None
-    except ValueError as problem:  # no UTF-8, no TOML, or a number of thousands of digits
-        raise ChipError(f"is not TOML ({str(problem)[:200]})", where=where) from None
+    table = parse_toml(content, what="a SoC", where=where, error=ChipError)
     try:
         wire = msgspec.convert(table, _SoC)
     except (msgspec.ValidationError, OverflowError) as problem:

@@ -22,6 +22,7 @@ from onchip.corun.solution import Claim, Objective, Solution
 from onchip.corun.tasks import one_frame
 from onchip.corun.workload import Workload
 from onchip.errors import UsageError
+from onchip.guard import shortened
 from onchip.interrupt import until_interrupted
 
 __all__ = ["CorunResult", "SolveOptions", "solve"]
@@ -89,6 +90,7 @@ def solve(
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
     began = time.monotonic()
+    options = shortened(options)
     found: list[Baseline] = []
     every = False
 

@@ -11,12 +11,15 @@ a staircase that answers every budget. Operators that look alike share one.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from onchip.fusion.box_sizes import ranges, spans
 from onchip.fusion.geometry import Grid, Map
 from onchip.fusion.problem import FusionProblem
+from onchip.network import Side
 from onchip.plan import Blocks
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["Blocked", "best_blocks", "least_blocks"]
+__all__ = ["Blocked", "best_blocks", "least_blocks", "skips"]
 
 
 NO_BUDGET = (1 << 63) - 1
@@ -138,6 +141,30 @@ def least_blocks(problem: FusionProblem, operator: int) -> int | None:
     )
 
 
+def skips(problem: FusionProblem, operator: int) -> bool:
+    """Whether an operator with windows reads less than all of its operand."""
+    task = _task(problem, operator)
+    if task is None:
+        return False
+    grid, read, made = task.grid, task.read, task.made
+    for i, (size, outputs) in enumerate(((read.rows, made.rows), (read.columns, made.columns))):
+        window = Side(size, 0, grid.stride[i], grid.padding[i], grid.span[i])
+        first, last = ranges(window, outputs, 1)
+        seen = sum(range_.stop - range_.start for range_ in _union(first.tolist(), last.tolist()))
+        if seen < size:
+            return True
+    return False
+
+
+def _union(first: list[int], last: list[int]) -> Iterator[range]:
+    """Ranges that neither begin nor end before the one before them, without what is in those."""
+    end = 0
+    for begin, stop in zip(first, last, strict=True):
+        if stop > max(begin, end):
+            yield range(max(begin, end), stop)
+            end = stop
+
+
 @dataclass(frozen=True, slots=True)
 class _Stairs:
     """The best blocks from `scratch[i]` bytes on, up to the next, cheaper ones; `scratch` ascends."""
@@ -238,34 +265,43 @@ def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool
 
 
 def _sides(size: int, outputs: int, stride: int, padding: int, span: int, least: int = 1) -> list[_Side]:
-    """Every number of tiles along an axis, each with the smallest tile, and `least`; fewest tiles first."""
+    """Tiles along an axis: of every number of them those that no smaller one beats in the most inputs of one
+    or in those of all, and `least`; fewest tiles first."""
+    window = Side(size, 0, stride, padding, span)
+    # Windows that lie side by side need the same wherever they are cut: the smallest of every number will do.
+    even = span <= stride and padding == 0
     result = []
-    for tile in sorted({*_sizes(outputs), min(least, outputs)}, reverse=True):
-        spans = []
-        for first in range(0, outputs, tile):
-            last = min(first + tile, outputs) - 1
-            begin = min(max(first * stride - padding, 0), size)
-            spans.append(max(0, min(max(last * stride - padding + span, 0), size) - begin))
-        result.append(_Side(tile, len(spans), max(spans), sum(spans)))
-    return result
+    for tile in sorted({*(_sizes(outputs) if even else range(1, outputs + 1)), min(least, outputs)}):
+        each = spans(window, outputs, tile)
+        result.append(_Side(tile, -(-outputs // tile), int(each.max()), int(each.sum())))
+    return _best(result, least)
+
+
+def _best(sides: list[_Side], least: int) -> list[_Side]:
+    """Of sides with ascending sizes those worth a look, largest first."""
+    kept: list[_Side] = []
+    for side in sides:
+        alike = [k for k in kept if k.count == side.count]
+        if side.size == least or not any(k.most <= side.most and k.total <= side.total for k in alike):
+            kept.append(side)
+    return kept[::-1]
 
 
 def _channels(read: Map, made: Map, grid: Grid, least: int) -> list[_Side]:
-    """Every number of blocks of output channels: the most input channels of one, and those of all."""
-    result = []
+    """Blocks of output channels: the most input channels of one, and those of all."""
     within = made.channels // grid.groups
-    sizes = {*_sizes(made.channels), min(least, made.channels)}
-    sizes |= {within * i for i in range(1, grid.groups + 1)}
-    for block in sorted(sizes, reverse=True):
-        if grid.input_channels == 1 and within == 1:  # channelwise: its own channels only
-            result.append(_Side(block, -(-made.channels // block), block, read.channels))
-            continue
+    if grid.input_channels == 1 and within == 1:  # channelwise: its own channels only
+        sizes = {*_sizes(made.channels), min(least, made.channels)}
+        return [_Side(n, -(-made.channels // n), n, read.channels) for n in sorted(sizes, reverse=True)]
+    result = []
+    some = range(1, made.channels + 1) if grid.groups > 1 and within > 1 else _sizes(made.channels)
+    for block in sorted({*some, min(least, made.channels)}):
         counts = []
         for first in range(0, made.channels, block):
             last = min(first + block, made.channels) - 1
             counts.append((last // within - first // within + 1) * grid.input_channels)
         result.append(_Side(block, len(counts), max(counts), sum(counts)))
-    return result
+    return _best(result, least)
 
 
 def _sizes(total: int) -> list[int]:
@@ -277,8 +313,8 @@ def _sizes(total: int) -> list[int]:
 def _part(weights: int, grid: Grid, outputs: int, inputs: int) -> int:
     """Bytes of the weights of some output channels, each with some of its input channels."""
     outputs, inputs = min(outputs, grid.output_channels), min(inputs, grid.input_channels)
-    taps = grid.kernel_rows * grid.kernel_columns
+    taps = 0 if grid.plane else grid.kernel_rows * grid.kernel_columns
     matrix = taps * grid.input_channels * grid.output_channels
-    width = max(1, weights // matrix) if weights else 0
+    width = max(1, weights // matrix) if weights and matrix else 0
     rest = max(0, weights - width * matrix)
     return min(weights, width * taps * inputs * outputs - (-rest * outputs // grid.output_channels))

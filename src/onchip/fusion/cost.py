@@ -6,11 +6,11 @@ reference; the search has a fast one of its own, and tests hold the two against 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.errors import Infeasible
-from onchip.fusion.blocks import best_blocks, least_blocks
+from onchip.fusion.blocks import best_blocks, least_blocks, skips
 from onchip.fusion.boxes import best_boxes
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.residency import Residents, Weights, choose
@@ -20,7 +20,7 @@ from onchip.network import bits
 from onchip.plan import Blocks, Boxes
 from onchip.units import MAX_BYTES
 
-__all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch"]
+__all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch", "whole_scratch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,7 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
     network = problem.network
     op = network.operators[v]
     touched = network.reads[v] | network.writes[v]
-    scratch = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
-    scratch += problem.round_up(op.workspace)
+    scratch = whole_scratch(problem, v, _passing(problem, v))
     crossing = sum(network.tensors[t].bytes for t in bits(touched))
     whole: GroupCost | None = None
     if scratch <= problem.maps_room:
@@ -99,6 +98,20 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
     return cut if whole is None or cut.dram_bytes < whole.dram_bytes else whole
 
 
+def whole_scratch(problem: FusionProblem, operator: int, passing: int = 0) -> int:
+    """Bytes that an operator needs as it is, some operands passing through its workspace."""
+    network = problem.network
+    held = (network.reads[operator] | network.writes[operator]) & ~passing
+    needs = sum(problem.round_up(network.tensors[t].bytes) for t in bits(held))
+    return needs + problem.round_up(network.operators[operator].workspace)
+
+
+def _passing(problem: FusionProblem, operator: int) -> int:
+    """The operands that pass through an operator's workspace where that needs the least scratchpad."""
+    ways = (0, *problem.operators[operator].streams)
+    return min(ways, key=lambda passing: whole_scratch(problem, operator, passing))
+
+
 def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) -> GroupCost | None:
     """The best of the best bands and the best blocks of one operator."""
     v = members.bit_length() - 1
@@ -106,7 +119,7 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
     if op.grid is None:
         return bands
     floor = problem.crossing_bytes(members) + op.weight_bytes
-    if bands is not None and bands.dram_bytes <= floor and max(op.grid.stride) == 1:
+    if bands is not None and bands.dram_bytes <= floor and not skips(problem, v):
         return bands  # everything crosses once, and windows without gaps read all there is
     found = best_blocks(problem, v)
     if found is None:
@@ -129,16 +142,14 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
     members = 1 << operator
     bands = bands_of(problem, members)
     if bands is None:
-        network = problem.network
-        touched = network.reads[operator] | network.writes[operator]
-        whole = sum(problem.round_up(network.tensors[t].bytes) for t in bits(touched))
-        whole += problem.round_up(network.operators[operator].workspace)
+        whole = whole_scratch(problem, operator, _passing(problem, operator))
         return min([whole, *(way.scratch_bytes for way in problem.operators[operator].boxes[:1])])
     roomy = replace(problem, budget=MAX_BYTES, maps_budget=MAX_BYTES, weights_budget=MAX_BYTES)
     search = _Search(roomy, bands)
     tile = max((w.tile for w in search.weights), default=0)
     sizes = (
-        smallest(roomy, bands, search.candidates, t, 1, MAX_BYTES) for t in search.band_rows(every=False)
+        smallest(roomy, bands, search.candidates, t, 1, MAX_BYTES)
+        for t in search.band_rows(every=roomy.options.halo == "lines")
     )
     least = min(found[0] for found in sizes if found is not None) + tile
     blocks = least_blocks(problem, operator)
@@ -161,6 +172,12 @@ def misfit(problem: FusionProblem, operator: int, needs: int | None = None) -> I
         tensors=tuple(sorted(parts, key=lambda part: -part[1])),
         proved=not problem.operators[operator].thinned,
     )
+
+
+def misfits(problem: FusionProblem, operators: Iterable[int]) -> Infeasible:
+    """The same of some operators that fit in no tiling: what the network needs, and for which of them."""
+    needs, operator = max((least_scratch(problem, v), -v) for v in operators)
+    return misfit(problem, -operator, needs)
 
 
 class _Search:
@@ -188,7 +205,7 @@ class _Search:
         """Every number of bands, with the set that needs the fewest bytes and makes nothing cross twice."""
         problem, bands = self.problem, self.bands
         recompute = problem.options.halo == "recompute"
-        for t in self.band_rows(every=False):
+        for t in self.band_rows(every=problem.options.halo == "lines"):
             if recompute and self.count(t) > 1:
                 continue
             for images in self.images(t):
@@ -222,7 +239,8 @@ class _Search:
         batch, how = self.problem.batch, self.problem.options.batch_weights
         if how == "shared" or (how == "per-image" and self.count(t) > 1):
             return (1,)
-        return [m for m in range(1, batch + 1) if batch % m == 0]
+        # Of as many rounds those of the fewest images.
+        return sorted({-(-batch // -(-batch // m)) for m in range(1, batch + 1)})
 
     def band_rows(self, *, every: bool) -> Iterator[int]:
         """The heights of a band: all, or for each number of bands the least."""
@@ -241,7 +259,7 @@ class _Search:
         """How often refilled weights are fetched."""
         if self.problem.options.batch_weights == "shared":
             return self.count(t)
-        return self.problem.batch // images * self.count(t)
+        return -(-self.problem.batch // images) * self.count(t)
 
     def residents(self, size: int, fetches: int) -> Residents | None:
         """The best residents beside buffers of `size` bytes; with one fetch all are equal."""

@@ -10,12 +10,14 @@ from onchip.check import certify
 from onchip.chip import Chip
 from onchip.errors import UsageError
 from onchip.fusion.baselines import Baselines, baselines
+from onchip.fusion.claim import space_of
 from onchip.fusion.cost import GroupCost, misfit
 from onchip.fusion.options import DEFAULTS, FusionOptions
 from onchip.fusion.problem import FusionProblem
 from onchip.fusion.program import in_order, program, why_not
 from onchip.fusion.search import Progress
 from onchip.fusion.strategy import Priced, partition
+from onchip.guard import shortened
 from onchip.interrupt import until_interrupted
 from onchip.network import Network
 from onchip.plan import Group, Plan, Status
@@ -50,6 +52,11 @@ class FusedPlan:
     baselines_incomplete: tuple[str, ...] = ()
 
     @property
+    def space(self) -> str:
+        """Which partitions and tilings `status` and `lower_bound_bytes` range over."""
+        return space_of(self.problem.options, self.problem.channel_tile, self.problem.least_rows)
+
+    @property
     def executable(self) -> bool:
         """Whether there is a plan that runs."""
         return self.plan is not None
@@ -78,6 +85,7 @@ def fuse(
     how many there are. Without `beside` no baselines are worked out, which take as long as the rest.
     """
     began = time.perf_counter()
+    options = shortened(options)
     if budget is None:
         budget = chip.scratchpad_bytes
     if budget is None:
@@ -105,6 +113,7 @@ def fuse(
             status=status,
             lower_bound_bytes=0,
             dram_lower_bound_bytes=found.lower_bound_bytes,
+            space=space_of(options, problem.channel_tile, problem.least_rows),
             seconds=seconds,
             groups=declared,
             options=_recorded(network, options),
@@ -141,10 +150,15 @@ def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress
 
 
 def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
-    """Raise `Infeasible` when some operator alone fits in no tiling."""
-    for v in problem.network.order:
-        if price(1 << v) is None:
-            raise misfit(problem, v)
+    """Raise `Infeasible` when some operators alone fit in no tiling, with what the hardest of them needs."""
+    hard = [misfit(problem, v) for v in problem.network.order if price(1 << v) is None]
+    if hard:
+        worst = max(hard, key=lambda no: no.needs)
+        raise worst.but(
+            operators=tuple(no.operator for no in hard if no.needs == worst.needs),
+            proved=all(no.proved for no in hard),
+            space=space_of(problem.options, problem.channel_tile, problem.least_rows),
+        )
 
 
 def _recorded(network: Network, options: FusionOptions) -> dict[str, str | int | float | bool | None]:

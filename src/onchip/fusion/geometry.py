@@ -73,7 +73,8 @@ class Grid:
     """Both spatial axes and the channels of an operator with one windowed operand.
 
     `input_channels` are those that one output channel sums over (C_in / groups; all the map's elements for a
-    matrix over a map), `groups` of them.
+    matrix over a map), `groups` of them. In a `plane` output channels have their own input channel, and
+    weights, if there are any, belong to them.
     """
 
     kernel_rows: int
@@ -84,6 +85,7 @@ class Grid:
     stride: tuple[int, int]
     padding: tuple[int, int]
     span: tuple[int, int]
+    plane: bool = False
 
 
 def batch_of(network: Network) -> int:
@@ -187,6 +189,8 @@ def windows_of(
     touched = (*op.inputs, *op.outputs)
     if g is None or not op.inputs or op.workspace or any(network.root[t] != t for t in touched):
         return None
+    if any(network.tensors[t].patches is not None for t in touched):
+        return None
     made = [maps[t] for t in op.outputs]
     read = [maps[t] for t in op.inputs]
     if any(m is None for m in (*made, *read)):
@@ -215,7 +219,7 @@ def windows_of(
         case "pad" if alone and len(g.padding) == 4:
             top, left, bottom, right = g.padding
             sides = (first.channels, first.rows + top + bottom, first.columns + left + right)
-            if sides == (out.channels, out.rows, out.columns) and (first.rows > 1 or out.rows == 1):
+            if sides == (out.channels, out.rows, out.columns):
                 return "channelwise", (Window(op.inputs[0], padding=top),)
         case "rowwise":
             if all(m is not None and (m.rows, m.columns) == (out.rows, out.columns) for m in read):
@@ -235,7 +239,8 @@ def _windowed(op: Operator, g: Geometry, first: Map, out: Map) -> tuple[Form, tu
     stride, padding, dilation = g.stride or (1, 1), g.padding or (0, 0, 0, 0), g.dilation or (1, 1)
     if (len(stride), len(padding), len(dilation)) != (2, 4, 2) or min(*stride, *dilation, *g.kernel) < 1:
         return None
-    if min(padding) < 0 or first.channels % g.groups or out.channels % g.groups:
+    groups = g.groups if g.kind == "conv" else first.channels
+    if groups < 1 or first.channels % groups or out.channels % groups:
         return None
     form: Form = "reduce"
     if g.kind == "pool" or (g.kind == "depthwise" and first.channels == out.channels):
@@ -267,7 +272,7 @@ def _pointwise(op: Operator, read: list[Map], out: Map) -> tuple[Form, tuple[Win
             windows.append(Window(t, whole=True, broadcast=True))
         else:
             return None
-    return ("elementwise", tuple(windows)) if not all(w.broadcast for w in windows) else None
+    return "elementwise", tuple(windows)
 
 
 def grid_of(op: Operator, form: Form, windows: Sequence[Window], maps: Sequence[Map | None]) -> Grid | None:
@@ -276,12 +281,15 @@ def grid_of(op: Operator, form: Form, windows: Sequence[Window], maps: Sequence[
     first, out = maps[op.inputs[0]], maps[op.outputs[0]]
     if g is None or first is None or out is None or g.kind not in KINDS_OF_GRIDS:
         return None
+    if g.kind == "pad":
+        top, left = g.padding[:2]
+        return Grid(1, 1, 1, out.channels, out.channels, (1, 1), (top, left), (1, 1), plane=True)
     if g.kind == "fully_connected":
         over = (first.rows, first.columns) if windows[0].whole else (1, 1)
         return Grid(*over, first.channels, out.channels, 1, (1, 1), (0, 0), over)
     stride, padding, dilation = g.stride or (1, 1), g.padding or (0, 0, 0, 0), g.dilation or (1, 1)
     span = tuple((k - 1) * d + 1 for k, d in zip(g.kernel, dilation, strict=True))
-    groups = first.channels if form == "channelwise" else g.groups
+    groups = first.channels if form == "channelwise" or g.kind != "conv" else g.groups
     return Grid(
         g.kernel[0],
         g.kernel[1],
@@ -291,7 +299,8 @@ def grid_of(op: Operator, form: Form, windows: Sequence[Window], maps: Sequence[
         (stride[0], stride[1]),
         (padding[0], padding[1]),
         (span[0], span[1]),
+        form == "channelwise",
     )
 
 
-KINDS_OF_GRIDS = ("conv", "depthwise", "pool", "fully_connected")
+KINDS_OF_GRIDS = ("conv", "depthwise", "pool", "fully_connected", "pad")

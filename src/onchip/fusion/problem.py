@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
+from onchip.check.streaming import streaming_scratch
 from onchip.chip import Chip
 from onchip.fusion.boxes import Boxed, box_ways
 from onchip.fusion.geometry import Form, Grid, Map, Window, batch_of, grid_of, maps_of, windows_of
 from onchip.fusion.options import FusionOptions
-from onchip.network import Network, bits
+from onchip.network import Network, Operator, bits, mask
 from onchip.units import MAX_BYTES
 
 __all__ = ["FusedOperator", "FusionProblem"]
 
 CHANNEL_TILE = 16
 """T_c of a chip that states no array of processing elements."""
+
+MOST_STREAMED = 8
+"""Operands of an operator with a workspace, of which all sets are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ class FusedOperator:
     `form` says how its output channels depend on its input channels (`opaque`: not known). `windows` has one
     entry for every distinct operand, `outputs` are root tensors. `weight_bytes` are all its weights,
     `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need;
-    `boxes` are the ways in which an opaque operator runs in boxes of its output; `thinned` says that there
-    may be better ones.
+    `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
+    operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones.
     """
 
     id: int
@@ -41,6 +46,7 @@ class FusedOperator:
     tile_bytes: int
     grid: Grid | None = None
     boxes: tuple[Boxed, ...] = ()
+    streams: tuple[int, ...] = ()
     thinned: bool = False
 
 
@@ -78,7 +84,9 @@ class FusionProblem:
             if found is None:
                 ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
                 opaque = FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0)
-                operators.append(replace(opaque, boxes=ways.boxes, thinned=not ways.complete))
+                streams, every = _streams(network, op)
+                thinned = not (ways.complete and every)
+                operators.append(replace(opaque, boxes=ways.boxes, streams=streams, thinned=thinned))
                 continue
             form, windows = found
             made = maps[outputs[0]]
@@ -160,6 +168,21 @@ class FusionProblem:
         """Whether the options describe something that a machine can run."""
         o = self.options
         return o.batch_weights != "shared" and o.weight_tile and o.halo != "recompute"
+
+
+def _streams(network: Network, op: Operator) -> tuple[tuple[int, ...], bool]:
+    """The sets of operands that can pass through an operator's workspace, and whether those are all."""
+    if not op.workspace:
+        return (), True
+    operands = tuple(bits(network.reads[op.id] | network.writes[op.id]))
+    if len(operands) > MOST_STREAMED:
+        return (), False
+    found = []
+    for count in range(1, len(operands) + 1):
+        for some in combinations(operands, count):
+            if streaming_scratch(network, op.id, some) <= op.workspace:
+                found.append(mask(some))
+    return tuple(found), True
 
 
 def _parts(chip: Chip) -> tuple[int, int]:

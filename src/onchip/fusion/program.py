@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onchip.fusion.boxes import crossing_in_boxes
-from onchip.fusion.cost import GroupCost
+from onchip.fusion.cost import GroupCost, whole_scratch
 from onchip.fusion.problem import FusionProblem
-from onchip.fusion.rows import bands_of, buffer_rows, halo_rows, overlaps, walk
+from onchip.fusion.rows import bands_of, halo_rows, walk, walked_rows
 from onchip.fusion.streams import legal
 from onchip.network import Network, bits
 from onchip.plan import Alloc, Boxes, Free, Group, Instruction, Load, Run, Scratch, Store, Tiling
 
-__all__ = ["crossing", "declare", "group_names", "in_order", "program", "why_not"]
+__all__ = ["crossing", "declare", "group_names", "in_order", "passes_whole", "program", "why_not"]
 
 
 def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, ...]:
@@ -52,7 +52,7 @@ def program(
     instructions: list[Instruction] = []
     declared = []
     for name, g in zip(group_names(problem.network, groups), groups, strict=True):
-        if problem.operators[g.members.bit_length() - 1].form == "opaque" and g.blocks is None:
+        if passes_whole(problem, g.members, g):
             instructions += _whole(problem, g)
             continue
         declared.append(declare(problem, name, g))
@@ -102,23 +102,33 @@ def crossing(problem: FusionProblem, g: GroupCost, whole: int = 0) -> tuple[tupl
     return tuple((network.tensors[t].name, size) for t, size in result.items())
 
 
+def passes_whole(problem: FusionProblem, members: int, way: GroupCost) -> bool:
+    """Whether an operator runs as it is, in no tiles."""
+    return problem.operators[members.bit_length() - 1].form == "opaque" and way.blocks is None
+
+
 def _whole(problem: FusionProblem, g: GroupCost) -> list[Instruction]:
+    """An operator as it is: operands pass through its workspace where only that fits its scratch."""
     network = problem.network
     v = g.members.bit_length() - 1
     op = network.operators[v]
     instructions: list[Instruction] = []
     top = 0
-    for t in bits(network.reads[v]):
+    ways = (0, *problem.operators[v].streams)
+    passing = next(some for some in ways if whole_scratch(problem, v, some) <= g.scratch_bytes)
+    for t in bits(network.reads[v] & ~passing):
         instructions.append(Load(network.tensors[t].name, top))
         top += problem.round_up(network.tensors[t].bytes)
-    for t in bits(network.writes[v]):
+    for t in bits(network.writes[v] & ~passing):
         instructions.append(Alloc(network.tensors[t].name, top))
         top += problem.round_up(network.tensors[t].bytes)
     if op.workspace:
         instructions.append(Scratch(op.name, top))
-    instructions.append(Run(op.name))
-    instructions += [Store(network.tensors[t].name) for t in bits(network.writes[v])]
-    touched = network.reads[v] | network.writes[v]
+    instructions.append(
+        Run(op.name, tuple((network.tensors[t].name, network.tensors[t].bytes) for t in bits(passing)))
+    )
+    instructions += [Store(network.tensors[t].name) for t in bits(network.writes[v] & ~passing)]
+    touched = (network.reads[v] | network.writes[v]) & ~passing
     return instructions + [Free(network.tensors[t].name) for t in bits(touched)]
 
 
@@ -139,7 +149,7 @@ def why_not(problem: FusionProblem, groups: Sequence[GroupCost]) -> str:
             continue
         if not legal(problem, bands, g.streamed):
             return "streamed tensors wait for each other"
-        rows = buffer_rows(problem, bands, overlaps(problem, bands, g.streamed), g.rows)
+        rows = walked_rows(problem, bands, g.streamed, g.rows)
         for band in walk(problem, bands, g.streamed, g.rows):
             for x, (before, low, high) in band.items():
                 if high - low > rows[x]:

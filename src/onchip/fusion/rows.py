@@ -1,7 +1,7 @@
 """Which rows of every tensor a group works on, band by band.
 
-The closed form says how many rows each buffer needs, without going through the bands; `walk` goes through
-them, and is what the closed form is proved and tested against. docs/fusion-model.md derives both.
+`walk` goes through the bands by definition. The closed form says without that how many rows each buffer needs
+at most, and just so many where some band meets no border of a map. docs/fusion-model.md derives both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onchip.fusion.geometry import Window
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits
 
-__all__ = ["Bands", "bands_of", "buffer_rows", "halo_rows", "overlaps", "walk"]
+__all__ = ["Bands", "bands_of", "buffer_rows", "halo_rows", "overlaps", "walk", "walked_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _paper(bands: Bands, known: Mapping[int, int | None], x: int) -> int:
 def buffer_rows(
     problem: FusionProblem, bands: Bands, overlap: Mapping[int, int | None], t: int
 ) -> dict[int, int]:
-    """Rows of every tensor's buffer when a band has t rows."""
+    """Rows of every buffer when a band has t rows, in closed form: at the borders of maps fewer may do."""
     rows = rows_of(problem, bands.tensors)
     single = bands.count(rows, t) == 1
     result = {}
@@ -231,6 +231,17 @@ def walk(
             begins[x] = low[x] if streamed >> x & 1 else before[x]
         yield {x: (before[x], low[x], high[x]) for x in bands.tensors}
         before = high
+
+
+def walked_rows(problem: FusionProblem, bands: Bands, streamed: int, t: int) -> dict[int, int]:
+    """Rows of every tensor's buffer when a band has t rows: the most that are there in any band."""
+    if problem.options.halo != "lines":
+        return buffer_rows(problem, bands, overlaps(problem, bands, streamed), t)
+    result = dict.fromkeys(bands.tensors, 0)
+    for band in walk(problem, bands, streamed, t):
+        for x, (_, low, high) in band.items():
+            result[x] = max(result[x], high - low)
+    return result
 
 
 def halo_rows(problem: FusionProblem, bands: Bands, streamed: int, t: int) -> dict[int, int]:

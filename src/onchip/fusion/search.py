@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Literal
 
 from onchip import _core
-from onchip.fusion.cost import GroupCost, misfit
+from onchip.fusion.cost import GroupCost, misfits
 from onchip.fusion.problem import FusionProblem
 from onchip.network import bits, mask
 from onchip.plan import Blocks, Boxes
@@ -251,7 +251,7 @@ class Fuser:
             stop=_stop(limits, began),
         )
         if found["misfit"] >= 0:
-            raise misfit(problem, self._order[found["misfit"]])
+            raise misfits(problem, [self._order[i] for i in self._core.misfits(problem.budget)])
         groups = []
         for places, row in found["groups"]:
             members = self._members(places)
@@ -410,7 +410,7 @@ def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
     grid: list[int] = []
     if op.grid is not None:
         g = op.grid
-        grid += [g.kernel_rows, g.kernel_columns, *g.stride, *g.padding, *g.span]
+        grid += [*((0, 0) if g.plane else (g.kernel_rows, g.kernel_columns)), *g.stride, *g.padding, *g.span]
         grid += [g.input_channels, g.output_channels, g.groups]
     return (
         FORMS.index(form),
@@ -421,6 +421,7 @@ def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
         workspace,
         grid,
         _boxes(problem, v),
+        [list(bits(streams)) for streams in op.streams],
     )
 
 

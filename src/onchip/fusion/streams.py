@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from onchip.fusion.problem import FusedOperator, FusionProblem
-from onchip.fusion.rows import Bands, buffer_rows, overlaps, rows_of
+from onchip.fusion.rows import Bands, walked_rows
 from onchip.network import bits
 
 __all__ = ["buffer_bytes", "candidates", "legal", "smallest", "streams"]
@@ -164,24 +164,12 @@ def streams(
 ) -> Iterator[tuple[int, int]]:
     """All (buffer bytes, streamed set) of possible sets inside `allowed`, with fewer bytes than `below()`.
 
-    A branch and bound from the outputs backwards: rows of a tensor depend on what is streamed after it only.
+    A branch and bound from the outputs backwards. A buffer has the fewest rows when nothing after it streams.
     A set that is not legal (independent) does not become so by tensors made earlier, so a branch ends there.
     `below` is asked at every node and may sink.
     """
     order = tuple(reversed(bands.tensors))
-    rows = rows_of(problem, bands.tensors)
-    single = bands.count(rows, t) == 1
-    fewest = buffer_rows(problem, bands, overlaps(problem, bands, 0), t)
-    rest = [0]
-    for x in reversed(order):
-        sizes = [buffer_bytes(problem, x, fewest[x], images, False)]
-        if allowed >> x & 1:
-            sizes.append(buffer_bytes(problem, x, fewest[x], images, True))
-        rest.append(rest[-1] + min(sizes))
-    rest.reverse()
-
-    back: dict[int, int] = {}
-    shared = problem.options.halo
+    fewest = walked_rows(problem, bands, 0, t)
     ops = [problem.operators[v] for v in bits(bands.members)]
 
     def possible(more: int) -> bool:
@@ -192,35 +180,24 @@ def streams(
                 return _in_slices(ops, more)
         return legal(problem, bands, more)
 
-    def height(x: int, streamed: int) -> int:
-        f = bands.ahead[x]
-        if f is None or single or shared == "paper":
-            return fewest[x]
-        starts = [bands.begins[x]]
-        for window, y in bands.readers[x]:
-            anew = shared == "recompute" or streamed >> y & 1
-            starts.append(window.stride * (back[y] if anew else bands.surely[y]) - window.padding)
-        back[x] = min(starts)
-        return rows[x] if rows[x] == 1 else min(rows[x], bands.scale[x] * t + max(f, f - back[x]))
+    def total(rows: Mapping[int, int], streamed: int) -> int:
+        return sum(buffer_bytes(problem, x, rows[x], images, bool(streamed >> x & 1)) for x in order)
 
-    def branch(i: int, taken: int, streamed: int) -> Iterator[tuple[int, int]]:
-        if taken + rest[i] >= below():
+    def branch(i: int, streamed: int) -> Iterator[tuple[int, int]]:
+        rest = sum(1 << x for x in order[i:]) & allowed
+        if total(fewest, streamed | rest) >= below():
             return
         if i == len(order):
-            yield taken, streamed
+            taken = total(walked_rows(problem, bands, streamed, t), streamed)
+            if taken < below():
+                yield taken, streamed
             return
-        x = order[i]
-        count = height(x, streamed)
-        kept = back.get(x)
-        more = streamed | 1 << x
-        if allowed >> x & 1 and possible(more):
-            size = buffer_bytes(problem, x, count, images, True)
-            yield from branch(i + 1, taken + size, more)
-            if kept is not None:
-                back[x] = kept
-        yield from branch(i + 1, taken + buffer_bytes(problem, x, count, images, False), streamed)
+        more = streamed | 1 << order[i]
+        if allowed >> order[i] & 1 and possible(more):
+            yield from branch(i + 1, more)
+        yield from branch(i + 1, streamed)
 
-    yield from branch(0, 0, 0)
+    yield from branch(0, 0)
 
 
 def smallest(

@@ -58,8 +58,10 @@ def refuse(options: JointOptions, placing: PlacementOptions) -> None:
 
 
 def fusion_options(options: JointOptions, placing: PlacementOptions) -> FusionOptions:
-    """How groups are priced: what a machine can run, weights resident where that pays."""
+    """How groups are priced: what a machine can run, several images together and weights resident where that
+    pays."""
     return FusionOptions(
+        batch_weights="held",
         channel_tile=options.channel_tile,
         time_limit=placing.time_limit,
         memory_limit=placing.memory_limit,

@@ -14,8 +14,10 @@ from onchip.fusion import FusionProblem
 from onchip.fusion.cost import least_scratch, misfit
 from onchip.fusion.least import least_bytes
 from onchip.fusion.search import Limits, Progress
+from onchip.guard import shortened
 from onchip.interrupt import until_interrupted
 from onchip.joint.by_size import best_by_size
+from onchip.joint.claim import space_of
 from onchip.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.joint.layout import lay_out
 from onchip.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
@@ -83,7 +85,7 @@ def solve(
     cancelled: Callable[[], bool] | None = None,
 ) -> Joint:
     """The same, with what it is compared with."""
-    placing = placing or PlacementOptions()
+    placing = shortened(placing or PlacementOptions())
     refuse(options, placing)
     with until_interrupted() as pressed:
         stop = pressed if cancelled is None else lambda: pressed() or cancelled()
@@ -159,6 +161,7 @@ class _Run:
             status="optimal" if proved or least == best.dram_bytes else "feasible",
             lower_bound_bytes=0,
             dram_lower_bound_bytes=best.dram_bytes if proved else least,
+            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
             options=self.recorded(best, fused, placed),
@@ -227,7 +230,8 @@ class _Run:
             if need(v) > needs:
                 needs, hardest = need(v), v
             done |= 1 << v
-        return misfit(problem, hardest, needs)
+        space = space_of(self.options, problem.channel_tile, problem.least_rows)
+        return misfit(problem, hardest, needs).but(space=space)
 
     def recorded(
         self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.fusion import FusionProblem
-from onchip.fusion.program import crossing, declare, group_names
+from onchip.fusion.program import crossing, declare, group_names, passes_whole
 from onchip.joint.layout import Layout, Placed
 from onchip.joint.search import Step
 from onchip.network import bits
@@ -31,7 +31,7 @@ def program(
     for p in layout.placed:
         begins[p.start].append(p)
         ends[p.end - 1].append(p)
-    tiled = [step.way for step in steps if step.way is not None]
+    tiled = [step.way for step in steps if step.way and not passes_whole(problem, step.members, step.way)]
     names = iter(group_names(network, tiled))
     in_dram = network.input_roots
     ran = 0
@@ -51,6 +51,10 @@ def program(
         if step.way is None:
             unit = network.operators[step.members.bit_length() - 1].name
             streaming: tuple[tuple[str, int], ...] = ()
+        elif passes_whole(problem, step.members, step.way):
+            unit = network.operators[step.members.bit_length() - 1].name
+            touched = problem.external(step.members) | problem.escaping(step.members)
+            streaming = tuple((name[t], network.tensors[t].bytes) for t in bits(touched & ~step.whole))
         else:
             unit = next(names)
             declared.append(declare(problem, unit, step.way))

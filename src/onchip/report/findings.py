@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.check import standing
 from onchip.modules.table import module_table
 from onchip.network import bits
-from onchip.plan import Alloc, Move, Plan
+from onchip.plan import Alloc, Move, Plan, is_proved
 from onchip.report.timeline import Step, Timeline
 from onchip.report.times import short_time
-from onchip.report.wording import exact, short_size, visible
+from onchip.report.wording import SENTENCE, exact, short_size, visible
 
 __all__ = [
     "Absence",
@@ -28,6 +29,8 @@ __all__ = [
     "moved_bytes",
     "peak_sentence",
     "room_needed_by",
+    "space_sentence",
+    "standing_sentence",
     "status_sentence",
     "status_words",
     "step_label",
@@ -197,15 +200,39 @@ def objective(plan: Plan) -> str:
 
 
 def status_words(plan: Plan) -> str:
-    """`optimal`, or `feasible, at most 3.2 % above the bound` (beyond 100 %: `4.5 times the bound`)."""
+    """`optimal in its space` (`claimed optimal ...`), or `feasible, at most 3.2 % above the bound`.
+
+    Beyond 100 % the gap is a factor: `4.5 times the bound`.
+    """
+    worth = standing(plan)
+    if _of_ram(plan) and objective(plan) != "peak":
+        return "legal"  # what was made small is not said
     if plan.result.status == "optimal":
-        return "optimal"
+        where = " in its space" if plan.result.space else ""
+        return f"{'claimed ' if worth == 'claimed' else ''}optimal{where}"
     gap = gap_percent(plan)
     if gap is None:
         return "feasible, no bound above 0 known"
+    bound = "the claimed bound" if worth == "claimed" else "the bound"
     if gap > 100:
-        return f"feasible, at most {1 + gap / 100:.1f} times the bound"
-    return f"feasible, at most {gap:.2g} % above the bound"
+        return f"feasible, at most {1 + gap / 100:.1f} times {bound}"
+    return f"feasible, at most {gap:.2g} % above {bound}"
+
+
+PROVE = "`onchip check --prove` solves it again"
+
+
+def space_sentence(plan: Plan) -> str:
+    """Which plans the word optimal and the bounds range over, as stated; empty where nothing is."""
+    return "" if not plan.result.space else f"Among: {visible(plan.result.space, SENTENCE)}."
+
+
+def standing_sentence(plan: Plan) -> str:
+    """What the plan's claims are worth where nobody here has proved them; empty where somebody has."""
+    if standing(plan) != "claimed":
+        return ""
+    what = "That it is the least" if plan.result.status == "optimal" else "The bound"
+    return f"{what} is claimed in the plan's file, not proved here: {PROVE}."
 
 
 def _among(plan: Plan) -> str:
@@ -221,47 +248,81 @@ def _sharing(plan: Plan) -> str:
     return "share no bytes"
 
 
+def _proven(plan: Plan, what: str = "optimal") -> str:
+    """`Proven optimal`, or `Claimed to be optimal` where nobody here has proved it."""
+    return f"Claimed to be {what}" if standing(plan) == "claimed" else f"Proven {what}"
+
+
+def _no(plan: Plan) -> str:
+    """How a sentence about a bound begins: `no` plan, or a `(claimed) no` plan."""
+    return "as claimed, no" if standing(plan) == "claimed" else "no"
+
+
+def _of_ram(plan: Plan) -> bool:
+    """Whether a plan is a microcontroller's: there weights and outputs stay where they are."""
+    return plan.chip.name == "mcu"
+
+
 def status_sentence(plan: Plan, traffic: int) -> str:
     """What the status claims, in a plain sentence."""
     room = f"{plan.budget:,} bytes of scratchpad"
+    if _of_ram(plan):
+        return _ram_sentence(plan)
     if is_grouped(plan):
         return _grouped_sentence(plan, room)
     if any(section.merge for section in plan.sections) and plan.result.status != "optimal":
         return _sectioned_sentence(plan, room)
-    among = _among(plan)
+    among, no = _among(plan), _no(plan)
     proven = plan.result.status == "optimal"
     if objective(plan) == "peak":
         least = plan.result.peak_lower_bound_bytes or 0
         needs = f"Without spills and reloads this plan needs {exact(plan.result.extent_bytes)}"
         return f"{needs}; " + (
-            f"proven least: no plan{among} needs fewer."
+            f"{_proven(plan, 'least')[:1].lower()}{_proven(plan, 'least')[1:]}: no plan{among} needs fewer."
             if proven
-            else f"no plan{among} needs fewer than {exact(least)}."
+            else f"{no} plan{among} needs fewer than {exact(least)}."
         )
     if objective(plan) == "latency":
-        return f"{'Proven fastest' if proven else 'Fastest plan found'}{among} within {room}."
+        return f"{_proven(plan, 'fastest') if proven else 'Fastest plan found'}{among} within {room}."
     if plan.result.status == "optimal":
         if traffic == 0:
             return f"Everything fits: within {room} no byte crosses to DRAM beyond what is compulsory."
         return (
-            f"Proven optimal: within {room} no plan{among} crosses to DRAM with fewer than {exact(traffic)}"
+            f"{_proven(plan)}: within {room} no plan{among} crosses to DRAM with fewer than {exact(traffic)}"
             f" beyond what is compulsory, as long as tensors stay whole and {_sharing(plan)}."
         )
     bound = plan.result.lower_bound_bytes
     found = f"Best plan found within {room}: {exact(traffic)} cross to DRAM beyond what is compulsory"
     if bound == 0 and traffic:
         return f"{found}; how few would do is not known."
-    return f"{found}; no plan{among} can do with fewer than {exact(bound)}."
+    return f"{found}; {no} plan{among} can do with fewer than {exact(bound)}."
+
+
+def _ram_sentence(plan: Plan) -> str:
+    """What a microcontroller's plan needs, and whether that is the least: what crosses says nothing of it."""
+    r = plan.result
+    needs = f"The tensors and buffers need {exact(r.extent_bytes)} of RAM"
+    if objective(plan) != "peak":
+        return f"{needs}; how few would do is not known."
+    if r.status == "optimal":
+        how = _proven(plan, "the least")
+        return f"{needs}, {how[:1].lower()}{how[1:]} in its space."
+    least = r.peak_lower_bound_bytes or 0
+    return f"{needs}; {_no(plan)} plan of its space needs fewer than {exact(least)}."
 
 
 def _joint_sentence(plan: Plan, room: str) -> str:
     total, bound = exact(plan.result.dram_bytes), dram_bound(plan)
     if plan.result.status == "optimal":
         return (
-            f"Proven optimal: within {room} no plan of groups and whole tensors crosses to DRAM with fewer"
+            f"{_proven(plan)}: within {room} no plan of groups and whole tensors crosses to DRAM with fewer"
             f" than {total}, weights included."
         )
-    least = f"no plan can do with fewer than {exact(bound)}" if bound else "how few would do is not known"
+    least = (
+        f"{_no(plan)} plan can do with fewer than {exact(bound)}"
+        if bound
+        else "how few would do is not known"
+    )
     return f"Best plan found within {room}: {total} cross to DRAM, weights included; {least}."
 
 
@@ -271,11 +332,13 @@ def _grouped_sentence(plan: Plan, room: str) -> str:
         return _joint_sentence(plan, room)
     if plan.result.status == "optimal":
         return (
-            f"Proven optimal: within {room} no partition into groups crosses to DRAM with fewer than {total},"
-            " weights included."
+            f"{_proven(plan)}: within {room} no partition into groups crosses to DRAM with fewer than"
+            f" {total}, weights included."
         )
     least = (
-        f"no partition can do with fewer than {exact(bound)}" if bound else "how few would do is not known"
+        f"{_no(plan)} partition can do with fewer than {exact(bound)}"
+        if bound
+        else "how few would do is not known"
     )
     return f"Best partition found within {room}: {total} cross to DRAM, weights included; {least}."
 
@@ -286,7 +349,7 @@ def _sectioned_sentence(plan: Plan, room: str) -> str:
     count = len(table.modules)
     inside = f"inside its {count:,} modules" if count > 1 else "inside its module"
     least = (
-        f"no plan can do with fewer than {exact(bound)} beyond what is compulsory"
+        f"{_no(plan)} plan can do with fewer than {exact(bound)} beyond what is compulsory"
         if bound
         else "how few would do is not known"
     )
@@ -345,6 +408,8 @@ def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
         return ""
     known, own = budgets(plan), plan.options.get("order") == "given"
     what = "Smallest budget with zero traffic" + (_among(plan) if own else "")
+    if not is_proved(plan) and (known.zero_traffic, known.mp) != (None, None):
+        what += ", as claimed"
     if known.zero_traffic is not None:
         return f"{what}: {exact(known.zero_traffic)}."
     clean = timeline.traffic.spill + timeline.traffic.reload == 0

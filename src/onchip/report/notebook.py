@@ -47,11 +47,12 @@ def notebook(plan: Plan) -> str:
     )
     heading = escape(visible(findings.title(plan)))
     status = escape(findings.status_words(plan))
+    among = f"<div>{escape(space)}</div>" if (space := findings.space_sentence(plan)) else ""
     hidden = len(line.residencies) - _MOST_BOXES
     note = f"<div>{hidden:,} smaller residencies are not drawn.</div>" if hidden > 0 else ""
     return (
         '<div style="font:13px/1.5 system-ui,sans-serif;overflow-x:auto">'
-        f"<div><b>{heading}</b> · {status}</div><div>{cells}</div>{_map(plan, line)}{note}</div>"
+        f"<div><b>{heading}</b> · {status}</div>{among}<div>{cells}</div>{_map(plan, line)}{note}</div>"
     )
 
 

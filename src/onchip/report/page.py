@@ -195,6 +195,8 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
         "status": findings.status_words(plan),
         "status_class": plan.result.status,
         "sentence": findings.status_sentence(plan, traffic.spill + traffic.reload),
+        "space": findings.space_sentence(plan),
+        "standing": findings.standing_sentence(plan),
         "zero_traffic": findings.zero_traffic_sentence(plan, line),
         "memories_sentence": findings.memory_sentence(plan),
         "times": "" if (found := times.times(plan)) is None else times.sentence(found),

@@ -43,6 +43,10 @@ class Summary:
         width = options.max_width
         yield self.headline()
         yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
+        if among := findings.space_sentence(self.plan):
+            yield Text(among, style="dim")
+        if worth := findings.standing_sentence(self.plan):
+            yield Text(worth)
         for heading, body in (
             ("DRAM traffic", self.dram()),
             *((("Memories", self.memories()),) if self.plan.chip.memories else ()),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["exact", "short_size", "shorten", "visible"]
+__all__ = ["SENTENCE", "exact", "short_size", "shorten", "visible"]
 
 _LONGEST = 240
 
+SENTENCE = 2_000
+"""Characters of a space that are shown: all of any planner's; a file may state a longer one."""
 
-def visible(name: str) -> str:
+
+def visible(name: str, longest: int = _LONGEST) -> str:
     """A name with control, bidirectional, surrogate and other invisible characters as escapes.
 
-    Beyond 240 characters its middle is left out; an empty one is called so.
+    Beyond `longest` characters its middle is left out; an empty one is called so.
     """
     if not name:
         return "(unnamed)"
-    name = shorten(name, _LONGEST)
+    name = shorten(name, longest)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 

@@ -18,6 +18,7 @@ from onchip.segments.chain import Chain
 from onchip.segments.drive import Maker, bands_of, turns
 from onchip.segments.group import StageChoice
 from onchip.segments.layers import Layer, Layers, Range
+from onchip.segments.overlap import Reading, readings
 from onchip.segments.sweep import RowSweep, most_at_once, rows_of, swept
 
 __all__ = ["MOST_ORDERS", "Block", "BlockRows", "Blocks", "Staged"]
@@ -43,15 +44,16 @@ class BlockRows:
 
     `rings` are the rows at once of what its stages hand on inside, `made` how many rows of every layer are
     made, `tallest` the most rows that one band of each stage takes of every tensor. When u rows of its
-    output are made, `taken[u]` rows of what goes into it are needed and those before `unread[u]` never more.
-    `bands` says how many of each stage are swept. When row y of what goes in is first asked for, no row
-    before `asked[y]` is needed any more.
+    output are made, `taken[u]` rows of what goes into it are needed. While the u-th of those is made, a layer
+    of the block takes row y of what goes in for the last time: u is `late[layer][y]`, 0 for never. `bands`
+    says how many of each stage are swept. When row y of what goes in is first asked for, no row before
+    `asked[y]` is needed any more.
     """
 
     rings: tuple[tuple[int, int], ...]
     made: tuple[tuple[int, int], ...]
     taken: tuple[int, ...]
-    unread: tuple[int, ...]
+    late: tuple[tuple[int, ...], ...]
     bands: tuple[int, ...]
     asked: tuple[int, ...]
 
@@ -87,7 +89,9 @@ class Staged:
     def _makers(self, upto: int) -> list[Maker]:
         makers = [self._blocks.sweep(stage.layers, stage.rows).maker for stage in self.stages]
         last = makers[-1]
-        bands = next((i + 1 for i, band in enumerate(last.bands) if band[1] >= upto), len(last.bands))
+        # None for no row: where windows lie outside of a map, what goes into a block may never be asked for.
+        bands = next((i for i, band in enumerate(last.bands, 1) if band[1] >= upto), len(last.bands))
+        bands = bands if upto else 0
         needs = tuple(need[:bands] for need in last.needs)
         return [*makers[:-1], Maker(last.makes, last.bands[:bands], last.reads, needs)]
 
@@ -98,7 +102,10 @@ class Staged:
         rings = {maker.makes: 0 for maker in makers}
         done = [0] * (last + 1)
         lowest = [_lowest(maker, entering) for maker in makers]
-        taken, unread, asked, need = [0], [0], list[int](), 0
+        taken, asked, need = [0], list[int](), 0
+        readers = [self._blocks.readings(stage.layers, entering) for stage in self.stages]
+        late = [[0] * self._blocks.net.maps[entering].rows for found in readers for _ in found]
+        number = list(accumulate((len(found) for found in readers), initial=0))
         for turn in turns([source, *makers]):
             n = turn.maker
             if n == 0:
@@ -110,11 +117,14 @@ class Staged:
             for t, needs in zip(maker.reads, maker.needs, strict=True):
                 if t == entering:
                     need = max(need, needs[turn.band][1])
+            now = len(taken)
+            takes = self._blocks.sweep(self.stages[n - 1].layers, self.stages[n - 1].rows).taken[turn.band]
+            for k, one in enumerate(readers[n - 1], start=number[n - 1]):
+                first, end = one.rows(takes, entering)
+                late[k][first:end] = [now] * (end - first)
             if n == last:
-                here = min(low[k] for k, low in zip(done[1:], lowest, strict=True))
                 rows = maker.bands[turn.band]
                 taken += [need] * (rows[1] - rows[0])
-                unread += [here] * (rows[1] - rows[0])
         made: list[tuple[int, int]] = []
         for stage, times in zip(self.stages, done[1:], strict=True):
             sweep = self._blocks.sweep(stage.layers, stage.rows)
@@ -122,13 +132,18 @@ class Staged:
             body = swept(layers)
             for i, layer in zip(stage.layers, layers, strict=True):
                 if layer.adds_up:
-                    made.append((i, 1))
+                    made.append((i, int(times > 0)))
                 elif layer in body:
                     ranges = (need.get(layer.makes, (0, 0)) for need in sweep.taken[:times])
                     made.append((i, sum(high - low for low, high in ranges)))
         rings.pop(makers[-1].makes)
         return BlockRows(
-            tuple(rings.items()), tuple(made), tuple(taken), tuple(unread), tuple(done[1:]), tuple(asked)
+            tuple(rings.items()),
+            tuple(made),
+            tuple(taken),
+            tuple(map(tuple, late)),
+            tuple(done[1:]),
+            tuple(asked),
         )
 
 
@@ -141,9 +156,9 @@ class Blocks:
         self.all_orders = True
         self._before: dict[bool, list[int]] = {}
         self._sweeps: dict[tuple[tuple[int, ...], int], RowSweep] = {}
-        self._staged: dict[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]], list[Staged]] = {}
+        self._staged: dict[tuple[tuple[tuple[int, ...], ...], tuple[int, ...], bool, bool], list[Staged]] = {}
         self._bytes: dict[tuple[tuple[int, ...], int, tuple[Range, ...], int | None, int], int] = {}
-        self._heights: dict[tuple[int, ...], bool] = {}
+        self._twice: dict[tuple[tuple[int, ...], int], bool] = {}
         self._cuts: dict[int, list[tuple[int, tuple[tuple[int, ...], ...]]]] = {}
         self._columns: dict[tuple[tuple[int, ...], tuple[Range, ...], int | None], dict[int, int]] = {}
 
@@ -218,6 +233,11 @@ class Blocks:
         """The layers of a stage."""
         return [self.net.layers[i] for i in stage]
 
+    def readings(self, stage: tuple[int, ...], resident: int) -> list[Reading]:
+        """The layers of a stage that read a tensor, along the rows: of columns they have all."""
+        layers = self.layers(stage)
+        return readings(self.net, layers, (0, self.net.maps[swept(layers)[-1].makes].columns), resident)
+
     def sweep(self, stage: tuple[int, ...], height: int) -> RowSweep:
         """A stage along the rows."""
         if (stage, height) not in self._sweeps:
@@ -225,15 +245,24 @@ class Blocks:
         return self._sweeps[stage, height]
 
     def staged(
-        self, first: int, stages: tuple[tuple[int, ...], ...], offered: tuple[int, ...]
+        self,
+        first: int,
+        stages: tuple[tuple[int, ...], ...],
+        offered: tuple[int, ...],
+        anew: bool,
+        over: bool,
     ) -> list[Staged]:
-        """The block of these stages, which begins at cut `first`, in every choice of heights worth a look."""
-        key = stages, offered
+        """The block of these stages, which begins at cut `first`, in every choice of heights worth a look.
+
+        Rows are made twice only if `anew`; `over` says that the group's output may lie over its input.
+        """
+        key = stages, offered, anew, over
         if key not in self._staged:
             entering = self.chain.entering(first)
+            tall = [self.heights(stage, offered, anew=anew, over=over) for stage in stages]
             self._staged[key] = [
                 Staged(self, tuple(StageChoice(s, h) for s, h in zip(stages, heights, strict=True)), entering)
-                for heights in product(*(self.heights(stage, offered) for stage in stages))
+                for heights in product(*tall)
             ]
         return self._staged[key]
 
@@ -261,23 +290,33 @@ class Blocks:
             self._columns[key] = most
         return self._columns[key]
 
-    def heights(self, stage: tuple[int, ...], offered: tuple[int, ...]) -> tuple[int, ...]:
-        """Heights of bands worth a look: more than a row saves nothing where no row is made twice."""
-        if stage not in self._heights:
-            self._heights[stage] = len(stage) > 1 and self._makes_twice(stage)
-        if not self._heights[stage]:
+    def heights(
+        self, stage: tuple[int, ...], offered: tuple[int, ...], *, anew: bool, over: bool
+    ) -> tuple[int, ...]:
+        """Heights of bands worth a look, or those that make no row twice unless `anew`.
+
+        Where single rows make none twice, higher bands save no work and take no fewer bytes of rings; but
+        they may let the output lie further `over` the input.
+        """
+        if len(stage) == 1:
+            return (1,)
+        if not over and not self._makes_twice(stage, 1):
             return (1,)
         rows = self.net.maps[swept(self.layers(stage))[-1].makes].rows
-        return tuple(dict.fromkeys(min(h, rows) for h in offered))
+        found = dict.fromkeys(min(h, rows) for h in offered)
+        return tuple(h for h in found if anew or not self._makes_twice(stage, h))
 
-    def _makes_twice(self, stage: tuple[int, ...]) -> bool:
-        """Whether the stage makes a row of an inner tensor twice when it goes row by row."""
-        sweep = self.sweep(stage, 1)
-        for layer in swept(self.layers(stage)):
-            ranges = [need.get(layer.makes, (0, 0)) for need in sweep.taken]
-            if sum(b - a for a, b in ranges) > len({y for a, b in ranges for y in range(a, b)}):
-                return True
-        return False
+    def _makes_twice(self, stage: tuple[int, ...], height: int) -> bool:
+        """Whether the stage makes a row of an inner tensor twice when it goes by bands of this height."""
+        if (stage, height) not in self._twice:
+            self._twice[stage, height] = False
+            sweep = self.sweep(stage, height)
+            for layer in swept(self.layers(stage)):
+                ranges = [need.get(layer.makes, (0, 0)) for need in sweep.taken]
+                if sum(b - a for a, b in ranges) > len({y for a, b in ranges for y in range(a, b)}):
+                    self._twice[stage, height] = True
+                    break
+        return self._twice[stage, height]
 
 
 def _lowest(maker: Maker, tensor: int) -> list[int]:

@@ -93,14 +93,9 @@ class Chain:
         made = self.net.maps[self.net.layers[group.end - 1].makes].bytes
         needs = []
         for way in (group.forward, group.reverse):
-            if way is None:
-                continue
-            if group.fetched is not None:
-                needs.append(made + way.scratch)
-            elif way.distance is None:
-                needs.append(source + made + way.scratch)
-            else:
-                needs.append(min(max(source + way.distance, made), source + made) + way.scratch)
+            if way is not None:
+                ends = made if group.fetched is not None else way.span(source, made)
+                needs.append(ends + way.scratch)
         return min(needs)
 
     def group(

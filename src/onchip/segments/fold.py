@@ -11,14 +11,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from onchip.segments.blocks import Blocks, Staged
 from onchip.segments.bound import Allowed
 from onchip.segments.chain import Fetched
+from onchip.segments.distances import Distances
 from onchip.segments.drive import bands_of
-from onchip.segments.group import StageChoice, figures, first_column
+from onchip.segments.group import StageChoice, figures
 from onchip.segments.label import Label, Reaches
-from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers
+from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
+from onchip.segments.overlap import readings
 from onchip.segments.sweep import by_column, pyramid, swept
 
 __all__ = ["Candidate", "Fold", "Space"]
@@ -129,6 +132,7 @@ class Fold:
         self._columns: dict[tuple[tuple[int, ...], int, int | None, int | None], int] = {}
         self._always: dict[int, bool] = {}
         self.always = self._always_read(0)
+        self._distances: dict[tuple[Staged, int, int], Distances] = {}
         self._whole: dict[int, list[Label]] = {}
         self._states: dict[tuple[int, int], list[Label]] = {}
 
@@ -236,7 +240,8 @@ class Fold:
                     break  # longer stages have larger column rings
                 if last > end and not self.space.joined:
                     break
-                for block in self.blocks.staged(first, stages, self.space.heights):
+                offered = self.space.heights, self.space.anew, self.strips == 1
+                for block in self.blocks.staged(first, stages, *offered):
                     yield from self._joined(first, last, block)
 
     def _joined(self, first: int, end: int, block: Staged) -> Iterator[Label]:
@@ -403,35 +408,52 @@ class Fold:
     def _resident(self, first: int, label: Label) -> list[Candidate]:
         entering = self.chain.entering(first)
         source = self.net.maps[entering]
-        beside = source.bytes + self.out.bytes + self._kept(label)
         if self.strips > 1:
-            return self._candidate(first, beside, label, None)
-        if label.rest is None:
+            ends = source.bytes + self.out.bytes
+        elif label.rest is None:
             alone = self._alone(label)
-            distance = figures(self.net, label.block.stages, resident=entering, alone=alone).distance
-            if distance is None:
-                return self._candidate(first, beside, label, None)
-            apart = distance
-        elif self._begins_inside(label.block, entering):
-            apart = figures(self.net, label.all_stages(), resident=entering).distance or 0
+            found = figures(self.net, label.block.stages, resident=entering, alone=alone)
+            ends = found.span(source.bytes, self.out.bytes)
         else:
-            unread = label.block.rows(label.rest.upto).unread
-            apart = 0
-            for row, rows in enumerate(self.reaches.rows[label.rest.reach], start=1):
-                if unread[rows] < source.rows:
-                    apart = max(apart, row * self.out.row - unread[rows] * source.row)
-        over = max(source.bytes + apart, self.out.bytes) + self._kept(label)
-        return self._candidate(first, min(over, beside), label, None)
+            ends = self._over(label, label.rest, entering).span(source.bytes, self.out.bytes)
+        return self._candidate(first, ends + self._kept(label), label, None)
 
-    def _begins_inside(self, block: Staged, entering: int) -> bool:
-        """Whether a stage reads no byte of the first columns: rows alone do not say what is read then."""
-        across = {t: strips[0] for t, strips in self.across.items()}
-        reading = [self.blocks.layers(stage.layers) for stage in block.stages]
-        return any(
-            first_column(layers, across, entering)
-            for layers in reading
-            if any(entering in layer.reads for layer in layers)
-        )
+    def _over(self, label: Label, rest: Label, entering: int) -> Distances:
+        """The legal distances of a group whose first block reads what goes in, and another makes the output.
+
+        Whole rows are read, in the columns of the layer that reads them, and whole rows are written between.
+        """
+        import numpy as np
+
+        key = label.block, rest.upto, rest.reach
+        if key not in self._distances:
+            block, source = label.block, self.net.maps[entering]
+            reach = np.array(self.reaches.rows[rest.reach], dtype=np.int64)
+            across = [
+                one.columns
+                for stage in block.stages
+                for one in readings(self.net, self.blocks.layers(stage.layers), self._wide(stage), entering)
+            ]
+            late = np.array(block.rows(rest.upto).late, dtype=np.int64)
+            written = np.searchsorted(reach, late - 1, "right")
+            edges = sorted({edge for columns in across for edge in columns})
+            lows, highs = [], []
+            for left, right in pairwise(edges):
+                covers = [i for i, (a, b) in enumerate(across) if a <= left and right <= b]
+                if not covers:
+                    continue
+                end = written[covers].max(axis=0) * self.out.row
+                row = np.flatnonzero(end)
+                lows.append(1 - row * source.row - right * source.pixel)
+                highs.append(end[row] - 1 - row * source.row - left * source.pixel)
+            none = np.zeros(0, dtype=np.int64)
+            lost = np.concatenate((none, *lows)), np.concatenate((none, *highs))
+            self._distances[key] = Distances.but(*lost)
+        return self._distances[key]
+
+    def _wide(self, stage: StageChoice) -> Range:
+        """The columns that a stage sweeps, in one strip."""
+        return self.across.get(swept(self.blocks.layers(stage.layers))[-1].makes, ((0, 0),))[0]
 
     def _fetching(self, label: Label, fetched: Sequence[Fetched]) -> list[Candidate]:
         found = []

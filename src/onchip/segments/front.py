@@ -10,18 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.errors import ModelError
+from onchip.guard import left, searching
 from onchip.interrupt import until_interrupted
 from onchip.network import Network
 from onchip.segments.bound import Point
 from onchip.segments.chain import Chain, GroupChoice
+from onchip.segments.distances import Distances
 from onchip.segments.fold import Space
 from onchip.segments.group import Figures
 from onchip.segments.layers import layers_of
-from onchip.segments.options import SegmentOptions
+from onchip.segments.options import InputMode, SegmentOptions
 from onchip.segments.place import Link, Placed, Way, place
 from onchip.segments.search import APART, ONCE, Groups, Row, Search, chosen, rows_of_groups, simplest
 
-__all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front"]
+__all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front", "least_of_any"]
 
 Progress = Callable[[str], None]
 
@@ -31,11 +33,16 @@ BEAM = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Groups at their addresses; `bound` are the bytes of the largest, which no placement goes below."""
+    """Groups at their addresses; `bound` are the bytes of the largest, which no placement goes below.
+
+    No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where none is
+    known (`onchip.segments.claim`).
+    """
 
     groups: tuple[GroupChoice, ...]
     placed: Placed
     bound: int
+    least: int = 0
 
     @property
     def bytes(self) -> int:
@@ -113,10 +120,11 @@ def front(
     own = sum(op.work for op in network.operators)
     choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
     points: list[FrontPoint] = []
+    floor = least_of_any(chain, options.input)
     for slower, choice in sorted(choices, key=lambda c: (c[1].macs, c[1].bytes, c[0])):
         if not points or choice.bytes < points[-1].ram_bytes:
             times = choice.macs / max(own, 1), (choice.macs + slower) / max(own, 1)
-            points.append(FrontPoint(choice.bytes, choice.macs, *times, choice))
+            points.append(FrontPoint(choice.bytes, choice.macs, *times, replace(choice, least=floor)))
     complete = search.complete and search.all_orders
     return Front(chain, tuple(points), own, complete, time.monotonic() - started)
 
@@ -131,29 +139,48 @@ def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Prog
         return found
     held = _chosen(chain, ram_bytes, replace(options, input="held"), progress)
     dearer = held.macs > found.macs and found.bytes <= ram_bytes and options.objective == "free"
-    return held if held.bytes < found.bytes and not dearer else found
+    best = held if held.bytes < found.bytes and not dearer else found
+    return replace(best, least=min(found.least, held.least))
 
 
 def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None) -> Choice:
     search = Search(chain, options.input, _deadline(options))
     anew = Space(instructions=True)
+    floor = least_of_any(chain, options.input)
     if options.objective == "free":
         rows, groups = Search(chain, options.input).rows(APART)
         found = _placed(chain, groups, rows[-1], options)
         if found.bytes <= ram_bytes:
-            return found
+            return replace(found, least=floor)
         rows, groups = Search(chain, options.input).rows(replace(ONCE, instructions=True))
         fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
         if fits is not None:
-            return fits
+            return replace(fits, least=floor)
         rows, groups = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
         fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
-        return fits or _placed(chain, groups, rows[-1], options)
-    if options.objective == "once":
+        if fits is not None:
+            return replace(fits, least=floor)
+    elif options.objective == "once":
         rows, groups = search.rows(replace(ONCE, instructions=True))
     else:
         rows, groups = _anew(search, anew, progress, _smaller)
-    return min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
+    found = min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
+    proved = options.objective == "least" and search.complete and search.all_orders
+    return replace(found, least=rows[-1].bytes if proved else floor)
+
+
+def least_of_any(chain: Chain, mode: InputMode) -> int:
+    """Bytes below which no plan goes: every layer runs, with its workspace, in a group between two cuts."""
+    maps, cuts = chain.net.maps, chain.cuts
+    into = [maps[chain.entering(cut)].bytes if cut or mode == "held" else 0 for cut in cuts[:-1]]
+    out = [maps[chain.net.layers[cut - 1].makes].bytes for cut in cuts[1:]]
+    found = []
+    for i, layer in enumerate(chain.net.layers):
+        before = min(size for cut, size in zip(cuts, into, strict=False) if cut <= i)
+        behind = min(size for cut, size in zip(cuts[1:], out, strict=True) if cut > i)
+        found.append(max(before, behind) + layer.workspace)
+    held = into[0] + chain.net.layers[0].workspace
+    return max(*found, held, out[-1] + chain.net.layers[-1].workspace)
 
 
 def _cheaper(rows: Sequence[Row], ram_bytes: int) -> list[Point]:
@@ -204,7 +231,9 @@ def _stage(progress: Progress | None, beam: int | None) -> Progress | None:
 
 
 def _deadline(options: SegmentOptions) -> float:
-    return time.monotonic() + (float("inf") if options.time_limit is None else options.time_limit)
+    searching()
+    limit = left(options.time_limit)
+    return time.monotonic() + (float("inf") if limit is None else limit)
 
 
 def _first_that_fits(
@@ -250,11 +279,12 @@ def _link(chain: Chain, group: GroupChoice, *, strict: bool) -> Link:
     entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
     maps = chain.net.maps
     least = min(way.macs for way in (group.forward, group.reverse) if way is not None)
+    source, out = 0 if group.fetched else maps[entering].bytes, maps[made].bytes
 
-    def way(figures: Figures | None) -> Way | None:
+    def way(figures: Figures | None, *, mirrored: bool = False) -> Way | None:
         if figures is None or (strict and figures.macs > least):
             return None
-        return Way(figures.scratch, figures.distance)
+        distances = figures.distances or Distances.beside(source, out)
+        return Way(figures.scratch, distances.mirrored(source, out) if mirrored else distances)
 
-    source = 0 if group.fetched else maps[entering].bytes
-    return Link(source, maps[made].bytes, way(group.forward), way(group.reverse))
+    return Link(source, out, way(group.forward), way(group.reverse, mirrored=True))

@@ -6,16 +6,18 @@ inside a stage of several layers, which sweeps its band column by column, in a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from onchip.segments.drive import Maker, Turn, bands_of, turns
+from onchip.segments.distances import Distances
+from onchip.segments.drive import Maker, bands_of, turns
 from onchip.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
-from onchip.segments.reach import Reach, distance
+from onchip.segments.overlap import group_distances
+from onchip.segments.reach import layer_distances
 from onchip.segments.sweep import RowSweep, adds_up, by_column, columns_of, pyramid, rows_of, swept
 
-__all__ = ["Figures", "StageChoice", "figures", "first_column"]
+__all__ = ["Figures", "StageChoice", "figures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +32,27 @@ class StageChoice:
 class Figures:
     """A group's cost. `scratch` bytes hold its rings, sums and workspaces.
 
-    `distance` is the fewest bytes that its input must lie above its output (below its end, in reverse) for
-    the two to overlap; None where they must not. `crossing` are the bytes fetched of a streamed input, `macs`
-    the multiply-accumulates, those done anew included.
+    `distances` are those at which its input may lie above its output (its output's end above its input's,
+    in reverse); None where the two must not overlap. `crossing` are the bytes fetched of a streamed input,
+    `macs` the multiply-accumulates, those done anew included.
     """
 
     scratch: int
     rings: int
-    distance: int | None
+    distances: Distances | None
     crossing: int
     macs: int
+
+    @property
+    def distance(self) -> int | None:
+        """The fewest bytes from 0 up from which on every distance is legal; None where none may overlap."""
+        return None if self.distances is None else self.distances.least
+
+    def span(self, given: int, made: int) -> int:
+        """The fewest bytes that hold `given` bytes of its input and `made` of its output, over or beside."""
+        if self.distances is None:
+            return given + made
+        return self.distances.span(given, made)
 
 
 def figures(
@@ -110,8 +123,10 @@ def figures(
     )
     sums = sum(ACCUMULATOR_BYTES * net.maps[layers[-1].makes].pixel for layers in chosen if adds_up(layers))
     overlap = None
-    if resident is not None and strips == 1 and not any(layer.blind for layer in flat):
-        overlap = distance(_reaches(net, chosen, sweeps, order, len(fetchers), resident, last))
+    if resident is not None and alone:
+        overlap = layer_distances(net, flat[0], resident)
+    elif resident is not None and strips == 1 and not any(layer.blind for layer in flat):
+        overlap = group_distances(net, chosen, sweeps, order, len(fetchers), resident)
     return Figures(rings + sums + max(layer.workspace for layer in flat), rings, overlap, crossing, macs)
 
 
@@ -119,7 +134,7 @@ def _macs(layers: Sequence[Layer], sweep: RowSweep, times: int, across: dict[int
     """Multiply-accumulates of a stage's first `times` bands."""
     body, total = swept(layers), 0
     if adds_up(layers):
-        total = layers[-1].macs
+        total = layers[-1].macs if times else 0
         if len(layers) == 1:
             return total
     for layer in body:
@@ -129,78 +144,3 @@ def _macs(layers: Sequence[Layer], sweep: RowSweep, times: int, across: dict[int
         )
         total += rows * (end - first) * layer.macs
     return total
-
-
-# -- output over input -----------------------------------------------------------------------------------
-
-
-def _reads(layers: Sequence[Layer], tensors: Collection[int]) -> bool:
-    return any(t in tensors for layer in layers for t in layer.reads)
-
-
-def _reaches(
-    net: Layers,
-    chosen: Sequence[Sequence[Layer]],
-    sweeps: Sequence[RowSweep],
-    order: Sequence[Turn],
-    source: int,
-    resident: int,
-    last: int,
-) -> list[Reach]:
-    """In time order: who still reads the resident input from where on, and how far the output is written."""
-    found: list[Reach] = []
-    flat = [layer for layers in chosen for layer in layers]
-    across = pyramid(flat, last, (0, net.maps[last].columns), rows=False)
-    columns = [first_column(layers, across, resident) for layers in chosen]
-    for turn in order:
-        if turn.maker < source:
-            continue
-        layers, sweep = chosen[turn.maker - source], sweeps[turn.maker - source]
-        reading, writing = _reads(layers, {resident}), layers[-1].makes == last
-        if not reading and not writing:
-            continue
-        band = sweep.maker.bands[turn.band]
-        first, end = sweep.taken[turn.band].get(resident, (0, 0))
-        there = net.maps[resident]
-        low = first * there.row + columns[turn.maker - source] * there.pixel if first < end else None
-        if adds_up(layers):
-            found.append(Reach(low=low, end=net.maps[last].bytes if writing and band[1] else None))
-        elif writing and len(layers) == 1:
-            found.extend(Reach.of_rows(net, layers[0], band, resident if reading else None))
-        elif writing:
-            found.extend(_swept(net, layers, band, resident if reading else None))
-        elif low is not None:
-            found.append(Reach(low=low, end=None))
-    return found
-
-
-def first_column(layers: Sequence[Layer], across: Mapping[int, Range], tensor: int) -> int:
-    """The first column of a tensor that a stage reads; `across` are the columns of every map in the strip."""
-    made = swept(layers)[-1].makes
-    if adds_up(layers) and len(layers) == 1:
-        return across.get(tensor, (0, 0))[0]
-    return pyramid(swept(layers), made, across.get(made, (0, 0)), rows=False).get(tensor, (0, 0))[0]
-
-
-def _swept(net: Layers, layers: Sequence[Layer], band: Range, resident: int | None) -> list[Reach]:
-    """A band of the last stage, which has several layers, column by column and pixel by pixel."""
-    made = layers[-1].makes
-    out = net.maps[made]
-    if resident is None:
-        return [Reach(low=None, end=(band[1] - 1) * out.row + out.columns * out.pixel)]
-    there = net.maps[resident]
-    rows = pyramid(layers, made, band, rows=True)
-    reading = {layer.makes: layer for layer in layers if resident in layer.reads}
-    found: list[Reach] = []
-    for t, column in columns_of(layers, (0, out.columns)).order:
-        layer = reading.get(t)
-        if t == made:
-            over = None if layer is None else resident
-            found += [Reach.of_step(net, layers[-1], row, (column, column + 1), over) for row in range(*band)]
-        elif layer is not None:
-            i = layer.reads.index(resident)
-            first_row, end_row = layer.rows[i].reads(rows.get(t, (0, 0)))
-            first, end = layer.columns[i].reads((column, column + 1))
-            if first_row < end_row and first < end:
-                found.append(Reach(first_row * there.row + first * there.pixel, None))
-    return found

@@ -12,7 +12,7 @@ from math import prod
 
 from onchip.network import Geometry, Network, Operator
 
-__all__ = ["Layer", "Layers", "Map", "Range", "Window", "layers_of"]
+__all__ = ["Layer", "Layers", "Map", "Range", "Window", "layers_of", "own_pixel"]
 
 Range = tuple[int, int]
 """Rows or columns from the first to before the last."""
@@ -90,15 +90,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of a network in its running order, and the map of every tensor."""
+    """The layers of a network in its running order, and the map of every tensor; `reverse` if mirrored."""
 
     network: Network
     layers: tuple[Layer, ...]
     maps: Mapping[int, Map]
+    reverse: bool = False
 
     def mirrored(self) -> Layers:
         """The same network seen from the last pixel to the first."""
-        return replace(self, layers=tuple(_mirrored(layer, self.maps[layer.makes]) for layer in self.layers))
+        turned = tuple(_mirrored(layer, self.maps[layer.makes]) for layer in self.layers)
+        return replace(self, layers=turned, reverse=not self.reverse)
 
 
 def _mirrored(layer: Layer, made: Map) -> Layer:
@@ -109,6 +111,27 @@ def _mirrored(layer: Layer, made: Map) -> Layer:
         rows=tuple(w.mirrored(made.rows) for w in layer.rows),
         columns=tuple(w.mirrored(made.columns) for w in layer.columns),
     )
+
+
+def own_pixel(net: Layers, layer: Layer, operand: int) -> int | None:
+    """What a layer writes of a pixel before it has read the same pixel of an operand; None for nothing.
+
+    One that goes from one element to the next (element-wise or row-wise, in no steps of its own) has written
+    e elements when it reads element e for the last time. The operand's bytes at D then meet earlier ones from
+    D > -(its pixel) to D < what this gives; where the operand has other elements, all of the pixel.
+    """
+    g = net.network.operators[layer.operator].geometry
+    if g is None or g.kind not in ("elementwise", "rowwise") or (g.pixels, g.channels) != (1, 0):
+        return None
+    made, read, channels = net.maps[layer.makes], net.maps[operand], g.output[-1]
+    if (
+        (made.rows, made.columns) != (read.rows, read.columns)
+        or read.pixel % channels
+        or made.pixel % channels
+    ):
+        return made.pixel
+    more = (made.pixel - read.pixel) // channels
+    return max((channels - 1) * more, more) if channels > 1 else None
 
 
 def layers_of(network: Network) -> Layers | str:

@@ -24,7 +24,7 @@ class SegmentOptions:
     objective: Annotated[
         Objective,
         "free: the fewest bytes that cost no instructions, and where those are too many the fewest "
-        "instructions that fit; once: the fewest bytes with nothing made twice; least: the fewest bytes",
+        "instructions that fit; once: the fewest bytes with no row made twice; least: the fewest bytes",
     ] = "free"
     time_limit: Annotated[
         float | None, "seconds for the search among plans that do work anew; the best so far is taken"

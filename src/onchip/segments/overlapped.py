@@ -26,7 +26,6 @@ def one_layer_bytes(lives: Lives, i: int) -> int:
         if lives.last[t] != i or t in lives.net.network.outputs:
             continue
         for net in (lives.net, lives.net.mirrored()):
-            apart = figures(net, [StageChoice((i,))], resident=t).distance
-            if apart is not None:
-                best = min(best, sum(held.values()) - held[t] + max(held[t] + apart, made))
+            ends = figures(net, [StageChoice((i,))], resident=t, alone=True).span(held[t], made)
+            best = min(best, sum(held.values()) - held[t] + ends)
     return best + layer.workspace + lives.beside(i, operands)

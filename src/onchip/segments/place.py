@@ -1,16 +1,17 @@
 """Addresses for a chain of groups: each output over or beside its input, scratch where neither lies.
 
-A group that runs forward writes upwards from below its input, one in reverse downwards from above it; so a
-chain that alternates needs no modulo and moves nothing. The search goes through the few places that can
-matter (at an end of the pool, next to a scratch, as close as the distance allows), all of them.
+A group that runs forward writes upwards, one in reverse downwards, and each at any legal distance. Which
+addresses an output can have follows from which its input can have: sets of integers, kept as intervals and
+carried from group to group. Whether a chain has a placement in so many bytes is thereby decided exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
+
+from onchip.segments.distances import Distances, Interval, merged
 
 __all__ = ["Link", "Placed", "Traversal", "Way", "place"]
 
@@ -23,10 +24,13 @@ ALIGNMENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A group run one way: the bytes of its scratch, and its safe distance (None: output beside input)."""
+    """A group run one way: the bytes of its scratch, and the legal distances of its input and output.
+
+    They are differences of addresses, input minus output, whichever way it runs.
+    """
 
     scratch: int
-    distance: int | None
+    distances: Distances
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,8 @@ class Link:
     def needs(self) -> int:
         """The fewest bytes in which the group can run."""
         return min(
-            way.scratch
-            + min(
-                self.input + self.output,
-                max(self.input + apart, self.output) if apart is not None else 1 << 60,
-            )
+            way.scratch + (way.distances.span(self.input, self.output) if self.input else self.output)
             for _, way in self.ways
-            for apart in (way.distance,)
         )
 
 
@@ -72,7 +71,7 @@ class Placed:
 
 
 def place(links: Sequence[Link]) -> Placed:
-    """The placement of least extent that the candidates allow; the greatest `needs` is a bound for any."""
+    """A placement of these links in the fewest bytes; the greatest `needs` is a bound for any."""
     low = max(link.needs for link in links)
     found = _within(links, low)
     if found is not None:
@@ -90,67 +89,113 @@ def place(links: Sequence[Link]) -> Placed:
     return best
 
 
-def _within(links: Sequence[Link], pool: int) -> Placed | None:
-    """A placement in `pool` bytes, or None where no candidate leads to one."""
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A link run one way with its scratch at one side: where input and output may begin, how far apart."""
 
-    @cache
-    def onwards(i: int, at: int) -> tuple[tuple[int, int, Traversal], ...] | None:
-        """Outputs, scratches and traversals from link i on, whose input lies at `at`."""
-        if i == len(links):
-            return ()
-        for choice in _choices(links, i, at, pool):
-            rest = onwards(i + 1, choice[0])
-            if rest is not None:
-                return (choice, *rest)
-        return None
-
-    first = links[0]
-    margins = [0, *(way.scratch for _, way in first.ways)]
-    starts = dict.fromkeys(a for m in margins for a in (pool - first.input - m, m) if a >= 0)
-    for at in starts:
-        if at + first.input > pool:
-            continue
-        found = onwards(0, at)
-        if found is not None:
-            outputs, scratches, traversals = zip(*found, strict=True)
-            return Placed(pool, at, outputs, scratches, traversals)
-    return None
+    traversal: Traversal
+    input: Interval
+    output: Interval
+    distances: tuple[Interval, ...]
+    scratch: int
+    """The scratch's address; -1 for the lowest aligned one behind input and output, -2 between them."""
 
 
-def _choices(links: Sequence[Link], i: int, at: int, pool: int) -> list[tuple[int, int, Traversal]]:
-    """Where link i's output and scratch may go, and which way it runs, when its input lies at `at`."""
-    link = links[i]
-    end = at + link.input
-    coming = [way.scratch for _, way in links[i + 1].ways] if i + 1 < len(links) else []
-    found: dict[tuple[int, int, Traversal], None] = {}
+def _moves(link: Link, pool: int) -> Iterator[_Move]:
+    """Every way of running a link in a pool; a scratch lies below both, above both or between them."""
+    given, made = (0, pool - link.input), (0, pool - link.output)
     for traversal, way in link.ways:
-        margins = (0, way.scratch, *coming)
-        places = {a for m in margins for a in (m, pool - link.output - m)}
+        legal = tuple(way.distances.legal(pool)) if link.input else ((-pool, pool),)
+        size = way.scratch
+        if not size:
+            yield _Move(traversal, given, made, legal, 0)
+            continue
+        yield _Move(traversal, (size, given[1]), (size, made[1]), legal, 0)
+        top = (pool - size) // ALIGNMENT * ALIGNMENT
+        yield _Move(traversal, (0, top - link.input), (0, top - link.output), legal, -1)
         if link.input:
-            places |= {at - link.output, end}
-            if way.distance is not None:
-                places.add(at - way.distance if traversal == "forward" else end + way.distance - link.output)
-        for a in sorted(places):
-            if a < 0 or a + link.output > pool:
-                continue
-            beside = not link.input or a + link.output <= at or a >= end
-            apart = at - a if traversal == "forward" else a + link.output - end
-            if not beside and (way.distance is None or apart < way.distance):
-                continue
-            taken = [(a, a + link.output), *([(at, end)] if link.input else [])]
-            scratch = _gap(way.scratch, taken, pool)
-            if scratch is not None:
-                found[a, scratch, traversal] = None
-    return list(found)
+            yield _Move(traversal, given, made, (), -2)
 
 
-def _gap(size: int, taken: Sequence[tuple[int, int]], pool: int) -> int | None:
-    """The lowest aligned address of `size` free bytes; 0 for none."""
-    if not size:
-        return 0
-    free = 0
-    for first, end in sorted(taken):
-        if first - free >= size:
-            return free
-        free = max(free, -(-end // ALIGNMENT) * ALIGNMENT)
-    return free if pool - free >= size else None
+def _outputs(link: Link, pool: int, inputs: Sequence[Interval]) -> list[Interval]:
+    """The addresses that a link's output can have when its input can have these."""
+    found: list[Interval] = []
+    for move in _moves(link, pool):
+        if not link.input:
+            found.append(move.output)
+            continue
+        starts = [part for part in (_both(one, move.input) for one in inputs) if part[0] <= part[1]]
+        if move.scratch == -2 and starts:
+            size = _size(link, move.traversal)
+            behind = _up(starts[0][0] + link.input) + size
+            before = _down(starts[-1][1] - size) - link.output
+            found += [(behind, move.output[1]), (0, min(before, move.output[1]))]
+            continue
+        for low, high in starts:
+            for nearest, farthest in move.distances:
+                found.append(_both((low - farthest, high - nearest), move.output))
+    return merged(found)
+
+
+def _within(links: Sequence[Link], pool: int) -> Placed | None:
+    """A placement in `pool` bytes, or None if there is none."""
+    first = links[0].input
+    if first > pool:
+        return None
+    reached: list[list[Interval]] = [[(0, pool - first)]]
+    for link in links:
+        reached.append(_outputs(link, pool, reached[-1]))
+        if not reached[-1]:
+            return None
+    at = reached[-1][0][0]
+    outputs: list[int] = []
+    scratches: list[int] = []
+    traversals: list[Traversal] = []
+    for link, inputs in zip(reversed(links), reversed(reached[:-1]), strict=True):
+        source, scratch, traversal = _before(link, pool, inputs, at)
+        outputs.append(at)
+        scratches.append(scratch)
+        traversals.append(traversal)
+        at = source
+    return Placed(pool, at, tuple(reversed(outputs)), tuple(reversed(scratches)), tuple(reversed(traversals)))
+
+
+def _before(link: Link, pool: int, inputs: Sequence[Interval], at: int) -> tuple[int, int, Traversal]:
+    """An address of a link's input, one of `inputs`, and of its scratch, with its output at `at`."""
+    for move in _moves(link, pool):
+        if not move.output[0] <= at <= move.output[1]:
+            continue
+        if not link.input:
+            scratch = move.scratch if move.scratch >= 0 else _up(at + link.output)
+            return 0, scratch, move.traversal
+        starts = [part for part in (_both(one, move.input) for one in inputs) if part[0] <= part[1]]
+        if move.scratch == -2:
+            size = _size(link, move.traversal)
+            if starts and _up(starts[0][0] + link.input) + size <= at:
+                return starts[0][0], _up(starts[0][0] + link.input), move.traversal
+            if starts and _up(at + link.output) + size <= starts[-1][1]:
+                return starts[-1][1], _up(at + link.output), move.traversal
+            continue
+        for nearest, farthest in move.distances:
+            for part in starts:
+                low, high = _both(part, (at + nearest, at + farthest))
+                if low <= high:
+                    end = max(low + link.input, at + link.output)
+                    return low, move.scratch if move.scratch >= 0 else _up(end), move.traversal
+    raise AssertionError("an address that was reached comes from one that was")
+
+
+def _size(link: Link, traversal: Traversal) -> int:
+    return dict(link.ways)[traversal].scratch
+
+
+def _both(one: Interval, other: Interval) -> Interval:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def _up(address: int) -> int:
+    return -(-address // ALIGNMENT) * ALIGNMENT
+
+
+def _down(address: int) -> int:
+    return address // ALIGNMENT * ALIGNMENT

@@ -24,6 +24,7 @@ from onchip.plan import (
     Store,
 )
 from onchip.segments.chain import Chain, GroupChoice
+from onchip.segments.claim import space_of
 from onchip.segments.front import Choice, chain_of, choose
 from onchip.segments.options import SegmentOptions
 from onchip.segments.place import Placed, Traversal
@@ -60,8 +61,16 @@ def plan_of(
         PlanChip("mcu"),
         ram_bytes,
         _program(chain, network, groups, fused, placed),
-        status="optimal" if options.input == "held" else "feasible",
+        status="optimal" if choice.bytes <= choice.least else "feasible",
         lower_bound_bytes=0,
+        peak_lower_bound_bytes=choice.least,
+        options={
+            "planner": "segments",
+            "objective": "peak",
+            "segments": options.objective,
+            "input": options.input,
+        },
+        space=space_of(options),
         seconds=seconds,
         groups=[group for group in fused if group is not None],
     )

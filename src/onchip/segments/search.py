@@ -30,12 +30,12 @@ WAYS: dict[InputMode, tuple[Fetched, ...] | None] = {
 
 
 WHOLE = 1 << 30
-"""A band as high as the map: the only one, beside a row, that makes nothing twice."""
+"""A band as high as the map, which makes nothing twice."""
 
-APART = Space(heights=(WHOLE,), strips=(1,), joined=False, anew=False)
+APART = Space(strips=(1,), joined=False, anew=False)
 """Every layer sweeps whole rows: what costs no instructions."""
 
-ONCE = Space(heights=(WHOLE,), strips=(1,), anew=False)
+ONCE = Space(heights=(1, WHOLE), strips=(1,), anew=False)
 """Nothing is made twice, but layers may make a pixel a call."""
 
 

@@ -7,13 +7,12 @@ over input as far as it is safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onchip.segments.layers import Layer, Layers
 from onchip.segments.lives import Baseline, Lives
 from onchip.segments.overlapped import one_layer_bytes
-from onchip.segments.reach import Reach, distance
 
 __all__ = ["Bottleneck", "bottlenecks", "window_fused"]
 
@@ -94,7 +93,7 @@ def _fused(lives: Lives, first: int, end: int) -> Bottleneck:
     ends = given + out
     if lives.last[source] < end and source not in net.network.outputs:
         both = (net, net.mirrored())
-        apart = min(distance(list(_moments(way, first, end))) for way in both)
+        apart = min(_distance(list(_moments(way, first, end))) for way in both)
         ends = min(ends, max(given + apart, out))
     beside = lives.beside(first, (source,))
     inside = sum(_taken(across.rows[0].reads((y, y + 1))) for y in range(net.maps[across.makes].rows)) * sum(
@@ -109,7 +108,20 @@ def _taken(lines: tuple[int, int]) -> int:
     return lines[1] - lines[0]
 
 
-def _moments(net: Layers, first: int, end: int) -> Iterator[Reach]:
+def _distance(moments: Sequence[tuple[int | None, int]]) -> int:
+    """The fewest bytes from the output's start up to the input's, as the paper has it: 0 at least, and from
+    there on every one is safe. At a moment the input from the first on is read, then written up to the other.
+    """
+    lowest, most = None, 0
+    for low, end in reversed(moments):
+        if lowest is not None:
+            most = max(most, end - lowest)
+        if low is not None:
+            lowest = low if lowest is None else min(lowest, low)
+    return most
+
+
+def _moments(net: Layers, first: int, end: int) -> Iterator[tuple[int | None, int]]:
     """For each output pixel the lowest byte of A that its window reads, and the end of what is written."""
     expand, across = net.layers[first : first + 2]
     given, made = net.maps[expand.reads[0]], net.maps[net.layers[end - 1].makes]
@@ -122,7 +134,7 @@ def _moments(net: Layers, first: int, end: int) -> Iterator[Reach]:
             if end - first == 4:  # the pixel that is added may lie before the window
                 own = y * given.row + x * given.pixel
                 low = own if low is None else min(low, own)
-            yield Reach(low, y * made.row + (x + 1) * made.pixel)
+            yield low, y * made.row + (x + 1) * made.pixel
 
 
 def _plain_macs(net: Layers, block: Bottleneck) -> int:

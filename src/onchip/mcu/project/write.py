@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from onchip import guard
 from onchip.board import Board
 from onchip.errors import UsageError
 from onchip.mcu.kernel.names import c_comment
@@ -86,6 +87,7 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
     replaceable(folder)
     beside = folder.parent / f".onchip-{secrets.token_hex(8)}.tmp"
     old = folder.parent / f".onchip-{secrets.token_hex(8)}.old"
+    guard.keep(beside)
     try:
         beside.mkdir()
         for name, text in files.items():
@@ -94,7 +96,7 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
             folder.rename(old)
         try:
             beside.rename(folder)
-        except OSError:
+        except BaseException:
             if old.is_dir():
                 old.rename(folder)
             raise
@@ -102,6 +104,7 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
         raise UsageError(problem.strerror or "cannot be written", where=str(folder)) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+        guard.drop(beside)
         shutil.rmtree(old, ignore_errors=True)
 
 

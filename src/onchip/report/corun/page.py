@@ -13,6 +13,7 @@ from onchip.report.corun.drawing import MOST, SHADES, by_network, by_unit, in_sm
 from onchip.report.corun.words import (
     FIGURES,
     claim_sentence,
+    claimed_only,
     heading,
     is_proved,
     less_is_better,
@@ -51,6 +52,12 @@ def _template() -> jinja2.Template:
     return template("corun.html.j2")
 
 
+def _status(made: Judged) -> str:
+    if not is_proved(made):
+        return "best found"
+    return f"{'claimed ' if claimed_only(made) else ''}optimal in its class"
+
+
 def _words(made: Judged) -> dict[str, Any]:
     workload, line, claim = made.workload, made.timeline, made.claim
     everything = len(line.segments)
@@ -59,7 +66,7 @@ def _words(made: Judged) -> dict[str, Any]:
         "title": visible(shorten(heading(made), 160)),
         "networks": visible(shorten(" + ".join(job.name for job in workload.jobs), 200)),
         "soc": visible(workload.soc.name),
-        "status": "optimal in its class" if is_proved(made) else "best found",
+        "status": _status(made),
         "status_class": "optimal" if is_proved(made) else "feasible",
         "sentence": claim_sentence(made),
         "synthetic": _synthetic(made),

@@ -13,6 +13,7 @@ __all__ = [
     "OURS",
     "bounded_kind",
     "claim_sentence",
+    "claimed_only",
     "heading",
     "idle_reason",
     "is_proved",
@@ -66,6 +67,11 @@ def is_proved(made: Judged) -> bool:
     return made.claim.claim.startswith("optimal")
 
 
+def claimed_only(made: Judged) -> bool:
+    """Whether a proof is claimed in a file, and neither the judge nor a solver of this process has one."""
+    return is_proved(made) and made.standing == "claimed"
+
+
 def value_of(made: Judged) -> float | None:
     """The objective's value, from the judge; None for an objective that is not known."""
     return made.timeline.figure(made.claim.objective)
@@ -81,7 +87,8 @@ def bounded_kind(made: Judged) -> str:
 def claim_sentence(made: Judged) -> str:
     """What is claimed, how far from the bound it is, and how it compares."""
     claim, value = made.claim, value_of(made)
-    parts = [f"{claim.claim[:1].upper()}{claim.claim[1:]}" if claim.claim else "Nothing is claimed of it"]
+    said = f"claimed to be {claim.claim}" if claimed_only(made) else claim.claim
+    parts = [f"{said[:1].upper()}{said[1:]}" if claim.claim else "Nothing is claimed of it"]
     bound = made.derived_bound if claim.bound is None else claim.bound
     if bound is not None and value:
         off = abs(value - bound) / max(value, bound)
