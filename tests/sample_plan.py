@@ -30,7 +30,7 @@ from onchip.plan import (
 RESULT = Result(
     "feasible", 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 10, 11, 12, 13, 14, move_bytes=15, memory_picoseconds=16,
     memory_lower_bound_picoseconds=3, memories=(MemoryUse("in", 1, 2, 3), MemoryUse("a b", 4, 5, 6)),
-    moves=(Moved("in", "a b", 7),),
+    moves=(Moved("in", "a b", 7),), space='all "orders"\nof # 7', version="0.1", claim_sha256="0f",
 )  # fmt: skip
 NETWORK = Network.build(
     "n",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from random import Random
 
 from hypothesis import strategies as st
@@ -61,15 +62,21 @@ def rounded(size: int, alignment: int) -> int:
 def written_over(network: Network, op: int, done: int = 0) -> int | None:
     """An input that element-wise `op` may write its output over once the operators in `done` have run.
 
-    It has the output's size, each operand that is (a view of) it is all of it, nobody else reads it later.
+    It has the output's size, nobody else reads it later, and each operand that is (a view of) it is all of
+    it, or lies in the last element: what is smaller may be wanted by every step, and that one alone writes
+    there.
     """
     operator = network.operators[op]
     if operator.geometry is None or operator.geometry.kind != "elementwise" or len(operator.outputs) != 1:
         return None
     size = network.tensors[operator.outputs[0]].bytes
+    last = size - size // prod(operator.geometry.output)  # where the last element begins
+    offset = {view.tensor: view.offset for view in network.views}
     for x in bits(network.reads[op]):
-        operands = [x, *(t for t in operator.inputs if network.root[t] == x)]
-        whole = all(network.tensors[t].bytes == size for t in operands)
+        operands = [t for t in operator.inputs if network.root[t] == x]
+        whole = network.tensors[x].bytes == size and all(
+            network.tensors[t].bytes == size or offset.get(t, 0) >= last for t in operands
+        )
         if whole and not network.readers[x] & ~(done | 1 << op):
             return x
     return None

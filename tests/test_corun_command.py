@@ -60,10 +60,34 @@ def test_constants_that_are_not_the_named_sets_are_pointed_out(
     assert "the file's own constants" not in capsys.readouterr().out
     wrong = json.loads(path.read_text())
     wrong["contention"]["set"] = "heavy"
+    del wrong["result"]["claim_sha256"]
     path.write_text(json.dumps(wrong))
     assert onchip(monkeypatch, "check", path) == 0
     out = capsys.readouterr().out
     assert "the file's own constants, not those of the built-in set heavy of xavier-agx" in out
+
+
+def test_claims_of_a_schedule_are_bound_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schedule.json"
+    made = onchip_package.corun(["zoo:googlenet", "zoo:googlenet"])
+    made.save(path)
+    assert onchip(monkeypatch, "check", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["claim"] == "claimed"
+    assert onchip(monkeypatch, "report", path, "-o", tmp_path / "page.html") == 0
+    assert "Claimed to be optimal among" in capsys.readouterr().out
+    assert "claimed optimal in its class" in (tmp_path / "page.html").read_text()
+    wrong = json.loads(path.read_text())
+    wrong["soc"]["nominal_gb_per_second"] *= 2
+    wrong["result"]["seconds"] = 3.0  # how long it took is no part of the claim
+    path.write_text(json.dumps(wrong))
+    for command in ("check", "report"):
+        assert onchip(monkeypatch, command, path) == 1
+        assert capsys.readouterr().err.startswith("onchip: illegal schedule: claim: ")
+    wrong["soc"]["nominal_gb_per_second"] /= 2
+    path.write_text(json.dumps(wrong, indent=3))
+    assert onchip(monkeypatch, "check", path) == 0
 
 
 def test_schedules_are_told_from_plans_and_from_anything_else(

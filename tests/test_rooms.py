@@ -18,17 +18,21 @@ DATA = {
         "_verbs",
         "_validate",
         "board",
+        "cells",
+        "child",
         "chip",
         "chip_memory",
         "elementwise",
         "errors",
+        "allowance",
         "files",
         "flags",
+        "guard",
         "interrupt",
         "limits",
         "network",
     ),
-    *("network_json", "units"),
+    *("network_json", "toml_file", "units"),
 }
 """What everything speaks of."""
 
@@ -56,7 +60,10 @@ ROOMS: dict[str, set[str]] = {
 }
 """By room, which others it may import; `api`, `cli`, `results` and the package stand above them all."""
 
-ABOVE = {"api", "cli", "replanning", "results", "sweep", "corun_profiles", "__init__"}
+ABOVE = {
+    *("api", "cli", "proving", "replanning", "results", "sweep", "corun_profiles", "crash"),
+    "__init__",
+}
 
 
 def room_of(parts: tuple[str, ...]) -> str:

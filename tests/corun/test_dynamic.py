@@ -24,7 +24,7 @@ from onchip.corun.simulate import simulate
 from onchip.corun.solution import Claim, Objective, Solution, cost_ms
 from onchip.corun.solve import solve
 from onchip.corun.workload import Job, Workload
-from onchip.errors import ProfileError, UsageError
+from onchip.errors import ProfileError, UsageError, WorkerLost
 
 
 def work(*names: str, frames: int = 1) -> Workload:
@@ -275,3 +275,23 @@ def test_static_sets_are_solved_beforehand_and_switched_at_frames() -> None:
     assert simulate(sets["find"], schedule).makespan_ms == static.results["find"].solution.cost_ms
     with pytest.raises(UsageError, match="has no set 'land'; there are track, find"):
         static.select("land")
+
+
+def test_a_search_that_never_comes_back_ends_with_a_line() -> None:
+    told = threading.Event()
+
+    def deaf(*_: object) -> Iterator[Solution]:
+        told.wait(60)  # whatever it is told
+        yield from ()
+
+    scheduler = DynamicScheduler(improver=deaf, patience=0.1)
+    first, second = work("one", "two"), work("one")
+    scheduler.change(first)
+    assert not scheduler.settle(0.01)  # it may take its time, as long as nobody has told it to stop
+    scheduler.change(second)
+    with pytest.raises(WorkerLost, match=r"did not come back within 0\.1 s"):
+        scheduler.settle()
+    assert scheduler.frame().workload == second  # frames go on
+    with pytest.raises(WorkerLost, match=r"did not come back within 0\.1 s"):
+        scheduler.close()
+    told.set()

@@ -69,6 +69,7 @@ def test_a_false_figure_is_refused_however_small_it_is(scale: float, factor: flo
     document = written(scale)
     assert refusal(document) == ""
     result, (_, net) = document["result"], document["networks"]
+    del result["claim_sha256"]  # it binds every digit; what the simulation itself tolerates is held here
     holders = [(result, key) for key in ("makespan_ms", "fps", "sum_of_rates", "derived_bound")]
     holders += [(net, "latency_ms"), (result["baselines"]["a alone"], "value")]
     holders += [(net["segments"][0], "end_ms"), (net["segments"][1], "start_ms")]
@@ -85,6 +86,7 @@ def test_a_false_figure_is_refused_however_small_it_is(scale: float, factor: flo
 @pytest.mark.parametrize("scale", SCALES)
 def test_what_is_no_transition_and_no_wait_is_nearly_0_at_every_scale(scale: float) -> None:
     document = written(scale)
+    del document["result"]["claim_sha256"]  # it binds every digit
     for key in ("start_ms", "transition_ms"):
         first = document["networks"][0]["segments"][0]
         first[key] = 1e-14 * scale

@@ -72,6 +72,9 @@ def test_a_model_that_a_file_cannot_hold_is_refused() -> None:
         schedule_json(schedule, simulate(work, schedule))
 
 
+CONSTANTS = ("normal_bw", "intensive_bw", "mrmc", "tbwdc", "cbp", "rate")
+
+
 def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
         at: Any = document
@@ -109,6 +112,7 @@ BROKEN = [
     (_set("soc", "units", to=[]), "soc.units"),
     (_set("contention", "model", to="magic"), "contention.model"),
     (_drop("contention", "units", "dla"), "has no constants for unit dla"),
+    (_set("contention", "units", "tpu", to=dict.fromkeys(CONSTANTS, 1.0)), "names an unknown unit 'tpu'"),
     (_set("contention", "peak_gb_per_second", to=0), "contention.peak_gb_per_second"),
     (_set(*G, "format", to="x"), "format"),
     (_set(*G, "units", to=["gpu"]), "unknown unit 'dla'"),

@@ -263,6 +263,7 @@ X, Y = Step(0, 0, 0), Step(0, 0, 1)
         (Schedule((((0, 0),),), ((X,), ())), "is in no unit's order"),
         (Schedule((((0, 0),),), ((X, Y), ()), ((X, -1.0),)), "an idle time of -1.0 ms"),
         (Schedule((((0, 0),),), ((X, Y), ()), ((Step(0, 0, 7), 1.0),)), "an idle time"),
+        (Schedule((((0, 0),),), ((X, Y), ()), ((X, 1.0), (X, 0.0))), "two idle times"),
         (Schedule((((0, 0),),), ((Y, X), ())), "wait for each other"),
     ],
 )

@@ -29,7 +29,7 @@ MEMORY = 2 << 30
 """Bytes that a target may take beyond what it begins with."""
 MOST_BYTES = 128 << 10
 """Longer inputs than this only take longer: the readers have limits of their own."""
-ROOMS = ("check", "corun", "mcu", "packing", "plan", "readers")
+ROOMS = ("check", "corun", "mcu", "packing", "plan", "readers", "sweep")
 
 
 def main() -> None:

@@ -346,8 +346,10 @@ def archive(rng: Random, content: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as old:
             entries = [(name, old.read(name)) for name in old.namelist()]
     except Exception:
+        entries = []
+    if not entries:
         return raw(rng, content)
-    i = rng.randrange(len(entries)) if entries else 0
+    i = rng.randrange(len(entries))
     big = [k for k, (name, _) in enumerate(entries) if name.endswith(".json") and "/models/" in name]
     if big and rng.random() < 0.7:
         i = rng.choice(big)

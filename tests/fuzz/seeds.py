@@ -16,6 +16,7 @@ __all__ = [
     "buffers",
     "built_in",
     "int8_files",
+    "journals",
     "matrices",
     "networks",
     "onnx_files",
@@ -23,6 +24,7 @@ __all__ = [
     "profiles",
     "pt2_files",
     "schedules",
+    "specs",
     "tflite_files",
 ]
 
@@ -212,6 +214,49 @@ def built_in(room: str) -> list[bytes]:
     return [
         file.read_bytes() for file in sorted(files("onchip").joinpath(room).iterdir(), key=lambda f: f.name)
     ]
+
+
+@cache
+def specs() -> list[bytes]:
+    """Specs of sweeps that have every section."""
+    return [
+        b'networks = "zoo:vgg16"\nbudgets = ["MR", 65536, {from = "16KiB", to = "1MiB", factor = 4}]\n',
+        b"""title = "t"
+networks = ["zoo:squeezenet1_0", {model = "a.onnx", dtype = "int8", batch = [1, 2]}, "b.json"]
+chips = ["optimus", "exynos-npu"]
+planners = ["plan", "fuse", "joint"]
+budgets = ["chip", {from = 1024, to = 4096, steps = 3}]
+[read]
+granularity = ["op", "fused"]
+[chip]
+array = ["8x8", "16x32"]
+clock_hertz = 1000000
+[plan]
+weights = ["resident", "streamed"]
+[fuse]
+halo = "paper"
+[limits]
+seconds_per_point = 1.5
+[page]
+within = 0.2
+""",
+    ]
+
+
+@cache
+def journals() -> list[bytes]:
+    """Journals of sweeps: SQLite files with an answer of each kind."""
+    from tempfile import TemporaryDirectory
+
+    from onchip.sweep.journal import Journal
+    from onchip.sweep.points import Done
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.sqlite"
+        with Journal(path) as journal:
+            journal.add([Done("a" * 64, {"status": "optimal", "dram_bytes": 5, "gap": 0.0})], None)
+            journal.add([Done("b" * 64, {"status": "infeasible", "needs_bytes": 7, "reason": "r"})], 2.0)
+        return [path.read_bytes()]
 
 
 @cache

@@ -34,6 +34,10 @@ from onchip.plan import Plan, from_json, from_text, to_json, to_text
 from onchip.readers import ReadOptions
 from onchip.readers.onnx_reader import read_onnx
 from onchip.readers.tflite_reader import read_tflite
+from onchip.sweep.journal import Journal
+from onchip.sweep.points import points
+from onchip.sweep.spec import read_spec
+from onchip.sweep.table import to_csv
 
 __all__ = ["TARGETS", "Target", "survives"]
 
@@ -175,6 +179,21 @@ def profile_file(content: bytes) -> None:
     assert again == profile, "comes back from JSON as another profile"
 
 
+# ------------------------------------------------------------------------------------------------- sweeps
+
+
+def spec_file(content: bytes) -> None:
+    with file(content, ".toml") as path:
+        points(read_spec(path))
+
+
+def journal_file(content: bytes) -> None:
+    """A sweep's journal: a SQLite file, whose answers become rows of the table."""
+    with file(content, ".sqlite") as path, Journal(path) as journal:
+        for figures in journal.answers(None).values():
+            to_csv([figures], tuple(figures))
+
+
 # -------------------------------------------------------------------------------------------- small files
 
 
@@ -203,6 +222,8 @@ TARGETS = {
         Target("chip", lambda c: parse_chip(c, "c.toml"), lambda: seeds.built_in("chips"), mutate.text),
         Target("board", lambda c: parse_board(c, "b.toml"), lambda: seeds.built_in("boards"), mutate.text),
         Target("soc", lambda c: parse_soc(c, "s.toml"), lambda: seeds.built_in("socs"), mutate.text),
+        Target("spec", spec_file, seeds.specs, mutate.text, 2),
+        Target("journal", journal_file, seeds.journals, mutate.raw),
         Target("buffers", buffers_file, seeds.buffers, mutate.text),
         Target("matrix", matrix_file, seeds.matrices, mutate.text),
     )

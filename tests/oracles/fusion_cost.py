@@ -28,7 +28,7 @@ def cost_by_trying(problem: FusionProblem, members: int) -> int | None:
     shapes = [m for t in bits(touched) if (m := problem.maps[t]) is not None]
     names = [network.tensors[t].name for t in bits(touched)]
     weighty = [network.operators[v].name for v in bits(members) if network.operators[v].weight_bytes]
-    images = [m for m in range(1, problem.batch + 1) if problem.batch % m == 0]
+    images = range(1, problem.batch + 1)
     best: int | None = None
     for streamed in _subsets(names):
         for t in range(1, max(m.rows for m in shapes) + 1):

@@ -10,16 +10,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations, product
+from math import prod
 
 from onchip.check.maps import Maps, Piece
 from onchip.check.rules import Broken
+from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
 from onchip.fusion import FusionProblem
-from onchip.fusion.rows import Bands, bands_of, buffer_rows, overlaps
-from onchip.fusion.streams import buffer_bytes
 from onchip.network import Network, bits
-from onchip.plan import Blocks, Group, Tiling
+from onchip.plan import Blocks, Boxes, Group, Tiling
 from onchip.units import MAX_BYTES
 
 __all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
@@ -145,7 +145,17 @@ def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int
     if members.bit_count() == 1:
         op = network.operators[members.bit_length() - 1]
         found.setdefault(external | leaves, []).append((problem.round_up(op.workspace), op.weight_bytes))
-    for unit, streamed, parts in (*_bands(problem, members), *_blocks(problem, members)):
+        for passing in _subsets(external | leaves) if op.workspace else ():
+            if passing and streaming_scratch(network, op.id, tuple(bits(passing))) <= op.workspace:
+                crossing = op.weight_bytes + sum(network.tensors[t].bytes for t in bits(passing))
+                found.setdefault((external | leaves) & ~passing, []).append(
+                    (problem.round_up(op.workspace), crossing)
+                )
+    for unit, streamed, parts in (
+        *_bands(problem, members),
+        *_blocks(problem, members),
+        *_boxes(problem, members),
+    ):
         assert unit.crossing is not None
         for whole in _subsets(external | leaves):
             if whole & streamed:
@@ -179,14 +189,13 @@ Ways = Iterator[tuple[Unit, int, dict[int, int]]]
 
 
 def _bands(problem: FusionProblem, members: int) -> Ways:
-    """Every way in bands. Buffers are those of docs/fusion-model.md, which the checker's never exceed: in few
-    bands it may find a row less at the borders of a map."""
+    """Every way in bands: any height, any streamed set, any number of images, any weights that stay."""
     network = problem.network
     touched = 0
     for v in bits(members):
         touched |= network.reads[v] | network.writes[v]
     shapes = [problem.maps[t] for t in bits(touched)]
-    if any(m is None for m in shapes) or (shape := bands_of(problem, members)) is None:
+    if any(m is None for m in shapes):
         return
     rows = max(m.rows for m in shapes if m is not None)
     streamable = sum(
@@ -198,8 +207,8 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
     counted: dict[tuple[int, int], int] = {}  # as many bands as with other streamed tensors, mostly
     for streamed in _subsets(streamable):
         names = tuple(network.tensors[t].name for t in bits(streamed))
-        for t in range(1, rows + 1):
-            for images in (m for m in range(1, problem.batch + 1) if problem.batch % m == 0):
+        for t in range(problem.least_rows, max(rows, problem.least_rows) + 1):
+            for images in range(1, problem.batch + 1):
                 tiling = Tiling(t, names, problem.channel_tile, images)
                 bands = counted.get((t, images))
                 if bands is None or (ways := _refilled(problem, members, weighty, bands, tiling)) is None:
@@ -208,14 +217,14 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
                 if bands is None or ways is None:
                     break
                 counted[t, images] = bands
-                if images > 1 and bands > problem.batch // images:
+                if (
+                    1 < images < problem.batch
+                    and problem.options.batch_weights != "held"
+                    and bands > -(-problem.batch // images)
+                ):
                     continue  # bands of several images at once are another option of fusion
                 for unit in ways:
-                    buffers = _buffers(problem, shape, streamed, t, images)
-                    assert unit.held <= sum(buffers.values()) + sum(
-                        p.bytes for p in unit.parts if p.tensor is None
-                    )
-                    yield unit, streamed, buffers
+                    yield unit, streamed, {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
 
 
 def _refilled(
@@ -233,24 +242,19 @@ def _refilled(
     return found
 
 
-def _buffers(problem: FusionProblem, bands: Bands, streamed: int, t: int, images: int) -> dict[int, int]:
-    rows = buffer_rows(problem, bands, overlaps(problem, bands, streamed), t)
-    return {x: buffer_bytes(problem, x, rows[x], images, bool(streamed >> x & 1)) for x in bands.tensors}
-
-
 def _blocks(problem: FusionProblem, members: int) -> Ways:
-    """Blocks of an operator alone, as large as fits and smaller; every operand streamed."""
+    """Blocks of an operator alone, of any size; every operand streamed."""
     if members.bit_count() > 1:
         return
     v = members.bit_length() - 1
-    op, fused = problem.network.operators[v], problem.operators[v]
-    made = problem.maps[fused.outputs[0]]
-    if fused.grid is None or made is None:
+    op = problem.network.operators[v]
+    if len(op.outputs) != 1 or len(op.inputs) != 1:
+        return
+    made, read = problem.maps[op.outputs[0]], problem.maps[op.inputs[0]]
+    if made is None or read is None:
         return
     everything = problem.external(members) | problem.escaping(members)
-    read = problem.maps[fused.windows[0].tensor]
-    assert read is not None
-    slices = {min(problem.channel_tile, read.channels) >> i for i in range(8)} - {0}
+    slices = {min(problem.channel_tile, read.channels), 1}
     for rows in range(1, made.rows + 1):
         for columns in range(1, made.columns + 1):
             tiles = problem.batch * -(-made.rows // rows) * -(-made.columns // columns)
@@ -259,9 +263,32 @@ def _blocks(problem: FusionProblem, members: int) -> Ways:
                     for keep in (True, False) if op.weight_bytes else (False,):
                         refills = ((op.name, 1 if keep else tiles),) if op.weight_bytes else ()
                         tiling = Blocks(rows, columns, deep, slice_, keep)
-                        unit = _unit(problem, members, tiles, refills, (), tiling)
+                        try:
+                            unit = _unit(problem, members, tiles, refills, (), tiling)
+                        except Broken:
+                            return
                         parts = {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
                         yield unit, everything, parts
+
+
+def _boxes(problem: FusionProblem, members: int) -> Ways:
+    """Boxes of an operator that runs in no bands, of any size and in any order; every operand streamed."""
+    v = members.bit_length() - 1
+    op = problem.network.operators[v]
+    if members.bit_count() > 1 or op.reach is None or problem.operators[v].form != "opaque":
+        return
+    everything = problem.external(members) | problem.escaping(members)
+    extents = op.reach.extents
+    for sizes in product(*(range(1, n + 1) for n in extents)):
+        tiles = prod(-(-n // size) for n, size in zip(extents, sizes, strict=True))
+        turning = [axis for axis in range(len(extents)) if sizes[axis] < extents[axis]]
+        still = tuple(axis for axis in range(len(extents)) if axis not in turning)
+        for order in permutations(turning):
+            try:
+                unit = _unit(problem, members, tiles, (), (), Boxes(sizes, (*still, *order)))
+            except Broken:
+                continue
+            yield unit, everything, {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
 
 
 def _subgroups(problem: FusionProblem, members: int, tiling: Tiling) -> int | None:
@@ -281,7 +308,7 @@ def _unit(
     subgroups: int,
     refills: tuple[tuple[str, int], ...],
     kept: tuple[str, ...],
-    tiling: Tiling | Blocks,
+    tiling: Tiling | Blocks | Boxes,
 ) -> Unit:
     network = problem.network
     names = tuple(network.operators[v].name for v in bits(members))

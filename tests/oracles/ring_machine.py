@@ -223,6 +223,10 @@ class RingMachine:
                            for t in self.ins(op)]  # fmt: skip
                 self.step(op, [(row, c) for c in range(start, stop)], reading if last else [], last=last)
 
+    def count(self, op: Operator, row: int, column: int) -> None:
+        """The operator makes a pixel."""
+        self.pixels[op.name] += 1
+
     def step(
         self,
         op: Operator,
@@ -233,7 +237,8 @@ class RingMachine:
     ) -> None:
         """A step of an operator: for each chunk read everything, then write the chunk of each pixel."""
         y = self.out(op)
-        self.pixels[op.name] += len(pixels)
+        for row, column in pixels:
+            self.count(op, row, column)
         if not last:
             for t, rows, columns in reading or ():
                 self.read_all(t, rows, columns)
@@ -244,10 +249,15 @@ class RingMachine:
         assert g is not None
         height, width, channels = self.shape[y]
         size = g.channels or channels
+        if g.kind in ("elementwise", "rowwise") and (g.pixels, g.channels) == (1, 0):
+            size = 1  # from one element to the next: what is behind it in the pixel is still to be read
         chunks = [range(c, min(c + size, channels)) for c in range(0, channels, size)]
         for chunk in reversed(chunks) if self.rings.traversal == "reverse" else chunks:
             for t, rows, columns in reading or ():
-                self.read_all(t, rows, columns)
+                if size == 1 < channels and g.channels != 1 and self.shape[t] == self.shape[y]:
+                    self.read_elements(t, *pixels[0], chunk[0])
+                else:
+                    self.read_all(t, rows, columns)
             for row, column in pixels:
                 r, c = (height - 1 - row, width - 1 - column) if self.reverse else (row, column)
                 for channel in chunk:
@@ -270,6 +280,18 @@ class RingMachine:
         for row in range(*rows):
             for column in range(*columns):
                 self.read(t, row, column)
+
+    def read_elements(self, t: str, row: int, column: int, begin: int) -> None:
+        """The elements of a pixel that come from this one on, in the order of the traversal."""
+        height, width, channels = self.shape[t]
+        if t != self.over:
+            self.read(t, row, column)
+            return
+        r, c = (height - 1 - row, width - 1 - column) if self.reverse else (row, column)
+        for channel in range(begin + 1) if self.reverse else range(begin, channels):
+            at = (r * width + c) * channels + channel
+            if self.memory[self.by + at] != (t, at):
+                raise Lost(t)
 
     def read(self, t: str, row: int, column: int) -> None:
         if t in self.made or t in self.streamed:
@@ -337,7 +359,7 @@ class Columns:
                     if self.kept:
                         m.step(op, [(row, column)], reading, last=t == m.last)
                         continue
-                    m.pixels[op.name] += 1
+                    m.count(op, row, column)
                     for x, lines, columns in reading:
                         m.read_all(x, lines, columns)
             else:
@@ -346,7 +368,8 @@ class Columns:
                         self.read(x, columns)
                     elif rows[0] < rows[1]:
                         m.read_all(x, m.need(op, x, 0, rows), columns)
-                m.pixels[op.name] += rows[1] - rows[0]
+                for row in range(*rows):
+                    m.count(op, row, column)
                 self.ring[t, column % m.sizes.columns[t]] = column
             self.made[t] += 1
 

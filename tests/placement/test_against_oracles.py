@@ -1,6 +1,6 @@
 """The capacity-only searches equal references that share nothing with them, whatever rules are switched on.
 
-A few hundred cases in the quick run and tens of thousands in the whole one; `benchmarks/oracle_campaign.py`
+A few hundred cases in the quick run and thousands in the whole one; `benchmarks/oracle_campaign.py`
 runs any number more.
 """
 
@@ -37,13 +37,13 @@ def test_traffic_and_peak_equal_exact_states_on_many() -> None:
 
 
 @pytest.mark.slow
-def test_traffic_and_peak_equal_exact_states_on_twenty_thousand() -> None:
+def test_traffic_and_peak_equal_exact_states_on_thousands() -> None:
     hard = 0
-    for seed in range(10_000, 30_000):
+    for seed in range(10_000, 14_000):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)))
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 6000
+    assert hard > 1200
 
 
 def test_traffic_equals_an_integer_program() -> None:

@@ -128,13 +128,13 @@ def test_traffic_peak_and_least_budget_equal_exact_states_on_many() -> None:
 
 
 @pytest.mark.slow
-def test_traffic_peak_and_least_budget_equal_exact_states_on_twenty_thousand() -> None:
+def test_traffic_peak_and_least_budget_equal_exact_states_on_thousands() -> None:
     hard = 0
-    for seed in range(10_000, 30_000):
+    for seed in range(10_000, 14_000):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)), in_place=True)
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 5000
+    assert hard > 1000
 
 
 @pytest.mark.parametrize("weak", WEAK_IN_PLACE, ids=str)

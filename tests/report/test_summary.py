@@ -11,7 +11,7 @@ from rich.console import Console
 from test_page import chain
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan, PlanChip
+from onchip.plan import Plan, PlanChip, bind
 from onchip.report import summary
 from strategies import hostile_networks
 
@@ -51,7 +51,7 @@ def test_the_smallest_budget_with_zero_traffic_is_said_when_known() -> None:
     assert "not known" in " ".join(printed(plan, 140).split())
     known = replace(plan, options={"mp_bytes": 12_345})
     assert "at least 12,345 B" in printed(known, 140)
-    exact = replace(plan, options={"zero_traffic_bytes": 23_456})
+    exact = bind(replace(plan, options={"zero_traffic_bytes": 23_456}))
     assert "zero traffic: 23,456 B" in printed(exact, 140)
 
 
