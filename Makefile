@@ -19,10 +19,12 @@ help: ## print this list
 
 setup: $(STAMP) ## make .venv with onchip, its compiled core and the developer's tools
 
-$(STAMP): pyproject.toml CMakeLists.txt $(CORE) $(LIST)
+$(STAMP): pyproject.toml requirements.lock CMakeLists.txt $(CORE) $(LIST)
 	@sh scripts/preflight.sh "$(PYTHON)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
+	@if $(BIN)/python scripts/lock.py --fits; then \
+	    $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements.lock; fi
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check scikit-build-core nanobind cmake ninja
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation -e '.[corun,run,dev]'
 	@touch $@

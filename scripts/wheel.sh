@@ -24,6 +24,10 @@ rm -rf "$out/raw" "$out/tree"
 # A fresh environment, away from the checkout: base dependencies only, a plan, and its types.
 "$python" -m venv "$out/venv"
 "$out/venv/bin/python" -m pip --disable-pip-version-check -q install "$out"/onchip-*.whl
+# The bill of materials: what the wheel carries and what pip has installed beside it, put into the wheel.
+"$python" scripts/sbom.py "$out"/onchip-*.whl "$out/venv"
+"$out/venv/bin/python" -m pip --disable-pip-version-check -q install --no-deps --force-reinstall "$out"/onchip-*.whl
+"$python" scripts/wheel_contents.py "$out"/onchip-*.tar.gz "$out"/onchip-*.whl --materials
 cd "$out"
 venv/bin/onchip plan zoo:squeezenet1_0 --budget MR -o plan.json >/dev/null
 venv/bin/onchip check plan.json

@@ -1,7 +1,11 @@
-"""What the distributions hold: `scripts/wheel_contents.py SDIST WHEEL`; exit code 1 says what is wrong."""
+"""What the distributions hold: `scripts/wheel_contents.py SDIST WHEEL`; exit code 1 says what is wrong.
+
+With `--materials` the wheel must hold its bill of materials, too.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +14,27 @@ import zipfile
 from pathlib import Path
 
 NEEDED = ("onchip/py.typed", "onchip/_core.pyi", "onchip/zoo/catalogue.toml", "onchip/chips/generic.toml")
+CARRIED = {"nanobind", "robin-map", "timm", "torch", "torchvision"}
+BASE = {"jinja2", "msgspec", "numpy", "onnx", "ortools", "rich", "typer"}
 JUNK = re.compile(r"(^|/)(build|out|__pycache__|\.[^/]*_cache|\.venv|\.hypothesis|\.git)(/|$)|\.(pyc|o|tmp)$")
+
+
+def materials(wheel: Path) -> list[str]:
+    """What is wrong with the wheel's bill of materials."""
+    with zipfile.ZipFile(wheel) as packed:
+        found = [name for name in packed.namelist() if name.endswith(".dist-info/sboms/onchip.cdx.json")]
+        if len(found) != 1:
+            return [f"{len(found)} bills of materials in the wheel"]
+        text = packed.read(found[0]).decode()
+        record = next(name for name in packed.namelist() if name.endswith(".dist-info/RECORD"))
+        listed = packed.read(record).decode()
+    names = {component["name"] for component in json.loads(text)["components"]}
+    wrong = [f"not in the bill of materials: {name}" for name in sorted(CARRIED | BASE) if name not in names]
+    if found[0] not in listed:
+        wrong.append("the bill of materials is not in RECORD")
+    if re.search(r"file:|https?://(?!cyclonedx\.org)|\.\./|/home/|/tmp/", text):
+        wrong.append("the bill of materials names an address or a path")
+    return wrong
 
 
 def main() -> None:
@@ -29,6 +53,13 @@ def main() -> None:
     wrong += [f"not in the wheel: {name}" for name in sorted({*NEEDED, *package} - installed)]
     if not any(re.fullmatch(r"onchip/_core\.[^/]*\.so", name) for name in installed):
         wrong.append("not in the wheel: onchip/_core")
+    for name in ("LICENSE", "THIRD_PARTY.md"):
+        if not any(
+            re.fullmatch(rf"onchip-[^/]*\.dist-info/licenses/{re.escape(name)}", entry) for entry in installed
+        ):
+            wrong.append(f"not in the wheel: {name}")
+    if "--materials" in sys.argv:
+        wrong += materials(wheel)
     if "manylinux" not in wheel.name:
         wrong.append(f"{wheel.name} is for this machine only")
     print(f"{sdist.name}: {len(source)} files, {sdist.stat().st_size:,} bytes")
