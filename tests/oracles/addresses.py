@@ -12,6 +12,7 @@ the search: it never exceeds the truth, so the first complete program found is s
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator
 
 from onchip.network import Network, bits, mask
@@ -47,13 +48,24 @@ class _Memory:
 
 
 def may_lie_over(network: Network, op: int, x: int) -> bool:
-    """Whether the output of an element-wise operator may take the place of `x`, which dies with it."""
+    """Whether the output of an element-wise operator may take the place of `x`, which dies with it.
+
+    Each operand that is (a view of) it is all of it, read element by element, or lies in the last element: any
+    element of the output may want what is smaller, and the last one alone is written there.
+    """
     operator = network.operators[op]
     if operator.geometry is None or operator.geometry.kind != "elementwise":
         return False
     size = network.tensors[operator.outputs[0]].bytes
-    parts = [t for t in operator.inputs if network.root[t] == x]
-    return all(network.tensors[t].bytes == size for t in (x, *parts))
+    if network.tensors[x].bytes != size:
+        return False
+    wide = size // math.prod(operator.geometry.output)
+    starts = {view.tensor: view.offset for view in network.views}
+    return all(
+        network.tensors[part].bytes == size or starts.get(part, 0) >= size - wide
+        for part in operator.inputs
+        if network.root[part] == x
+    )
 
 
 class Undecided(Exception):
