@@ -50,8 +50,8 @@ class _Memory:
 def may_lie_over(network: Network, op: int, x: int) -> bool:
     """Whether the output of an element-wise operator may take the place of `x`, which dies with it.
 
-    Each operand that is (a view of) it is all of it, read element by element, or lies in the last element: any
-    element of the output may want what is smaller, and the last one alone is written there.
+    Each operand that is (a view of) it is all of it, read element by element, or lies in the last element:
+    any element of the output may want what is smaller, and the last one alone is written there.
     """
     operator = network.operators[op]
     if operator.geometry is None or operator.geometry.kind != "elementwise":
