@@ -102,7 +102,8 @@ def packing_case(seed: int, *, judge: bool = True) -> Outcome:
             if offsets is not None:
                 outcome.refuted = f"offsets {offsets} fit {room} bytes"
         if found.conflict is not None and not outcome.refuted:
-            _conflict(outcome, [buffers[i] for i in found.conflict.which], found.conflict, alignment)
+            _conflict(outcome, [buffers[i] for i in found.conflict.which], found.conflict.minimal, alignment)
+            _needs(outcome, buffers, found.needs, found.exact, alignment)
     return outcome
 
 
@@ -119,18 +120,24 @@ def _illegal(buffers: Sequence[Buffer], offsets: Sequence[int], alignment: int) 
     return ""
 
 
-def _conflict(outcome: Outcome, chosen: list[Buffer], conflict, alignment: int) -> None:  # type: ignore[no-untyped-def]
-    """What is named does not fit; where it is called minimal any one fewer does; its needs are its least."""
+def _conflict(outcome: Outcome, chosen: list[Buffer], minimal: bool, alignment: int) -> None:
+    """What is named does not fit; where it is called minimal any one fewer does."""
     if fits(chosen, outcome.budget, alignment) is not None:
         outcome.refuted = "what is named as too many fits"
-    elif conflict.minimal and any(
+    elif minimal and any(
         fits(chosen[:i] + chosen[i + 1 :], outcome.budget, alignment) is None for i in range(len(chosen))
     ):
         outcome.refuted = "what is named as minimal is not"
-    elif conflict.needs is None:
-        if fits(chosen, 64, alignment) is not None:
+
+
+def _needs(
+    outcome: Outcome, buffers: Sequence[Buffer], needs: int | None, exact: bool, alignment: int
+) -> None:
+    """The needs are the least in which all fit, or a bound of it."""
+    if needs is None:
+        if fits(buffers, 64, alignment) is not None:
             outcome.needs_wrong = "no capacity is said to be enough"
-    elif fits(chosen, conflict.needs - 1, alignment) is not None:
-        outcome.needs_wrong = f"said to need {conflict.needs}, fits in less"
-    elif conflict.exact and fits(chosen, conflict.needs, alignment) is None:
-        outcome.needs_wrong = f"said to need {conflict.needs} exactly, needs more"
+    elif fits(buffers, needs - 1, alignment) is not None:
+        outcome.needs_wrong = f"said to need {needs}, fits in less"
+    elif exact and fits(buffers, needs, alignment) is None:
+        outcome.needs_wrong = f"said to need {needs} exactly, needs more"

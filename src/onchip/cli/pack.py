@@ -79,10 +79,10 @@ def _data(given: BufferFile, verdict: Verdict) -> dict[str, Any]:
         else {
             "buffers": [_row(given, i) for i in conflict.which],
             "minimal": conflict.minimal,
-            "needs": conflict.needs,
-            "missing": _missing(verdict, conflict),
-            "exact": conflict.exact,
         },
+        "needs": verdict.needs,
+        "missing": verdict.missing,
+        "exact": verdict.exact,
     }
 
 
@@ -97,12 +97,6 @@ def _row(given: BufferFile, i: int) -> dict[str, Any]:
         "gaps": [list(gap) for gap in b.gaps],
         "offset": b.offset,
     }
-
-
-def _missing(verdict: Verdict, conflict: Conflict) -> int | None:
-    if conflict.needs is None or verdict.capacity is None:
-        return None
-    return conflict.needs - verdict.capacity
 
 
 def _show(given: BufferFile, verdict: Verdict, output: Path | None) -> None:
@@ -147,16 +141,16 @@ def _refusal(given: BufferFile, verdict: Verdict, options: PackOptions) -> str:
     names = [_named(given.ids[i], given.buffers[i]) for i in conflict.which[:SHOWN]]
     if len(conflict.which) > SHOWN:
         names.append(f"and {len(conflict.which) - SHOWN} more")
-    which = f"{len(conflict.which)} buffers" if len(conflict.which) > 1 else "one buffer"
-    needs = "no capacity is enough for"
-    if conflict.needs is not None:
-        least = "" if conflict.exact else "at least "
-        missing = _missing(verdict, conflict)
+    which = f"{len(conflict.which)} buffers do" if len(conflict.which) > 1 else "one buffer does"
+    if verdict.needs is None:
+        needs = "no capacity is enough"
+    else:
+        least = "" if verdict.exact else "at least "
         needs = (
-            f"the capacity is {verdict.capacity:,} bytes, {least}{conflict.needs:,} are needed"
-            f" ({least}{missing:,} missing) for"
+            f"the capacity is {verdict.capacity:,} bytes, {least}{verdict.needs:,} are needed"
+            f" ({least}{verdict.missing:,} missing)"
         )
-    return f"infeasible: {needs} {which}: {', '.join(names)}"
+    return f"infeasible: {needs}; {which} not fit: {', '.join(names)}"
 
 
 def _named(name: str, b: Buffer) -> str:

@@ -49,16 +49,10 @@ class PackOptions:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Buffers (indices) that do not fit together, and the bytes that they need at least.
-
-    `minimal`: proved that any one fewer fits. `needs` is None when no capacity is enough, because two are
-    fixed to the same bytes; `exact`: a capacity of `needs` bytes is enough for them.
-    """
+    """Buffers (indices) that do not fit together. `minimal`: proved that any one fewer fits."""
 
     which: tuple[int, ...]
     minimal: bool
-    needs: int | None
-    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +60,8 @@ class Verdict:
     """The answer. `extent` is where the lowest packing found ends, `lower_bound` below what none exists.
 
     `offsets` are those of a packing within the capacity, in bytes; without a capacity, of the lowest found.
+    Of an infeasible problem `needs` is the least capacity in bytes that holds all buffers, or with `exact`
+    False only a bound below it; None when no capacity is enough, because two are fixed to the same bytes.
     """
 
     status: Status
@@ -79,6 +75,13 @@ class Verdict:
     nodes: int
     seconds: float
     interrupted: bool = False
+    needs: int | None = None
+    exact: bool = False
+
+    @property
+    def missing(self) -> int | None:
+        """Bytes that the capacity lacks, at least; None where `needs` or the capacity is."""
+        return None if self.needs is None or self.capacity is None else self.needs - self.capacity
 
 
 def decide(
@@ -105,7 +108,14 @@ def decide(
         verdict = _within(given, capacity, load, options, progress)
     if verdict.status != "infeasible" or capacity is None:
         return verdict
-    return replace(verdict, conflict=_conflict(given, capacity, options, progress))
+    which, minimal = shrink(given, capacity, time_limit=options.time_limit / 2)
+    verdict = replace(verdict, conflict=Conflict(which, minimal))
+    if options.minimise:  # it knows already what all need
+        bound, extent = verdict.lower_bound, verdict.extent
+    else:
+        bound, extent = _least(given, options, progress)
+    needs = None if extent is None else max(bound, capacity + 1)
+    return replace(verdict, needs=needs, exact=needs == extent)
 
 
 def _aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
@@ -183,13 +193,12 @@ def _lowest(
     )
 
 
-def _conflict(
-    buffers: Sequence[Buffer], capacity: int, options: PackOptions, progress: Progress | None
-) -> Conflict:
-    which, minimal = shrink(buffers, capacity, time_limit=options.time_limit / 2)
-    chosen = [buffers[i] for i in which]
+def _least(
+    buffers: Sequence[Buffer], options: PackOptions, progress: Progress | None
+) -> tuple[int, int | None]:
+    """A capacity below which all buffers do not fit, and one in which they do, if there is any."""
     try:
-        least = minimise(chosen, time_limit=options.time_limit / 2, seed=options.seed, progress=progress)
-    except ValueError:
-        return Conflict(which, minimal, None, False)
-    return Conflict(which, minimal, max(least.lower_bound, capacity + 1), least.optimal)
+        least = minimise(buffers, time_limit=options.time_limit / 2, seed=options.seed, progress=progress)
+    except ValueError:  # fixed buffers overlap
+        return 0, None
+    return least.lower_bound, least.bytes
