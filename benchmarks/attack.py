@@ -33,12 +33,12 @@ import onchip
 from mutants.campaign import some_schedule
 from mutants.kinds import KINDS
 from onchip import check as checking
-from onchip.corun.profile_file import profile_from_json, profile_json
-from onchip.corun.schedule_json import document_digest
-from onchip.errors import InputError, MissingExtra, NegativeAnswer
+from onchip.base.errors import InputError, MissingExtra, NegativeAnswer
+from onchip.multi_dnn.profile_file import profile_from_json, profile_json
+from onchip.multi_dnn.schedule_json import document_digest
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.network_json import wire_network
-from onchip.plan import claim_digest, from_json, from_text, to_json, to_text
+from onchip.network.json import wire_network
+from onchip.plans import claim_digest, from_json, from_text, to_json, to_text
 
 SECONDS, BYTES = 10, 2 << 30
 NUMBERS = (0, 1, -1, 2**31, 10**9, 10**12, 10**18 - 1, 2**63, 10**30, 0.5, 1e308)
@@ -174,8 +174,8 @@ def of_claim(content: str) -> str:
 
 def of_schedule(content: str) -> str:
     """Judge a schedule and show it."""
-    from onchip.corun.judged import judged_file
-    from onchip.report.corun import html
+    from onchip.multi_dnn.judged import judged_file
+    from onchip.multi_dnn.report import html
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schedule.json"

@@ -26,15 +26,15 @@ from random import Random
 from typing import TypeVar
 
 import onchip
-from onchip import placement
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import plan_branches
-from onchip.branches.sizes import Sizes
-from onchip.chip import load_chip
-from onchip.errors import Infeasible
-from onchip.modules.region import regions
+from onchip.base.errors import Infeasible
+from onchip.machines.chip import load_chip
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
-from onchip.placement import PlacementOptions
+from onchip.planners import placement
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import plan_branches
+from onchip.planners.branches.sizes import Sizes
+from onchip.planners.modules.region import regions
+from onchip.planners.placement import PlacementOptions
 
 BEGIN, END = "<!-- growth: begin -->", "<!-- growth: end -->"
 COUNTS = (1, 3, 10, 30, 100, 300, 1000)

@@ -16,9 +16,9 @@ import time
 from collections.abc import Sequence
 
 from onchip import zoo
-from onchip.branches.detection import LONG_SKIP, detect
-from onchip.branches.modules import Detection, Module
 from onchip.network import Network
+from onchip.planners.branches.detection import LONG_SKIP, detect
+from onchip.planners.branches.modules import Detection, Module
 from onchip.readers import load
 
 

@@ -24,19 +24,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import onchip
-from onchip import placement
-from onchip.branches.modules import Module
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import BranchPlan, plan_branches
-from onchip.branches.sizes import Sizes
-from onchip.chip import load_chip
-from onchip.errors import Infeasible, OnchipError
-from onchip.modules.region import regions
-from onchip.modules.table import module_table
+from onchip.base.errors import Infeasible, OnchipError
+from onchip.comparison.beside import beside
+from onchip.machines.chip import load_chip
 from onchip.network import Network
-from onchip.placement import PlacementOptions
-from onchip.plan import Plan
-from onchip.results.beside import beside
+from onchip.planners import placement
+from onchip.planners.branches.modules import Module
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import BranchPlan, plan_branches
+from onchip.planners.branches.sizes import Sizes
+from onchip.planners.modules.region import regions
+from onchip.planners.modules.table import module_table
+from onchip.planners.placement import PlacementOptions
+from onchip.plans import Plan
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 NAMES = (

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import msgspec
 
-from onchip.network_json import wire_network
-from onchip.plan import write_plan
+from onchip.network.json import wire_network
+from onchip.plans import write_plan
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from oracles.claims_branch_cases import branches_case

@@ -24,22 +24,22 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from onchip.corun.contention import NO_CONTENTION
-from onchip.corun.dispatch import first_come
-from onchip.corun.profile import Profile
-from onchip.corun.schedule import Schedule
-from onchip.corun.simulate import simulate
-from onchip.corun.soc_file import load_soc
-from onchip.corun.solve import solve
-from onchip.corun.workload import Job, Workload
-from onchip.files import write_atomically
+from onchip.base.files import write_atomically
+from onchip.machines.contention import NO_CONTENTION
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn.dispatch import first_come
+from onchip.multi_dnn.local import Runtime, run_schedule
+from onchip.multi_dnn.local.execute import INPUT_SETS
+from onchip.multi_dnn.local.measuring import Measuring
+from onchip.multi_dnn.local.order import violations
+from onchip.multi_dnn.local.outputs import Recorder, rows_of
+from onchip.multi_dnn.local.runtime import PATIENCE, Round
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.schedule import Schedule
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.solve import solve
+from onchip.multi_dnn.workload import Job, Workload
 from onchip.readers import load
-from onchip.run.local import Runtime, run_schedule
-from onchip.run.local.execute import INPUT_SETS
-from onchip.run.local.measuring import Measuring
-from onchip.run.local.order import violations
-from onchip.run.local.outputs import Recorder, rows_of
-from onchip.run.local.runtime import PATIENCE, Round
 
 PAIRS = (("googlenet", "googlenet"), ("googlenet", "resnet18"), ("resnet50", "mobilenet_v2"))
 MOST_GROUPS = 8

@@ -24,18 +24,18 @@ from time import perf_counter
 
 from corun_local import Others
 
-from onchip.corun.contention import NO_CONTENTION
-from onchip.corun.dispatch import first_come
-from onchip.corun.dynamic import Answer, DynamicScheduler
-from onchip.corun.improvements import Stopped, improvements
-from onchip.corun.schedule import Schedule
-from onchip.corun.soc_file import load_soc
-from onchip.corun.solution import Objective, Solution
-from onchip.corun.workload import Job, Workload
+from onchip.machines.contention import NO_CONTENTION
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn.dispatch import first_come
+from onchip.multi_dnn.dynamic import Answer, DynamicScheduler
+from onchip.multi_dnn.improvements import Stopped, improvements
+from onchip.multi_dnn.local import Runtime
+from onchip.multi_dnn.local.live import Live, LiveFrame, at_leisure
+from onchip.multi_dnn.local.measuring import Measuring
+from onchip.multi_dnn.schedule import Schedule
+from onchip.multi_dnn.solution import Objective, Solution
+from onchip.multi_dnn.workload import Job, Workload
 from onchip.readers import load
-from onchip.run.local import Runtime
-from onchip.run.local.live import Live, LiveFrame, at_leisure
-from onchip.run.local.measuring import Measuring
 
 BESIDE = "mobilenet_v2"
 NETWORKS = ("googlenet", "resnet18", "resnet50")

@@ -19,16 +19,16 @@ from statistics import median
 
 from page_marks import Section, write
 
-from onchip.corun.contention import ContentionModel
-from onchip.corun.fit import Sample, fit_contention
-from onchip.corun.profile import Profile
-from onchip.corun.published import experiments, googlenet, standalone
-from onchip.corun.schedule import Schedule, Step
-from onchip.corun.simulate import simulate
-from onchip.corun.soc_file import load_soc
-from onchip.corun.timeline import Segment, Timeline
-from onchip.corun.workload import Job, Workload
-from onchip.errors import IllegalSchedule
+from onchip.base.errors import IllegalSchedule
+from onchip.machines.contention import ContentionModel
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import experiments, googlenet, standalone
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.timeline import Segment, Timeline
+from onchip.multi_dnn.workload import Job, Workload
+from onchip.papers.hax_conn.fit import Sample, fit_contention
 
 XAVIER = load_soc("xavier-agx")
 SETS = ("none", "light", "medium", "heavy")

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from page_marks import Section, write
 
-from onchip.corun.grouping import layer_groups
-from onchip.corun.profile import Profile
-from onchip.corun.published import googlenet, standalone
-from onchip.corun.soc_file import load_soc
-from onchip.corun.synthetic import synthetic_profile
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn.grouping import layer_groups
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import googlenet, standalone
+from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.readers import load
 
 ENDS = (

@@ -22,22 +22,22 @@ from itertools import combinations_with_replacement
 from random import Random
 from statistics import mean, median
 
-from onchip.corun import published
-from onchip.corun.baselines import baselines, best_baseline
-from onchip.corun.branch import BranchOptions, solve_branching
-from onchip.corun.contention import NO_CONTENTION
-from onchip.corun.dp import PairOptions, solve_pair
-from onchip.corun.dynamic import DynamicScheduler
-from onchip.corun.polish import polish
-from onchip.corun.profile import Group, Profile
-from onchip.corun.search import SearchOptions, improve, pattern_of
-from onchip.corun.soc import SoC
-from onchip.corun.soc_file import load_soc
-from onchip.corun.solution import OBJECTIVES, Solution
-from onchip.corun.solve import SolveOptions, solve
-from onchip.corun.synthetic import synthetic_profile
-from onchip.corun.workload import Job, Workload
-from onchip.corun.z3_check import solve_with_z3
+from onchip.machines.contention import NO_CONTENTION
+from onchip.machines.soc import SoC
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn import published
+from onchip.multi_dnn.baselines import baselines, best_baseline
+from onchip.multi_dnn.branch import BranchOptions, solve_branching
+from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.dynamic import DynamicScheduler
+from onchip.multi_dnn.polish import polish
+from onchip.multi_dnn.profile import Group, Profile
+from onchip.multi_dnn.search import SearchOptions, improve, pattern_of
+from onchip.multi_dnn.solution import OBJECTIVES, Solution
+from onchip.multi_dnn.solve import SolveOptions, solve
+from onchip.multi_dnn.synthetic import synthetic_profile
+from onchip.multi_dnn.workload import Job, Workload
+from onchip.papers.hax_conn.z3_check import solve_with_z3
 from onchip.readers import load
 
 LOCAL = (300, 1000, 5000, 20_000)

@@ -15,10 +15,10 @@ import platform
 import time
 from pathlib import Path
 
-from onchip.network_json import read_network
-from onchip.placement import Limits, Problem, minimum_peak, minimum_traffic
-from onchip.placement.dnc import divide
-from onchip.placement.greedy import evictions, list_order, topological
+from onchip.network.json import read_network
+from onchip.planners.placement import Limits, Problem, minimum_peak, minimum_traffic
+from onchip.planners.placement.dnc import divide
+from onchip.planners.placement.greedy import evictions, list_order, topological
 
 NAS = ("pnasnet5large", "nasnetalarge", "amoebanet_d", "darts")
 

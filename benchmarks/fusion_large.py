@@ -12,11 +12,11 @@ import argparse
 import time
 from typing import Any
 
-from onchip.chip import load_chip
-from onchip.errors import NegativeAnswer
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.milp import solve_large
-from onchip.fusion.search import Fuser, Limits
+from onchip.base.errors import NegativeAnswer
+from onchip.machines.chip import load_chip
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.milp import solve_large
+from onchip.planners.fusion.search import Fuser, Limits
 from onchip.readers import load
 from onchip.readers.source import ReadOptions
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from fusion_graphs import fusion_graph
 
-from onchip.chip import load_chip
-from onchip.fusion import FusionOptions, FusionProblem, group_cost
-from onchip.fusion.cost import bands_cost
-from onchip.fusion.residency import Weights, choose
-from onchip.fusion.rows import bands_of, buffer_rows, overlaps, rows_of
-from onchip.fusion.search import best_partition
-from onchip.fusion.streams import buffer_bytes, candidates, smallest
+from onchip.machines.chip import load_chip
 from onchip.network import bits
+from onchip.planners.fusion import FusionOptions, FusionProblem, group_cost
+from onchip.planners.fusion.cost import bands_cost
+from onchip.planners.fusion.residency import Weights, choose
+from onchip.planners.fusion.rows import bands_of, buffer_rows, overlaps, rows_of
+from onchip.planners.fusion.search import best_partition
+from onchip.planners.fusion.streams import buffer_bytes, candidates, smallest
 
 NETWORKS = ("vgg16", "mobilenet_v1", "squeezenet1_0", "googlenet", "resnet50", "resnet152")
 PAPER = FusionOptions("shared", "paper", "paper", "all", "fallback", weight_tile=False)

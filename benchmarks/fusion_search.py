@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import onchip
-from onchip.chip import load_chip
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.online import OnlineFuser
-from onchip.fusion.search import Fuser, Limits
+from onchip.machines.chip import load_chip
 from onchip.network import Network
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.online import OnlineFuser
+from onchip.planners.fusion.search import Fuser, Limits
 
 sys.path.append(str(Path(__file__).parent))
 from fusion_graphs import NAMES, fusion_graph

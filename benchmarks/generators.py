@@ -16,7 +16,7 @@ from random import Random
 import msgspec
 
 from onchip.network import Network, OperatorSpec, TensorKind
-from onchip.network_json import wire_network
+from onchip.network.json import wire_network
 
 __all__ = ["GENERATORS", "llm", "nas", "transformer"]
 

@@ -18,12 +18,12 @@ import sys
 import time
 from pathlib import Path
 
-from onchip.network_json import read_network
-from onchip.placement import Limits, Problem, minimum_peak
-from onchip.placement import minimum_traffic as exact_traffic
-from onchip.placement.ilp import minimum_traffic
-from onchip.placement.ilp.size import unpruned
-from onchip.placement.ilp.solvers import cp_sat
+from onchip.network.json import read_network
+from onchip.planners.placement import Limits, Problem, minimum_peak
+from onchip.planners.placement import minimum_traffic as exact_traffic
+from onchip.planners.placement.ilp import minimum_traffic
+from onchip.planners.placement.ilp.size import unpruned
+from onchip.planners.placement.ilp.solvers import cp_sat
 
 NETWORKS = (
     "resnet50",

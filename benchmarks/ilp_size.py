@@ -15,11 +15,11 @@ from itertools import product
 from pathlib import Path
 
 from onchip.network import Network, OperatorSpec, TensorKind
-from onchip.network_json import read_network
-from onchip.placement import Problem
-from onchip.placement.ilp.formulation import least_traffic
-from onchip.placement.ilp.lifetimes import Lifetimes
-from onchip.placement.ilp.size import unpruned
+from onchip.network.json import read_network
+from onchip.planners.placement import Problem
+from onchip.planners.placement.ilp.formulation import least_traffic
+from onchip.planners.placement.ilp.lifetimes import Lifetimes
+from onchip.planners.placement.ilp.size import unpruned
 
 LAYERS = 6
 

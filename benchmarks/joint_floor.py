@@ -15,11 +15,11 @@ import sys
 
 import onchip
 from onchip import zoo
-from onchip.chip import Chip
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.cost import least_scratch
-from onchip.fusion.search import Fuser, Space
+from onchip.machines.chip import Chip
 from onchip.network import bits
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.cost import least_scratch
+from onchip.planners.fusion.search import Fuser, Space
 
 
 def main() -> int:

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import fusion_graphs
 
-from onchip.chip import load_chip
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.search import Fuser
-from onchip.joint.search import JointSearch, compulsory_bytes
+from onchip.machines.chip import load_chip
 from onchip.network import Network
-from onchip.placement.overwriting import overwritable
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.search import Fuser
+from onchip.planners.joint.search import JointSearch, compulsory_bytes
+from onchip.planners.placement.overwriting import overwritable
 
 NAMES = ("vgg16", "mobilenet_v1", "squeezenet1_0", "resnet18", "resnet50", "googlenet")
 BUDGETS = {"64 KB": 64 << 10, "128 KB": 128 << 10, "256 KB": 256 << 10, "512 KB": 512 << 10, "1 MB": 1 << 20}

@@ -19,14 +19,14 @@ import time
 
 import onchip
 from onchip import zoo
+from onchip.base.errors import Infeasible
 from onchip.check import check
-from onchip.chip import load_chip
-from onchip.errors import Infeasible
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.search import Fuser, Space
-from onchip.joint.plan import solve
-from onchip.joint.search import compulsory_bytes
-from onchip.placement import PlacementOptions
+from onchip.machines.chip import load_chip
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.search import Fuser, Space
+from onchip.planners.joint.plan import solve
+from onchip.planners.joint.search import compulsory_bytes
+from onchip.planners.placement import PlacementOptions
 
 CHIPS = ("optimus-1", "optimus-3", "optimus-6", "exynos-npu", "eyeriss", "shidiannao")
 

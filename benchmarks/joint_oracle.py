@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from random import Random
 
-from onchip.chip import load_chip
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.joint.search import JointSearch
-from onchip.placement.overwriting import overwritable
+from onchip.machines.chip import load_chip
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.joint.search import JointSearch
+from onchip.planners.placement.overwriting import overwritable
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from oracles.fusion_cases import random_maps

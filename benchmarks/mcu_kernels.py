@@ -22,15 +22,15 @@ from pathlib import Path
 
 import numpy as np
 
-from onchip.board import Board
-from onchip.errors import OnchipError
-from onchip.mcu.kernel import c_prelude, c_prototype, c_source
-from onchip.mcu.kernels.conv import conv, conv_words
-from onchip.mcu.kernels.depthwise import depthwise, depthwise_words
-from onchip.mcu.kernels.library import library_for
-from onchip.mcu.kernels.windows import conv_shape, depthwise_shape
-from onchip.mcu.model import Conv, Depthwise
-from onchip.run.mcu import build, emulate
+from onchip.base.errors import OnchipError
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator import build, emulate
+from onchip.microcontroller.int8.model import Conv, Depthwise
+from onchip.microcontroller.kernel import c_prelude, c_prototype, c_source
+from onchip.microcontroller.kernels.conv import conv, conv_words
+from onchip.microcontroller.kernels.depthwise import depthwise, depthwise_words
+from onchip.microcontroller.kernels.library import library_for
+from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
 
 HERE = Path(__file__).resolve().parent
 BOARD = Board("bench", "cortex-m4", 3 << 20, 4 << 20)
@@ -64,7 +64,7 @@ CONV, PATCH, DEPTHWISE = range(3)
 
 def distinct(models: list[Path]) -> list[Conv | Depthwise]:
     """The layers, one of each shape."""
-    from onchip.mcu.read import read_model
+    from onchip.microcontroller.int8.read import read_model
 
     found: dict[object, Conv | Depthwise] = {}
     for path in models:

@@ -21,17 +21,17 @@ from pathlib import Path
 
 from page_marks import write
 
-from onchip.board import Board
+from onchip.base.errors import OnchipError
 from onchip.check import certify
-from onchip.errors import OnchipError
-from onchip.mcu.load import int8_model
-from onchip.mcu.model import Int8Model
-from onchip.mcu.network import network_of
-from onchip.mcu.project import sources_of
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
-from onchip.run.mcu.verify import Verified, verify
-from onchip.segments import SegmentOptions
-from onchip.segments import plan as plan_segments
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator.verify import Verified, verify
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.project import sources_of
+from onchip.microcontroller.segments import SegmentOptions
+from onchip.microcontroller.segments import plan as plan_segments
+from onchip.plans import Alloc, Free, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 
 BOARD = Board("bench", "cortex-m4", 4 << 20, 4 << 20)
 MOST = 1.02

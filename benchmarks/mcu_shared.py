@@ -16,14 +16,14 @@ from pathlib import Path
 
 from page_marks import write
 
-from onchip.board import Board
-from onchip.mcu.load import int8_model
-from onchip.mcu.model import Int8Model
-from onchip.mcu.network import network_of
-from onchip.mcu.project import Sources, sources_of
-from onchip.results.microcontroller_kernels import shareable
-from onchip.run.mcu.verify import Verified, verify
-from onchip.segments import plan
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator.verify import Verified, verify
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.project import Sources, sources_of
+from onchip.microcontroller.result.microcontroller_kernels import shareable
+from onchip.microcontroller.segments import plan
 
 BOARD = Board("bench", "cortex-m4", 4 << 20, 4 << 20)
 

@@ -14,14 +14,14 @@ import sys
 from dataclasses import replace
 
 import onchip
-from onchip.budgets import memories_within
-from onchip.chip import Chip, load_chip
-from onchip.errors import OnchipError
+from onchip.base.errors import OnchipError
+from onchip.machines.chip import Chip, load_chip
 from onchip.network import Network
-from onchip.placement.memories.assign import Assigned, touches_of
-from onchip.placement.memories.levels import Levels, MemoryProblem
-from onchip.placement.memories.steps import cost_of
-from onchip.placement.problem import Problem
+from onchip.planners.budgets import memories_within
+from onchip.planners.placement.memories.assign import Assigned, touches_of
+from onchip.planners.placement.memories.levels import Levels, MemoryProblem
+from onchip.planners.placement.memories.steps import cost_of
+from onchip.planners.placement.problem import Problem
 
 BANKS = ",".join(f"bank{i}=1MiB" for i in range(4))
 

@@ -12,7 +12,7 @@ import argparse
 import platform
 
 import onchip
-from onchip.chip import Chip, load_chip
+from onchip.machines.chip import Chip, load_chip
 
 EDGE = Chip(
     "edge",

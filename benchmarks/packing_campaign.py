@@ -15,8 +15,8 @@ import sys
 from collections import Counter
 from dataclasses import fields, replace
 
-from onchip.packing import Buffer, Rules, fault, max_load, pack
-from onchip.packing.cpsat import pack_with_cpsat
+from onchip.planners.packing import Buffer, Rules, fault, max_load, pack
+from onchip.planners.packing.cpsat import pack_with_cpsat
 
 NAMES = [f.name for f in fields(Rules)]
 NONE = Rules(**dict.fromkeys(NAMES, False))

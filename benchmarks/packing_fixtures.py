@@ -16,8 +16,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from statistics import median
 
-from onchip.packing import ALL_RULES, Buffer, Rules, max_load, minimise, pack, read_buffers
-from onchip.packing.cpsat import pack_with_cpsat
+from onchip.planners.packing import ALL_RULES, Buffer, Rules, max_load, minimise, pack, read_buffers
+from onchip.planners.packing.cpsat import pack_with_cpsat
 
 SECONDS = 10.0
 """Time limit of one search."""
@@ -97,8 +97,8 @@ def main() -> None:
 def overflow(buffers: Sequence[Buffer], capacity: int) -> int:
     """The extent of the best of the quick heuristics."""
     from onchip import _core
-    from onchip.packing.buffers import columns
-    from onchip.packing.pack import core_rules
+    from onchip.planners.packing.buffers import columns
+    from onchip.planners.packing.pack import core_rules
 
     return _core.pack_greedy(*columns(buffers), capacity, core_rules(ALL_RULES))[1]
 

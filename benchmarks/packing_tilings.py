@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 
-from onchip.packing import ALL_RULES, Buffer, Rules, pack
-from onchip.packing.cpsat import pack_with_cpsat
+from onchip.planners.packing import ALL_RULES, Buffer, Rules, pack
+from onchip.planners.packing.cpsat import pack_with_cpsat
 
 Tile = tuple[int, int, int, int]
 """First step, step after the last, first byte, byte after the last."""

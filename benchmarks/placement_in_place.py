@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from onchip import zoo
-from onchip.chip import load_chip
+from onchip.machines.chip import load_chip
 from onchip.network import Network
-from onchip.network_json import read_network
-from onchip.placement import Limits, PlacementOptions, budgets, plan
-from onchip.plan import Alloc, Plan
+from onchip.network.json import read_network
+from onchip.planners.placement import Limits, PlacementOptions, budgets, plan
+from onchip.plans import Alloc, Plan
 from onchip.readers import ReadOptions, load
 
 

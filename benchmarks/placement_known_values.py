@@ -21,10 +21,10 @@ from typing import Literal
 
 import onchip
 from onchip import zoo
-from onchip.chip import load_chip
+from onchip.machines.chip import load_chip
 from onchip.network import Network
-from onchip.network_json import read_network
-from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.network.json import read_network
+from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
 
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 

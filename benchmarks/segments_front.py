@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from onchip.mcu.load import int8_model
-from onchip.mcu.network import network_of
-from onchip.segments import Front, FrontPoint, SegmentOptions, Space, front, plan_of
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.segments import Front, FrontPoint, SegmentOptions, Space, front, plan_of
 
 WIDTH = 40
 

@@ -16,14 +16,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onchip.board import Board
-from onchip.errors import OnchipError
-from onchip.mcu.load import int8_model
-from onchip.mcu.model import Int8Model
-from onchip.mcu.network import network_of
-from onchip.mcu.project import sources_of
-from onchip.run.mcu.verify import Verified, verify
-from onchip.segments import Front, FrontPoint, SegmentOptions, Space, front, plan_of
+from onchip.base.errors import OnchipError
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator.verify import Verified, verify
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.project import sources_of
+from onchip.microcontroller.segments import Front, FrontPoint, SegmentOptions, Space, front, plan_of
 
 BOARD = Board("bench", "cortex-m4", 4 << 20, 4 << 20)
 

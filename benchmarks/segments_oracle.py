@@ -19,10 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from onchip.base.errors import Infeasible, ModelError
 from onchip.check import check
-from onchip.errors import Infeasible, ModelError
+from onchip.microcontroller.segments import Objective, SegmentOptions, Space, plan
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.segments import Objective, SegmentOptions, Space, plan
 from oracles.segments import least_bytes
 
 OBJECTIVES: dict[Objective, tuple[bool, bool]] = {

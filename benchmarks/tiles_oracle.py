@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from onchip.chip import load_chip
-from onchip.fusion import FusionOptions, FusionProblem
-from onchip.fusion.cost import least_scratch
-from onchip.joint.search import JointSearch
-from onchip.placement.overwriting import overwritable
+from onchip.machines.chip import load_chip
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.cost import least_scratch
+from onchip.planners.joint.search import JointSearch
+from onchip.planners.placement.overwriting import overwritable
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from oracles.joint import TooManyStates

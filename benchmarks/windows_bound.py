@@ -12,9 +12,9 @@ import time
 
 from generators import GENERATORS
 
-from onchip.placement import Limits, Problem
-from onchip.placement.cuts import topological
-from onchip.placement.partition import windows_bound
+from onchip.planners.placement import Limits, Problem
+from onchip.planners.placement.cuts import topological
+from onchip.planners.placement.partition import windows_bound
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from html import escape
 from pathlib import Path
 
 import onchip
-from onchip.files import write_atomically
+from onchip.base.files import write_atomically
 from onchip.network import TensorKind
-from onchip.plan import to_text
+from onchip.plans import to_text
 from onchip.report import timeline
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"

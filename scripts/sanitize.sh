@@ -29,4 +29,4 @@ LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.s
 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 PYTHONPATH="$target:$packages" \
     "$python" -S -m pytest -q -n 2 -p no:cacheprovider -m "not slow" \
-    tests/placement tests/packing $tests --ignore=tests/placement/ilp "$@"
+    tests/planners/placement tests/planners/packing $tests --ignore=tests/planners/placement/ilp "$@"

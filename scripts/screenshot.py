@@ -30,7 +30,7 @@ from pathlib import Path
 
 from chromium import Chromium
 
-from onchip.plan import read_plan
+from onchip.plans import read_plan
 from onchip.report import html
 
 

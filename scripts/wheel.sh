@@ -34,7 +34,7 @@ venv/bin/onchip check plan.json
 cat >typed.py <<'PYTHON'
 import onchip
 from onchip import _core
-from onchip.corun.soc import SoC
+from onchip.machines.soc import SoC
 
 plan = onchip.plan("zoo:resnet18", budget="MR")
 reveal_type(plan)

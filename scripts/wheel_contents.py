@@ -13,7 +13,12 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-NEEDED = ("onchip/py.typed", "onchip/_core.pyi", "onchip/zoo/catalogue.toml", "onchip/chips/generic.toml")
+NEEDED = (
+    "onchip/py.typed",
+    "onchip/_core.pyi",
+    "onchip/zoo/catalogue.toml",
+    "onchip/machines/chips/generic.toml",
+)
 CARRIED = {"nanobind", "robin-map", "timm", "torch", "torchvision"}
 BASE = {"jinja2", "msgspec", "numpy", "onnx", "ortools", "rich", "typer"}
 JUNK = re.compile(r"(^|/)(build|out|__pycache__|\.[^/]*_cache|\.venv|\.hypothesis|\.git)(/|$)|\.(pyc|o|tmp)$")

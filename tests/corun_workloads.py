@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from onchip.corun.profile import Group, Profile
-from onchip.corun.soc import SoC, Unit
-from onchip.corun.workload import Job, Workload
+from onchip.machines.soc import SoC, Unit
+from onchip.multi_dnn.profile import Group, Profile
+from onchip.multi_dnn.workload import Job, Workload
 
 __all__ = ["Shared", "profiles", "soc_of", "workloads"]
 

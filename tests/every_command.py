@@ -70,8 +70,8 @@ def prepare(folder: Path) -> None:
     sys.path.insert(0, str(Path(__file__).parent / "readers"))
     from build import graph, weighted
 
-    from onchip.corun.profile_file import profile_json
-    from onchip.corun.published import googlenet
+    from onchip.multi_dnn.profile_file import profile_json
+    from onchip.multi_dnn.published import googlenet
     from test_cli import NETWORK
 
     text = """(float[1,3,8,8] x) => (float[1,4,8,8] y) {

@@ -7,7 +7,7 @@ from math import prod
 from hypothesis import strategies as st
 
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Group, Rings, Stage
+from onchip.plans import Group, Rings, Stage
 
 __all__ = ["chains", "groups", "whole_stages"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onchip.chip import Memory
+from onchip.machines.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Blocks,
     Free,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from random import Random
 
 from onchip.check import certify
-from onchip.chip import Memory
-from onchip.plan import Alloc, Free, Instruction, Load, Move, Plan, Run, Scratch
+from onchip.machines.chip import Memory
+from onchip.plans import Alloc, Free, Instruction, Load, Move, Plan, Run, Scratch
 
 
 def in_memories(rng: Random, plan: Plan) -> Plan:

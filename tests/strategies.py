@@ -13,7 +13,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from onchip.chip import Chip
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind, bits, mask
 
 ALIGNMENTS = (1, 1, 1, 1, 2, 3, 4, 8)

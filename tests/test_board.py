@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from onchip.board import builtin_boards, load_board
-from onchip.errors import ChipError
+from onchip.base.errors import ChipError
+from onchip.machines.board import builtin_boards, load_board
 
 GOOD = 'name = "mine"\ncore = "cortex-m4"\nram_bytes = 65536\nflash_bytes = 262144\n'
 

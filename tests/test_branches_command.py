@@ -408,7 +408,7 @@ def test_help_names_every_option(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_in_python_the_result_shows_and_holds_itself(model: Path) -> None:
-    import_module("onchip.branches.plan")  # the package behind the verb does not take its place
+    import_module("onchip.planners.branches.plan")  # the package behind the verb does not take its place
     for _ in range(2):
         made = onchip_package.branches(str(model), budget=ROOMY)
     assert isinstance(made, onchip_package.Branched)

@@ -66,7 +66,7 @@ def test_the_python_on_the_page_runs() -> None:
 
 
 def test_every_option_is_on_the_page() -> None:
-    from onchip.branches.options import BranchOptions
+    from onchip.planners.branches.options import BranchOptions
 
     text = PAGE.read_text("utf-8")
     for name in BranchOptions.__dataclass_fields__:

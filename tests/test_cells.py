@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onchip.cells import neutral, original
-from onchip.packing import read_buffers, write_buffers
-from onchip.packing.buffers import Buffer
-from onchip.sweep.table import to_csv
+from onchip.base.cells import neutral, original
+from onchip.planners.packing import read_buffers, write_buffers
+from onchip.planners.packing.buffers import Buffer
+from onchip.sweeps.table import to_csv
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12) | st.builds(
     "".join, st.lists(st.sampled_from(["'", "=", "+", "-", "@", "\t", "\r", "\n", " ", '"', ",", "a", "1"]))

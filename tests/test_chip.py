@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onchip.chip import (
+from onchip.base.errors import ChipError
+from onchip.base.units import MAX_BYTES
+from onchip.machines.chip import (
     ACCESSES,
     DATAFLOWS,
     ELEMENTS,
@@ -19,8 +21,6 @@ from onchip.chip import (
     load_chip,
     parse_chip,
 )
-from onchip.errors import ChipError
-from onchip.units import MAX_BYTES
 
 ARRAY = "pe_rows = 4\npe_columns = 4\n"
 PARTS = "input_buffer_bytes = 1\noutput_buffer_bytes = 2\nweight_buffer_bytes = 4\n"

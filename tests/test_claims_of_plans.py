@@ -12,11 +12,11 @@ import pytest
 
 import onchip as onchip_package
 from onchip import cli
+from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import check, standing
-from onchip.errors import IllegalPlan, UsageError
-from onchip.plan import bind, claim_digest, from_json, from_text, is_proved, to_json, to_text
-from onchip.proving import prove
+from onchip.plans import bind, claim_digest, from_json, from_text, is_proved, to_json, to_text
 from onchip.results.planned import Plan
+from onchip.results.proving import prove
 
 MODEL = "zoo:densenet121"
 RATED = replace(onchip_package.chip("generic"), name="rated", dram_picojoules_per_byte=1.5)

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 
 import onchip
 from onchip import cli
-from onchip.baselines import SCHEMES
-from onchip.chip import Chip
+from onchip.comparison.baselines import SCHEMES
+from onchip.comparison.comparison import CompareOptions, compare
+from onchip.comparison.planners import PLANNERS, Limited
+from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.network_json import wire_network
-from onchip.results.comparison import CompareOptions, compare
-from onchip.results.planners import PLANNERS, Limited
+from onchip.network.json import wire_network
 from strategies import Case, cases, network_of
 
 TIGHT = network_of(

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onchip import zoo
-from onchip.board import builtin_boards
-from onchip.chip import builtin_chips
 from onchip.cli import complete
-from onchip.corun.soc_file import builtin_socs
+from onchip.machines.board import builtin_boards
+from onchip.machines.chip import builtin_chips
+from onchip.machines.soc_file import builtin_socs
 
 
 def offered(*words: str, shell: str = "bash", folder: Path | None = None) -> list[str]:

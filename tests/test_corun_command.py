@@ -13,12 +13,12 @@ import pytest
 from rich.console import Console
 
 import onchip as onchip_package
-from corun.made import crossing, random_judged
+from multi_dnn.made import crossing, random_judged
 from onchip import cli
-from onchip.corun.profile_file import profile_json
-from onchip.corun.published import googlenet
-from onchip.corun.schedule_file import is_schedule
-from onchip.results.corunned_table import table
+from onchip.multi_dnn.profile_file import profile_json
+from onchip.multi_dnn.published import googlenet
+from onchip.multi_dnn.result.corunned_table import table
+from onchip.multi_dnn.schedule_file import is_schedule
 
 
 def onchip(monkeypatch: pytest.MonkeyPatch, *args: str | Path) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-import onchip.errors as errors
-from onchip.errors import (
+import onchip.base.errors as errors
+from onchip.base.errors import (
     ChipError,
     IllegalPlan,
     Infeasible,

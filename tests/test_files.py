@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import onchip.files
-from onchip.errors import ChipError, InputError
-from onchip.files import read_bytes, write_atomically
+import onchip.base.files
+from onchip.base.errors import ChipError, InputError
+from onchip.base.files import read_bytes, write_atomically
 
 
 def names(folder: Path) -> list[str]:

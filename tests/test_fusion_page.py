@@ -49,7 +49,7 @@ def test_the_commands_run_and_print_what_the_page_shows(
 
 
 def test_every_option_is_on_the_page() -> None:
-    from onchip.fusion.options import FusionOptions
+    from onchip.planners.fusion.options import FusionOptions
 
     text = PAGE.read_text("utf-8")
     for name in FusionOptions.__dataclass_fields__:

@@ -77,7 +77,7 @@ DEAF = """
 from importlib import import_module
 def deaf(*given, **more):
     sum(range(10**12))  # holds the interpreter
-import_module("onchip.placement.plan")._plan = deaf
+import_module("onchip.planners.placement.plan")._plan = deaf
 """
 
 
@@ -111,7 +111,7 @@ def greedy(*given, **more):
     while len(held) < 2000:
         held.append(b"x" * (1 << 20))
         time.sleep(0.001)
-import_module("onchip.placement.plan")._plan = greedy
+import_module("onchip.planners.placement.plan")._plan = greedy
 """
 
 
@@ -230,7 +230,7 @@ def test_children_die_with_a_parent_that_is_killed(what: str, given: Path, tmp_p
 
 
 def test_limits_stay_with_the_searches_in_somebodys_own_process() -> None:
-    from onchip import guard
+    from onchip.base import guard
 
     assert not guard.started()
     assert guard.left(3.0) == 3.0

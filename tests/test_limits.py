@@ -12,8 +12,8 @@ import onnx
 import pytest
 
 import onchip
-from onchip.errors import ChipError, InputError, ModelError, PlanFormatError, UsageError
-from onchip.limits import Limits, limits
+from onchip.base.errors import ChipError, InputError, ModelError, PlanFormatError, UsageError
+from onchip.base.limits import Limits, limits
 from onchip.network import Network
 from test_cli import NETWORK
 

@@ -13,10 +13,10 @@ import pytest
 
 import onchip as onchip_package
 from onchip import cli
-from onchip.baselines.tflm_arena import tflm_arena
-from onchip.errors import MissingTool, UsageError
-from onchip.mcu.made import Builder
-from onchip.run.mcu import toolchain
+from onchip.base.errors import MissingTool, UsageError
+from onchip.microcontroller.compare.tflm_arena import tflm_arena
+from onchip.microcontroller.emulator import toolchain
+from onchip.microcontroller.made import Builder
 
 needs_toolchain = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),

@@ -10,8 +10,8 @@ import pytest
 
 import onchip
 from onchip import cli
-from onchip.chip import Memory, builtin_chips, load_chip
-from onchip.errors import ChipError, UsageError
+from onchip.base.errors import ChipError, UsageError
+from onchip.machines.chip import Memory, builtin_chips, load_chip
 
 CHIP = """
 name = "two"

@@ -41,7 +41,7 @@ WORK = {
     "onchip.api": ("plan", "fuse", "branches", "corun", "mcu", "compare", "sweep"),
     "onchip.cli.pack": ("decide",),
     "onchip.run": ("run",),
-    "onchip.results.beside": ("beside",),
+    "onchip.comparison.beside": ("beside",),
 }
 """What takes time, and tells how much: each is done once."""
 

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from map_networks import random_map_network
 from module_networks import random_module_network
-from onchip import cli, joint, placement
-from onchip.branches.plan import plan_branches
-from onchip.chip import Chip, Memory
-from onchip.errors import Infeasible, NeedsTraffic
-from onchip.fusion.fuse import fuse
-from onchip.placement import PlacementOptions
-from onchip.placement.memories import plan_in_memories
+from onchip import cli
+from onchip.base.errors import Infeasible, NeedsTraffic
+from onchip.machines.chip import Chip, Memory
+from onchip.planners import joint, placement
+from onchip.planners.branches.plan import plan_branches
+from onchip.planners.fusion.fuse import fuse
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement.memories import plan_in_memories
 from strategies import network_of, random_network
 
 seeds = st.integers(0, 10**6)
@@ -104,7 +105,7 @@ def test_fused_and_joint(seed: int) -> None:
 @settings(max_examples=25, deadline=None)
 @given(seeds, st.sampled_from(["paper", "ours"]))
 def test_branches(seed: int, rules: str) -> None:
-    from onchip.branches.options import BranchOptions
+    from onchip.planners.branches.options import BranchOptions
 
     network = random_module_network(Random(seed)).network()
     chip = Chip("npu", 1, patch_rows=2, patch_columns=2, parallel_channels=1, weight_buffers=1)

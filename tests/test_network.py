@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from onchip.errors import ModelError
-from onchip.limits import Limits
+from onchip.base.errors import ModelError
+from onchip.base.limits import Limits
+from onchip.base.units import MAX_BYTES
 from onchip.network import (
     Geometry,
     Network,
@@ -18,7 +19,6 @@ from onchip.network import (
     bits,
     mask,
 )
-from onchip.units import MAX_BYTES
 from strategies import Case, cases, hostile_names, hostile_networks, network_of
 
 X: tuple[str, int, TensorKind] = ("x", 4, "input")

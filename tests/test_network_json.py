@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.network_json import WireNetwork, decode, network_from_wire, read_network, wire_network
+from onchip.network.json import WireNetwork, decode, network_from_wire, read_network, wire_network
 from strategies import hostile_networks, network_of, networks
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.chip import Memory
-from onchip.errors import PlanFormatError
+from onchip.base.errors import PlanFormatError
+from onchip.machines.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Blocks,
     Free,

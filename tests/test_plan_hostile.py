@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from onchip.errors import ModelError, OnchipError, PlanFormatError
+from onchip.base.errors import ModelError, OnchipError, PlanFormatError
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan, from_json, from_text, read_plan, to_json, to_text
+from onchip.plans import Plan, from_json, from_text, read_plan, to_json, to_text
 from sample_plan import PLAN
 
 FORMS: dict[str, tuple[Callable[[Plan], str], Callable[[str], Plan]]] = {

@@ -34,7 +34,7 @@ def loaded(code: str) -> list[str]:
 
 
 def test_importing_onchip_alone_imports_next_to_nothing() -> None:
-    assert [name for name in loaded("import onchip") if name.startswith("onchip.")] == ["onchip._verbs"]
+    assert [name for name in loaded("import onchip") if name.startswith("onchip.")] == ["onchip._renamed"]
 
 
 @pytest.mark.parametrize("call", [["--help"], ["plan", "--help"], ["--version"], ["chips"]])
@@ -73,39 +73,35 @@ def test_every_module_of_the_command_line_is_known_by_its_commands() -> None:
     assert {name: f"onchip.cli.{module}" for name, module in COMMANDS.items()} == registered
 
 
-PACKAGES = {module.name for module in pkgutil.iter_modules(onchip.__path__)}
-VERBS = [name for name in onchip.__all__ if name in PACKAGES]
-"""Verbs that are packages, too: by what is there, so that a new one is held to the same."""
-
-
-def test_there_are_verbs_that_are_packages() -> None:
-    assert {"plan", "branches", "corun", "mcu", "chip"} <= set(VERBS)
-
-
-@pytest.mark.parametrize("name", VERBS)
-@pytest.mark.parametrize(
-    "order", ["{name}; import onchip.{name} as package", "{name} as package; import onchip"]
-)
-def test_a_verb_and_its_package_are_both_there_whichever_comes_first(name: str, order: str) -> None:
-    room = importlib.import_module(f"onchip.{name}")
-    inside = [module.name for module in pkgutil.iter_modules(getattr(room, "__path__", []))][:1]
-    code = f"import onchip.{order.format(name=name)}, inspect\n"
-    code += "".join(f"import onchip.{name}.{part} as y; assert package.{part} is y\n" for part in inside)
-    code += f"""
-assert callable(onchip.{name}) and onchip.{name} is package
-from onchip import {name} as again, api
-assert again is package
-assert inspect.signature(again) == inspect.signature(api.{name})
-assert inspect.getdoc(again).startswith(inspect.getdoc(api.{name}))
-"""
-    loaded(code)
-
-
-def test_a_verb_that_is_a_package_does_what_the_verb_does() -> None:
-    assert onchip.chip("eyeriss") == onchip.api.chip("eyeriss")
+def test_a_verb_is_a_function_and_no_package_has_its_name() -> None:
+    verbs = [name for name in onchip.__all__ if name in onchip.api.__all__ and name != "Plan"]
+    assert {"plan", "fuse", "branches", "corun", "mcu", "chip", "sweep", "compare"} <= set(verbs)
+    assert all(inspect.isfunction(getattr(onchip, name)) for name in verbs)
+    assert not {module.name for module in pkgutil.iter_modules(onchip.__path__)} & set(verbs)
     with pytest.raises(AttributeError, match="nothing"):
         _ = onchip.nothing
     assert set(onchip.__all__) <= set(dir(onchip))
+
+
+ALL_OLD_NAMES = """
+import warnings
+from importlib import import_module
+import onchip
+from onchip._renamed import NOW
+for old, name in sorted(NOW.items()):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        package = import_module(f"onchip.{old}")
+    now = import_module(f"onchip.{name}")
+    assert str(said[-1].message) == f"onchip.{old} is {now.__name__} now", said
+    assert set(getattr(now, "__all__", ())) <= set(dir(package)), old
+    assert now.__spec__.name == now.__name__ == f"onchip.{name}", old
+    assert callable(onchip.plan) and callable(onchip.corun)
+"""
+
+
+def test_an_old_name_of_a_module_is_one_line_of_warning() -> None:
+    subprocess.run([sys.executable, "-c", ALL_OLD_NAMES], check=True)
 
 
 def test_the_docstring_example_is_what_it_says() -> None:

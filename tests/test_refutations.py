@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from onchip.chip import Chip
-from onchip.packing import Buffer
-from onchip.plan import PlanChip
+from onchip.machines.chip import Chip
+from onchip.planners.packing import Buffer
+from onchip.plans import PlanChip
 from oracles.claims_branch_cases import branches_case
 from oracles.claims_joint import Joint
 from oracles.claims_joint_cases import fuse_case, joint_case

@@ -12,65 +12,53 @@ import onchip
 
 ROOT = Path(onchip.__file__).parent
 
-DATA = {
-    *(
-        "_core",
-        "_verbs",
-        "_validate",
-        "board",
-        "cells",
-        "child",
-        "chip",
-        "chip_memory",
-        "elementwise",
-        "errors",
-        "allowance",
-        "files",
-        "flags",
-        "guard",
-        "interrupt",
-        "limits",
-        "network",
-    ),
-    *("network_json", "toml_file", "units"),
-}
-"""What everything speaks of."""
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("base",),
+    ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel"),
+    ("plans", "readers", "multi_dnn"),
+    ("check", "microcontroller/int8"),
+    ("planners/placement", "planners/fusion", "planners/branches", "planners/modules", "run"),
+    ("microcontroller/segments", "microcontroller/kernels", "microcontroller/made"),
+    ("planners/joint", "planners/progress", "report", "export", "multi_dnn/local"),
+    ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
+    ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
+    ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),
+    ("results", "sweeps", "multi_dnn/result"),
+    ("microcontroller/result",),
+    ("api",),
+    ("replanning",),
+    ("cli",),
+)
+"""The rooms from the lowest layer up. A room imports rooms of lower layers only; none imports its equals."""
 
-PLANNER = DATA | {"plan", "check", "packing"}
-PLANNERS = ("placement", "fusion", "branches", "segments", "corun")
-EXECUTOR = DATA | {"plan", "check", "readers", "zoo"}
+PLANNERS = frozenset(
+    {
+        "planners/placement",
+        "planners/fusion",
+        "planners/branches",
+        "microcontroller/segments",
+        "multi_dnn",
+        "planners/joint",
+    }
+)
+COMPOSED = {"planners/joint": {"planners/placement", "planners/fusion"}}
+"""The only planner that uses others."""
 
-ROOMS: dict[str, set[str]] = {
-    **dict.fromkeys((*DATA, "plan", "zoo", "packing"), DATA),
-    "readers": DATA | {"zoo"},
-    "check": DATA | {"plan"},
-    **dict.fromkeys(("placement", "fusion", "branches", "segments"), PLANNER),
-    "corun": DATA,
-    "joint": PLANNER | {"placement", "fusion"},
-    "baselines": PLANNER | {"placement", "segments"},
-    "mcu": EXECUTOR,
-    "run": EXECUTOR,
-    "run/local": EXECUTOR | {"run", "corun"},
-    "run/mcu": DATA | {"mcu"},
-    "modules": DATA | {"plan", "check"},
-    "report": DATA | {"plan", "check", "modules", "corun"},
-    "export": EXECUTOR | {"run", "corun"},
-    "progress": {"placement"},
-    "budgets": DATA | {"plan", "placement", "progress"},
-}
-"""By room, which others it may import; `api`, `cli`, `results` and the package stand above them all."""
+JUDGES = ("check", "run", "planners/modules", "microcontroller/project", "microcontroller/emulator")
+"""What they say of a plan owes its planner nothing."""
 
-ABOVE = {
-    *("api", "cli", "proving", "replanning", "results", "sweep", "corun_profiles", "crash"),
-    "__init__",
-}
+WINGS = ("microcontroller", "multi_dnn")
+TOP = ("results", "sweeps", "api", "replanning", "cli")
+"""What may know of a wing without being in it."""
+
+LAYER = {room: n for n, rooms in enumerate(LAYERS) for room in rooms}
+FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in LAYER)
 
 
 def room_of(parts: tuple[str, ...]) -> str:
     """The room of a module below the package, by the parts of its path or name."""
-    if not parts:
-        return "__init__"
-    return "/".join(parts[:2]) if parts[:2] in (("run", "local"), ("run", "mcu")) else parts[0]
+    two = "/".join(parts[:2])
+    return two if two in LAYER else parts[0] if parts else "_core"
 
 
 def imports(file: Path) -> Iterator[tuple[str, ...]]:
@@ -87,37 +75,44 @@ def imports(file: Path) -> Iterator[tuple[str, ...]]:
                 yield tuple(name.split(".")[1:])
 
 
-FILES = sorted(ROOT.rglob("*.py"))
+def home(file: Path) -> str:
+    return room_of(file.relative_to(ROOT).with_suffix("").parts)
 
 
-def test_every_room_stands_in_the_table() -> None:
-    rooms = {room_of(file.relative_to(ROOT).with_suffix("").parts) for file in FILES}
-    assert rooms - ABOVE <= set(ROOMS), "a new room: say in CONTRIBUTING.md and here what it may import"
+USES = [
+    (file.relative_to(ROOT).as_posix(), home(file), room_of(parts))
+    for file in FILES
+    for parts in imports(file)
+    if home(file) != room_of(parts) and room_of(parts) != "_core"
+]
+"""By file, the room that it is in and a room that it imports; the compiled core is nobody's."""
 
 
-@pytest.mark.parametrize("room", sorted(ROOMS))
-def test_a_room_imports_only_what_it_may(room: str) -> None:
-    for file in FILES:
-        if room_of(file.relative_to(ROOT).with_suffix("").parts) != room:
-            continue
-        for parts in imports(file):
-            there = room_of(parts)
-            assert there == room or there in ROOMS[room], (
-                f"{file.relative_to(ROOT)} imports {'.'.join(parts)}"
-            )
+def test_every_room_has_a_layer() -> None:
+    rooms = {home(file) for file in FILES if file.name != "__init__.py"}
+    assert rooms <= set(LAYER), "a new room: say in CONTRIBUTING.md and here where it stands"
+    assert {there for _, _, there in USES} <= set(LAYER)
+
+
+@pytest.mark.parametrize("room", sorted(LAYER))
+def test_a_room_imports_lower_layers_only(room: str) -> None:
+    assert [(file, there) for file, here, there in USES if here == room and LAYER[there] >= LAYER[room]] == []
 
 
 def test_no_planner_imports_another() -> None:
-    """Said by itself, so that no edit of the table above lets it slip."""
-    for file in FILES:
-        room = room_of(file.relative_to(ROOT).with_suffix("").parts)
-        if room in PLANNERS:
-            assert not {room_of(parts) for parts in imports(file)} & (set(PLANNERS) - {room}), file
+    found = [use for use in USES if {use[1], use[2]} <= PLANNERS and use[2] not in COMPOSED.get(use[1], ())]
+    assert found == []
 
 
 def test_the_judges_import_no_planner() -> None:
-    """The checker, the executors and what shows plans: what they say of a plan owes its planner nothing."""
-    for file in FILES:
-        room = room_of(file.relative_to(ROOT).with_suffix("").parts)
-        if room in ("check", "run", "mcu", "run/mcu", "modules"):
-            assert not {room_of(parts) for parts in imports(file)} & set(PLANNERS), file
+    assert [use for use in USES if use[1] in JUDGES and use[2] in PLANNERS] == []
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_nobody_below_the_top_knows_of_a_wing(wing: str) -> None:
+    outside = [use for use in USES if not use[1].startswith((wing, "papers/")) and use[1] not in TOP]
+    assert [use for use in outside if use[2].startswith(wing)] == []
+
+
+def test_nobody_imports_what_only_papers_need() -> None:
+    assert [use for use in USES if use[2].startswith("papers/")] == []

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onchip
-from onchip.board import Board
-from onchip.mcu.load import int8_model
-from onchip.results.microcontroller_kernels import Kind, Saving, fewest_instructions, shareable
-from onchip.results.microcontroller_table import advice
+from onchip.machines.board import Board
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.result.microcontroller_kernels import Kind, Saving, fewest_instructions, shareable
+from onchip.microcontroller.result.microcontroller_table import advice
 
 needs_toolchain = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),

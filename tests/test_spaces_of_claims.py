@@ -12,7 +12,7 @@ import pytest
 
 import onchip as onchip_package
 from onchip import api, cli
-from onchip.plan import from_json, from_text, to_json, to_text
+from onchip.plans import from_json, from_text, to_json, to_text
 
 MODEL = "zoo:squeezenet1_0"
 PLANNED = [

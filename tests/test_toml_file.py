@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from onchip.chip import parse_chip
-from onchip.errors import ChipError
-from onchip.toml_file import parse_toml
+from onchip.base.errors import ChipError
+from onchip.base.toml_file import parse_toml
+from onchip.machines.chip import parse_chip
 
 
 def table(text: str) -> dict[str, object]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onchip.errors import UsageError
-from onchip.units import MAX_BYTES, format_bytes, parse_bytes
+from onchip.base.errors import UsageError
+from onchip.base.units import MAX_BYTES, format_bytes, parse_bytes
 
 FACTORS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 

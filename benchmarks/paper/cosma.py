@@ -26,14 +26,14 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import onchip
 from onchip import zoo
-from onchip.baselines import SCHEMES, DoesNotFit, solve
 from onchip.check import certify
-from onchip.chip import load_chip
+from onchip.comparison.baselines import SCHEMES, DoesNotFit, solve
+from onchip.machines.chip import load_chip
 from onchip.network import Network
-from onchip.network_json import read_network
-from onchip.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
-from onchip.placement.program import program
-from onchip.placement.strategy import Task, strategy
+from onchip.network.json import read_network
+from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.planners.placement.program import program
+from onchip.planners.placement.strategy import Task, strategy
 
 HUMAN = {
     "resnet50": "ResNet-50",

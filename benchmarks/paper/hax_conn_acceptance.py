@@ -33,10 +33,10 @@ from hax_conn_cases import (
     solved,
 )
 
-from onchip.corun.chains import chains_of, contention_table
-from onchip.corun.dp import Pair, Rules
-from onchip.corun.solution import OBJECTIVES, Objective
-from onchip.corun.workload import Workload
+from onchip.multi_dnn.chains import chains_of, contention_table
+from onchip.multi_dnn.dp import Pair, Rules
+from onchip.multi_dnn.solution import OBJECTIVES, Objective
+from onchip.multi_dnn.workload import Workload
 
 GPU_ALONE, AT_MOST = 4.640, 3.598
 """ms of GoogleNet twice under `light`."""

@@ -8,19 +8,19 @@ from functools import cache
 from itertools import combinations_with_replacement
 
 import onchip
-from onchip.corun.baselines import Baseline
-from onchip.corun.check import check_stated
-from onchip.corun.profile import Profile
-from onchip.corun.published import Experiment, experiments, googlenet, standalone
-from onchip.corun.schedule_file import schedule_from_json
-from onchip.corun.soc import SoC
-from onchip.corun.soc_file import load_soc
-from onchip.corun.solution import Objective
-from onchip.corun.solve import CorunResult, SolveOptions, solve
-from onchip.corun.synthetic import synthetic_profile
-from onchip.corun.workload import Job, Workload
-from onchip.errors import OnchipError
-from onchip.results.corunned import corunned_of
+from onchip.base.errors import OnchipError
+from onchip.machines.soc import SoC
+from onchip.machines.soc_file import load_soc
+from onchip.multi_dnn.baselines import Baseline
+from onchip.multi_dnn.check import check_stated
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import Experiment, experiments, googlenet, standalone
+from onchip.multi_dnn.result.corunned import corunned_of
+from onchip.multi_dnn.schedule_file import schedule_from_json
+from onchip.multi_dnn.solution import Objective
+from onchip.multi_dnn.solve import CorunResult, SolveOptions, solve
+from onchip.multi_dnn.synthetic import synthetic_profile
+from onchip.multi_dnn.workload import Job, Workload
 
 XAVIER, ORIN = "xavier-agx", "orin-agx"
 SETS = ("light", "medium", "heavy")

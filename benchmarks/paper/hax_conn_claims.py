@@ -12,12 +12,12 @@ from hax_conn_cases import OWN, PAIRS, SETS, TEN, XAVIER, Beside, of_experiment,
 from hax_conn_figures import gain_of_two, slowdowns
 from hax_conn_tables import Cell, better, gains_with, our_gains, our_saved, paper_gains, paper_saved
 
-from onchip.corun.baselines import Baseline
-from onchip.corun.contention import NO_CONTENTION
-from onchip.corun.profile import Profile
-from onchip.corun.published import experiments
-from onchip.corun.simulate import simulate
-from onchip.corun.workload import Workload
+from onchip.machines.contention import NO_CONTENTION
+from onchip.multi_dnn.baselines import Baseline
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import experiments
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.workload import Workload
 
 Ours = Callable[[str], str]
 """A cell for one set of constants."""

@@ -21,15 +21,15 @@ from hax_conn_cases import (
 )
 from hax_conn_tables import units_of
 
-from onchip.corun.contention import Contention, ThreeRegions
-from onchip.corun.estimate import estimate_bandwidth
-from onchip.corun.profile import Group, Profile
-from onchip.corun.schedule import Schedule, Step
-from onchip.corun.simulate import simulate
-from onchip.corun.soc import SoC, Unit
-from onchip.corun.synthetic import synthetic_profile
-from onchip.corun.timeline import Segment, Timeline
-from onchip.corun.workload import Job, Workload
+from onchip.machines.contention import Contention, ThreeRegions
+from onchip.machines.soc import SoC, Unit
+from onchip.multi_dnn.estimate import estimate_bandwidth
+from onchip.multi_dnn.profile import Group, Profile
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.synthetic import synthetic_profile
+from onchip.multi_dnn.timeline import Segment, Timeline
+from onchip.multi_dnn.workload import Job, Workload
 from onchip.network import Network, OperatorSpec, TensorKind
 
 

@@ -9,12 +9,12 @@ from statistics import mean
 
 from hax_conn_cases import PAIRS, SETS, TEN, XAVIER, pair, percent, side_by_side, soc_of
 
-from onchip.corun.baselines import baselines
-from onchip.corun.contention import NO_CONTENTION, Contention, ThreeRegions
-from onchip.corun.dp import PairOptions, solve_pair
-from onchip.corun.schedule import Schedule
-from onchip.corun.simulate import simulate
-from onchip.corun.workload import Workload
+from onchip.machines.contention import NO_CONTENTION, Contention, ThreeRegions
+from onchip.multi_dnn.baselines import baselines
+from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.schedule import Schedule
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.workload import Workload
 
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """On what the memory costs: `mrmc` and `rate` of every unit."""

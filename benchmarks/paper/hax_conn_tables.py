@@ -26,9 +26,9 @@ from hax_conn_cases import (
     solved,
 )
 
-from onchip.corun.profile import Profile
-from onchip.corun.published import Experiment, experiments, googlenet, standalone, table
-from onchip.corun.workload import Job, Workload
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import Experiment, experiments, googlenet, standalone, table
+from onchip.multi_dnn.workload import Job, Workload
 
 BASELINES = ("gpu alone", "whole networks", "Mensa-like", "Herald-like", "H2H-like", OWN)
 FOUR = ("gpu alone", "whole networks", "Herald-like", "H2H-like")

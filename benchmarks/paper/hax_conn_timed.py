@@ -12,15 +12,15 @@ from time import perf_counter
 
 from hax_conn_cases import PAIRS, SETS, TEN, TITLES, experiment, pair, profile_of, soc_of
 
-from onchip.corun.contention import NO_CONTENTION
-from onchip.corun.dp import PairOptions, solve_pair
-from onchip.corun.dynamic import Answer, DynamicScheduler, frames_of
-from onchip.corun.profile import Profile
-from onchip.corun.published import experiments, googlenet
-from onchip.corun.solve import SolveOptions, solve
-from onchip.corun.workload import Job, Workload
-from onchip.corun.z3_check import solve_with_z3
-from onchip.errors import MissingExtra
+from onchip.base.errors import MissingExtra
+from onchip.machines.contention import NO_CONTENTION
+from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.dynamic import Answer, DynamicScheduler, frames_of
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import experiments, googlenet
+from onchip.multi_dnn.solve import SolveOptions, solve
+from onchip.multi_dnn.workload import Job, Workload
+from onchip.papers.hax_conn.z3_check import solve_with_z3
 
 ROUNDS = 5
 """Repetitions, of which the median is printed: a search's time depends on what else the machine does."""

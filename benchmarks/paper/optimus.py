@@ -32,20 +32,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from fusion_graphs import fusion_graph
 
 import onchip
-from onchip.chip import Chip, load_chip
-from onchip.errors import Infeasible
-from onchip.fusion.baselines import baseline, oracle_bytes
-from onchip.fusion.cost import GroupCost, bands_cost
-from onchip.fusion.dag import Dag
-from onchip.fusion.energy import group_energy
-from onchip.fusion.groups import connected_groups
-from onchip.fusion.online import OnlineFuser
-from onchip.fusion.options import FusionOptions
-from onchip.fusion.problem import FusionProblem
-from onchip.fusion.published import Published
-from onchip.fusion.search import Limits, Partition, best_partition, count_convex
-from onchip.fusion.strategy import Priced, partition
+from onchip.base.errors import Infeasible
+from onchip.machines.chip import Chip, load_chip
 from onchip.network import Network
+from onchip.planners.fusion.baselines import baseline, oracle_bytes
+from onchip.planners.fusion.cost import GroupCost, bands_cost
+from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.energy import group_energy
+from onchip.planners.fusion.groups import connected_groups
+from onchip.planners.fusion.online import OnlineFuser
+from onchip.planners.fusion.options import FusionOptions
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.published import Published
+from onchip.planners.fusion.search import Limits, Partition, best_partition, count_convex
+from onchip.planners.fusion.strategy import Priced, partition
 
 NETWORKS = {
     "alexnet": "AlexNet",

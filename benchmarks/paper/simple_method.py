@@ -20,13 +20,13 @@ from pathlib import Path
 from working_memory import RULES, Processed, processed
 
 import onchip
-from onchip.branches.modules import Module
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import BranchPlan, plan_branches
-from onchip.branches.sizes import Sizes
-from onchip.chip import load_chip
-from onchip.modules.table import Row, kilobytes, module_table
+from onchip.machines.chip import load_chip
 from onchip.network import Network
+from onchip.planners.branches.modules import Module
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import BranchPlan, plan_branches
+from onchip.planners.branches.sizes import Sizes
+from onchip.planners.modules.table import Row, kilobytes, module_table
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from vmcu_networks import pointwise
 
-from onchip.baselines.segments import best_order
-from onchip.segments.affine import Access, Domain, LoopNest, Operand, least_distance, printed_distance
-from onchip.segments.circular import circular_pool
-from onchip.segments.nests import matrix_product
+from onchip.microcontroller.compare.segments import best_order
+from onchip.papers.vmcu.affine import Access, Domain, LoopNest, Operand, least_distance, printed_distance
+from onchip.papers.vmcu.circular import circular_pool
+from onchip.papers.vmcu.nests import matrix_product
 
 __all__ = ["errata", "fig_7", "formulas"]
 

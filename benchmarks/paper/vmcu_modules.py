@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from vmcu_networks import Block, blocks_of, largest
 
-from onchip.baselines.segments import METHODS
+from onchip.microcontroller.compare.segments import METHODS
 
 __all__ = ["fig_9", "fig_10", "fig_11", "fig_12", "table_2"]
 

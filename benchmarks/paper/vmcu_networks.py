@@ -8,12 +8,12 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
-from onchip.baselines.segments import METHODS
-from onchip.mcu.made import made_model
-from onchip.mcu.network import network_of
-from onchip.mcu.read import model_of, read_model
+from onchip.microcontroller.compare.lives import Lives
+from onchip.microcontroller.compare.segments import METHODS
+from onchip.microcontroller.int8.read import model_of, read_model
+from onchip.microcontroller.made import made_model
+from onchip.microcontroller.network import network_of
 from onchip.network import Geometry, Network, Operator, OperatorSpec
-from onchip.segments.lives import Lives
 
 __all__ = ["PRINTED", "Block", "blocks_of", "largest", "layers_of_blocks", "network", "pointwise", "scaled"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from tflm_arena import inference
 from vmcu_networks import largest, network, scaled
 
-from onchip.baselines.segments import METHODS, ours
-from onchip.mcu.made import made_model
+from onchip.microcontroller.compare.lives import Lives
+from onchip.microcontroller.compare.patches import patched
+from onchip.microcontroller.compare.segments import METHODS, ours
+from onchip.microcontroller.made import made_model
 from onchip.network import Network
-from onchip.segments.lives import Lives
-from onchip.segments.patches import patched
 
 __all__ = ["nas", "networks"]
 

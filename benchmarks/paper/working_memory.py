@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onchip.branches.modules import Branch, Module
-from onchip.branches.sizes import Sizes
 from onchip.network import Network, bits
+from onchip.planners.branches.modules import Branch, Module
+from onchip.planners.branches.sizes import Sizes
 
 __all__ = ["RULES", "Layer", "Processed", "Rule", "processed"]
 

@@ -32,10 +32,10 @@ from typing import Any
 
 import onchip
 from onchip import zoo
-from onchip.baselines.whole_life import executorch, extent, lives, tflm
-from onchip.network_json import read_network
-from onchip.packing import Buffer, fault, max_load, minimise, read_buffers
-from onchip.placement import Problem
+from onchip.comparison.baselines.whole_life import executorch, extent, lives, tflm
+from onchip.network.json import read_network
+from onchip.planners.packing import Buffer, fault, max_load, minimise, read_buffers
+from onchip.planners.placement import Problem
 
 Planner = Callable[[Sequence[Buffer]], tuple[int, ...] | None]
 """Offsets, or None when the planner gave up in its time."""

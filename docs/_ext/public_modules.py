@@ -41,7 +41,7 @@ def others(names: list[str]) -> list[str]:
     return [name for name in without if getattr(importlib.import_module(name), "__all__", None)]
 
 
-OWN = frozenset({"onchip.cli", "onchip.modules", "onchip.results"})
+OWN = frozenset({"onchip.cli", "onchip.planners.modules", "onchip.results"})
 """What serves onchip's own commands."""
 
 

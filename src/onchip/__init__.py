@@ -8,16 +8,14 @@ plan.run()
 plan.report("resnet50.html")
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onchip._verbs import VERBS, Front
+from onchip import _renamed
 
 if TYPE_CHECKING:
     from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read, sweep
-    from onchip.chip import Chip
-    from onchip.errors import (
+    from onchip.base.errors import (
         ChipError,
         IllegalPlan,
         IllegalSchedule,
@@ -32,13 +30,14 @@ if TYPE_CHECKING:
         ProfileError,
         UsageError,
     )
+    from onchip.comparison.comparison import Comparison
+    from onchip.machines.chip import Chip
+    from onchip.microcontroller.result.microcontroller import Microcontroller
+    from onchip.multi_dnn.result.corunned import Corunned
     from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
     from onchip.results.branched import Branched
-    from onchip.results.comparison import Comparison
-    from onchip.results.corunned import Corunned
     from onchip.results.fused import Fused
-    from onchip.results.microcontroller import Microcontroller
-    from onchip.results.swept import Swept
+    from onchip.sweeps.swept import Swept
 
 __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     # verbs
@@ -84,9 +83,21 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
 ]
 
 _HOMES: dict[str, tuple[str, ...]] = {
-    "onchip.api": ("Plan", "compare", "fuse", "load", "read"),
-    "onchip.chip": ("Chip",),
-    "onchip.errors": (
+    "onchip.api": (
+        "Plan",
+        "branches",
+        "chip",
+        "compare",
+        "corun",
+        "fuse",
+        "load",
+        "mcu",
+        "plan",
+        "read",
+        "sweep",
+    ),
+    "onchip.machines.chip": ("Chip",),
+    "onchip.base.errors": (
         "ChipError",
         "IllegalPlan",
         "IllegalSchedule",
@@ -103,20 +114,18 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "onchip.network": ("Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "View"),
     "onchip.results.branched": ("Branched",),
-    "onchip.results.comparison": ("Comparison",),
-    "onchip.results.corunned": ("Corunned",),
+    "onchip.comparison.comparison": ("Comparison",),
+    "onchip.multi_dnn.result.corunned": ("Corunned",),
     "onchip.results.fused": ("Fused",),
-    "onchip.results.microcontroller": ("Microcontroller",),
-    "onchip.results.swept": ("Swept",),
+    "onchip.microcontroller.result.microcontroller": ("Microcontroller",),
+    "onchip.sweeps.swept": ("Swept",),
 }
 """Where a name comes from when it is first asked for, so that `import onchip` costs next to nothing."""
 
-sys.modules[__name__].__class__ = Front
+_renamed.install()
 
 
 def __getattr__(name: str) -> Any:
-    if name in VERBS:
-        return import_module(f"onchip.{name}")
     for home, names in _HOMES.items():
         if name in names:
             return globals().setdefault(name, getattr(import_module(home), name))

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, TypedDict
 
-# -- onchip.placement.search ---------------------------------------------------------------------------------
+# -- onchip.planners.placement.search ------------------------------------------------------------------------
 
 Steps = list[tuple[int, list[int]]]
 
@@ -114,7 +114,7 @@ def pack_search(
     progress: Callable[[int], object] | None,
 ) -> tuple[Literal["packed", "infeasible", "unknown"], list[int], int]: ...
 
-# -- onchip.fusion.search ------------------------------------------------------------------------------------
+# -- onchip.planners.fusion.search ---------------------------------------------------------------------------
 
 TensorRow = tuple[int, int, int, int, int, bool]
 WindowRow = tuple[int, bool, bool, int, int, int]
@@ -205,7 +205,7 @@ class Pricer:
         self, *, first: int, worth: Sequence[int], tolerance: int, nodes: int, seconds: float | None
     ) -> tuple[int, bool, list[tuple[list[int], int]], int]: ...
 
-# -- onchip.joint.search -------------------------------------------------------------------------------------
+# -- onchip.planners.joint.search ----------------------------------------------------------------------------
 
 JointStep = tuple[list[int], list[int], list[int], int, bool, int, GroupRow]
 
@@ -256,7 +256,7 @@ class Joint:
         stop: Callable[[int, int], bool] | None,
     ) -> JointFound: ...
 
-# -- onchip.corun.dp -----------------------------------------------------------------------------------------
+# -- onchip.multi_dnn.dp ------------------------------------------------------------------------------------
 
 class PairSchedule(TypedDict):
     value: float
@@ -288,7 +288,7 @@ class BoundedPair:
         stop: Callable[[int], bool] | None,
     ) -> PairSchedule: ...
 
-# -- onchip.corun.search, onchip.corun.dispatch --------------------------------------------------------------
+# -- onchip.multi_dnn.search, onchip.multi_dnn.dispatch ----------------------------------------------------
 
 CorunTasks = tuple[int, list[float], list[float], list[float], list[int], list[int], list[list[int]]]
 
@@ -322,7 +322,7 @@ def local_search(
     stop: Callable[[int, float], bool] | None,
 ) -> LocalSearch: ...
 
-# -- onchip.corun.branch -------------------------------------------------------------------------------------
+# -- onchip.multi_dnn.branch --------------------------------------------------------------------------------
 
 class ChainSchedule(TypedDict):
     value: float

@@ -8,35 +8,35 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from onchip.board import load_board
-from onchip.branches.options import BranchOptions
-from onchip.budgets import context_of, memories_within, own_budget, resolve_budget, sized
-from onchip.chip import Chip, load_chip
-from onchip.corun.request import (
+from onchip.base.errors import Infeasible, UsageError
+from onchip.machines.board import load_board
+from onchip.machines.chip import Chip, load_chip
+from onchip.multi_dnn.request import (
     CorunOptions,
     workload_of,
 )
-from onchip.errors import Infeasible, UsageError
 from onchip.network import Network
-from onchip.plan import Plan as PlanProgram
-from onchip.plan import bind, read_plan
-from onchip.progress import Progress, of_fusion, of_joint, of_placement
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.budgets import context_of, memories_within, own_budget, resolve_budget, sized
+from onchip.planners.progress import Progress, of_fusion, of_joint, of_placement
+from onchip.plans import Plan as PlanProgram
+from onchip.plans import bind, read_plan
 from onchip.results.planned import Plan
-from onchip.sweep.run import SweepOptions
-from onchip.sweep.spec import Spec, parse_spec, read_spec
+from onchip.sweeps.run import SweepOptions
+from onchip.sweeps.spec import Spec, parse_spec, read_spec
 
 if TYPE_CHECKING:
-    from onchip.board import Board
-    from onchip.corun.profile import Profile
-    from onchip.corun.soc import SoC
-    from onchip.mcu.model import Int8Model
+    from onchip.comparison.comparison import Comparison
+    from onchip.machines.board import Board
+    from onchip.machines.soc import SoC
+    from onchip.microcontroller.int8.model import Int8Model
+    from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
+    from onchip.multi_dnn.profile import Profile
+    from onchip.multi_dnn.result.corunned import Corunned
     from onchip.readers import Source
     from onchip.results.branched import Branched
-    from onchip.results.comparison import Comparison
-    from onchip.results.corunned import Corunned
     from onchip.results.fused import Fused
-    from onchip.results.microcontroller import Kernels, Microcontroller
-    from onchip.results.swept import Swept
+    from onchip.sweeps.swept import Swept
 
 __all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
 
@@ -87,7 +87,7 @@ def plan(
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip import joint, placement
+    from onchip.planners import joint, placement
 
     model, options = _read_if_needed(model, options)
     joining = {f.name: options.pop(f.name) for f in fields(joint.JointOptions) if f.name in options}
@@ -96,7 +96,7 @@ def plan(
     network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     if on.memories:
-        from onchip.placement.memories import plan_in_memories
+        from onchip.planners.placement.memories import plan_in_memories
 
         if fusing.fuse:
             raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
@@ -136,8 +136,8 @@ def fuse(
 
     Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.fusion.fuse import fuse as fuse_network
-    from onchip.fusion.options import FusionOptions
+    from onchip.planners.fusion.fuse import fuse as fuse_network
+    from onchip.planners.fusion.options import FusionOptions
     from onchip.results.fused import fused_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
@@ -171,7 +171,7 @@ def branches(
 
     Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.branches.plan import plan_branches
+    from onchip.planners.branches.plan import plan_branches
     from onchip.results.branched import branched_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
@@ -215,13 +215,13 @@ def corun(
 
     Raises `ProfileError`, `ChipError`, `ModelError` or `UsageError`.
     """
-    from onchip.corun.soc import SoC
-    from onchip.corun.soc_file import load_soc
-    from onchip.corun.solution import parse_objective
-    from onchip.corun.solve import SolveOptions, solve
-    from onchip.corun_profiles import Profiles
+    from onchip.machines.soc import SoC
+    from onchip.machines.soc_file import load_soc
+    from onchip.multi_dnn.result.corunned import corunned_of
+    from onchip.multi_dnn.result.profiles import Profiles
+    from onchip.multi_dnn.solution import parse_objective
+    from onchip.multi_dnn.solve import SolveOptions, solve
     from onchip.readers import ReadOptions
-    from onchip.results.corunned import corunned_of
 
     if isinstance(models, str | Path) or not models:
         raise UsageError("expected a list of networks", item="models")
@@ -280,12 +280,12 @@ def mcu(
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
     `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
     """
-    from onchip.board import Board
-    from onchip.mcu.load import file_bytes, int8_model
-    from onchip.results.microcontroller import Kernels
-    from onchip.results.microcontroller_build import Maker
-    from onchip.results.microcontroller_kernels import shareable, shared_in
-    from onchip.segments import SegmentOptions
+    from onchip.machines.board import Board
+    from onchip.microcontroller.load import file_bytes, int8_model
+    from onchip.microcontroller.result.microcontroller import Kernels
+    from onchip.microcontroller.result.microcontroller_build import Maker
+    from onchip.microcontroller.result.microcontroller_kernels import shareable, shared_in
+    from onchip.microcontroller.segments import SegmentOptions
 
     planning = _options(SegmentOptions, options)
     on = board if isinstance(board, Board) else load_board(board)
@@ -384,8 +384,8 @@ def compare(
 
     Raises `Infeasible` when an operator does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip import placement
-    from onchip.results import comparison
+    from onchip.comparison import comparison
+    from onchip.planners import placement
 
     model, options = _read_if_needed(model, options)
     asked = _options(comparison.CompareOptions, options)
@@ -423,8 +423,8 @@ def sweep(
     Raises `UsageError` naming the spec and its key, `InputError` for a folder that cannot be used or is in
     use, `WorkerLost` when the Dask cluster is gone.
     """
-    from onchip.results.swept import Swept
-    from onchip.sweep.run import sweep as work_off
+    from onchip.sweeps.run import sweep as work_off
+    from onchip.sweeps.swept import Swept
 
     how = _options(SweepOptions, options)
     if isinstance(spec, str | Path):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from onchip import api
-from onchip.chip import Chip, builtin_chips, load_chip
-from onchip.errors import InputError, UsageError
+from onchip.base.errors import InputError, UsageError
+from onchip.comparison.what_if import what_if as over_budgets
+from onchip.machines.chip import Chip, builtin_chips, load_chip
 from onchip.network import Network
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.readers import Source
 from onchip.report.what_if import WhatIf
-from onchip.results.what_if import what_if as over_budgets
 
 __all__ = ["replanner", "what_if"]
 
@@ -44,9 +44,9 @@ def replanner(
     time_limit: float | None = None,
 ) -> Callable[[int], Plan]:
     """What makes the plan for another budget; see `what_if`."""
-    from onchip.branches.options import BranchOptions
-    from onchip.fusion.options import FusionOptions
-    from onchip.placement import PlacementOptions
+    from onchip.planners.branches.options import BranchOptions
+    from onchip.planners.fusion.options import FusionOptions
+    from onchip.planners.placement import PlacementOptions
 
     source, on = _source(plan, model), _chip(plan, chip)
     planner = plan.options.get("planner", "placement")
@@ -64,7 +64,7 @@ def replanner(
         branching = _options(plan, BranchOptions, time_limit)
         return lambda budget: api.branches(source, on, budget, **branching).plan
     if planner == "joint":
-        from onchip.joint.options import SHARED, JointOptions
+        from onchip.planners.joint.options import SHARED, JointOptions
 
         joining = {k: v for k, v in _options(plan, JointOptions, None).items() if k != "fuse"}
         sharing = {k: v for k, v in _options(plan, PlacementOptions, time_limit).items() if k in SHARED}

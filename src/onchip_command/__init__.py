@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Import the command line and run it; nothing that it started or wrote aside is left when it ends."""
     try:
-        from onchip import guard
+        from onchip.base import guard
 
         guard.start()
         try:

@@ -10,7 +10,7 @@ from byte_machine import Snapshot
 from legal_plans import rebuilt
 
 from onchip.network import Geometry
-from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Scratch, Section, Store
+from onchip.plans import Alloc, Free, Join, Load, Plan, Run, Scratch, Section, Store
 
 
 @breaks("patches")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from broken_plans import Broken, Site, breaks
 from memory_plans import MemoryMachine
 
-from onchip.plan import Alloc, Load, Move, PinnedTensor, Run, Scratch
+from onchip.plans import Alloc, Load, Move, PinnedTensor, Run, Scratch
 from several_memories import in_memories
 
 

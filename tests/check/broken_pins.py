@@ -8,7 +8,7 @@ from dataclasses import replace
 from broken_plans import Broken, Site, breaks, under
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Join, Load, PinnedTensor, PinnedWeights, Plan, Run, State
+from onchip.plans import Alloc, Free, Join, Load, PinnedTensor, PinnedWeights, Plan, Run, State
 
 
 @breaks("pin")

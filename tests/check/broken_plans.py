@@ -15,9 +15,9 @@ from typing import NamedTuple
 from byte_machine import ByteMachine, Piece, Snapshot
 from legal_plans import rebuilt, scratch_need
 
-from onchip.chip import RATES
+from onchip.machines.chip import RATES
 from onchip.network import Network, OperatorSpec
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Group,

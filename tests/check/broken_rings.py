@@ -9,9 +9,9 @@ from random import Random
 from broken_plans import Broken, Site, breaks
 
 from onchip.check import certify
-from onchip.chip import Chip
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Group, Load, Plan, Rings, Run, Scratch, Stage, Store
+from onchip.plans import Alloc, Group, Load, Plan, Rings, Run, Scratch, Stage, Store
 
 
 def ringed(rng: Random) -> tuple[Plan, Group, Rings]:

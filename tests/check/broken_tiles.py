@@ -9,7 +9,7 @@ from random import Random
 from broken_plans import Broken, Site, breaks
 from tiled_plans import blocked_plan, operands_of, tiled_plan
 
-from onchip.plan import Blocks, Group, Plan, Run, Tiling
+from onchip.plans import Blocks, Group, Plan, Run, Tiling
 
 
 def tiled(rng: Random) -> tuple[Plan, Group, Tiling]:

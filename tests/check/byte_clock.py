@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from byte_machine import pieces, up
 
-from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Join, Load, Plan, Run, Scratch, Store
 
 Owner = tuple[str, str, int]
 """What holds bytes: a kind, a name, and which stay of it."""

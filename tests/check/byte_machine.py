@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from onchip.network import Network
-from onchip.plan import Alloc, Free, Group, Join, Load, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Group, Join, Load, Plan, Run, Scratch, Store
 
 Byte = tuple[str, int]
 """The value of a byte: byte i of a tensor."""

@@ -16,7 +16,7 @@ from random import Random
 
 from map_networks import MapNetwork
 from onchip.network import Geometry, Network
-from onchip.plan import Tiling
+from onchip.plans import Tiling
 
 Program = list[dict[str, int]]
 """Passes in their order: the tensors of each, with where their first channel stands on the way."""

@@ -9,9 +9,9 @@ from random import Random
 from byte_machine import Piece, pieces, up
 
 from onchip.check import certify
-from onchip.chip import RATES, Chip
+from onchip.machines.chip import RATES, Chip
 from onchip.network import Geometry, Network, Operator, OperatorSpec, Patches
-from onchip.plan import Alloc, Free, Group, Instruction, Join, Load, Plan, Run, Scratch, Section, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Plan, Run, Scratch, Section, Store
 from strategies import random_network
 
 

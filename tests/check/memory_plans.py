@@ -9,7 +9,7 @@ from random import Random
 from byte_machine import pieces, up
 from legal_plans import legal_plan
 
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Move, Plan, Run, Scratch
+from onchip.plans import Alloc, Free, Instruction, Join, Load, Move, Plan, Run, Scratch
 from several_memories import in_memories
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Network, Reach, Side
-from onchip.plan import Boxes, Group, Plan, Run, Scratch, from_json, from_text, to_json, to_text
+from onchip.plans import Boxes, Group, Plan, Run, Scratch, from_json, from_text, to_json, to_text
 from oracles.boxes import Turned, orders, random_operator, turned
 
 
@@ -159,7 +159,7 @@ def test_an_operand_that_is_not_streamed_is_refused() -> None:
     ],
 )
 def test_a_reach_that_is_none_is_one_clear_line(line: str) -> None:
-    from onchip.errors import InputError, OnchipError
+    from onchip.base.errors import InputError, OnchipError
 
     plan = plan_of(rows(ROWS), Boxes((1, 6), (0, 1)), Turned((24,), 0, (6, 6), 4), 1)
     text = "\n".join(line if row.startswith("reach ") else row for row in to_text(plan).splitlines())

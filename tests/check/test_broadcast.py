@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Instruction, Load, Run, Store, read_plan
+from onchip.plans import Alloc, Instruction, Load, Run, Store, read_plan
 
 REFUTED = Path(__file__).resolve().parents[1] / "refuted"
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Section, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Section, Store
 
 DIAMOND = Network.build(
     "diamond",

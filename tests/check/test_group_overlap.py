@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiled_plans import Tiled, drawn_group, plan_of, random_choice, random_whole, weight_tile
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Blocks, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
+from onchip.plans import Alloc, Blocks, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 
 
 def layout(tiled: Tiled) -> str:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import onchip.check
 
-ALLOWED = ("onchip.check", "onchip.chip", "onchip.errors", "onchip.network", "onchip.plan", "onchip.units")
+ALLOWED = (
+    "onchip.check",
+    "onchip.chip",
+    "onchip.base.errors",
+    "onchip.network",
+    "onchip.plan",
+    "onchip.base.units",
+)
 
 
 def test_the_checker_imports_no_planner() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, concat_offsets, plain_concat
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec, Patches
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Pin, PinnedTensor, Plan, Run, State, Store
+from onchip.plans import Alloc, Free, Instruction, Join, Load, Pin, PinnedTensor, Plan, Run, State, Store
 
 Shape = tuple[int, int, int, int]  # images, channels, rows, columns
 Cell = tuple[int, int, int, int, int] | None  # operand and element; None where nobody knows

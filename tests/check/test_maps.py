@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
 from onchip.check.maps import Maps
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
-from onchip.fusion.geometry import maps_of
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Blocks, Group, Plan, Run, Scratch, Tiling
+from onchip.planners.fusion.geometry import maps_of
+from onchip.plans import Blocks, Group, Plan, Run, Scratch, Tiling
 
 MAP = (2, 4, 6, 3)
 """Images, channels, rows, columns of most maps here; one byte an element."""

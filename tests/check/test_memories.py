@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from legal_plans import legal_plan
 from memory_plans import MemoryMachine, legal_memory_plan
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import check
-from onchip.chip import Memory
-from onchip.errors import IllegalPlan
-from onchip.plan import Load, Move, Plan, from_json, from_text, to_json, to_text
+from onchip.machines.chip import Memory
+from onchip.plans import Load, Move, Plan, from_json, from_text, to_json, to_text
 from several_memories import in_memories
 from strategies import network_of
 

@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 from legal_plans import legal_plan
 
 from onchip.check.joins import plain_concat
-from onchip.modules.regions import regions_of
-from onchip.modules.table import ModuleTable, kernel_bytes, module_table, sections_in_words, skip_rows
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.plan import (
+from onchip.planners.modules.regions import regions_of
+from onchip.planners.modules.table import (
+    ModuleTable,
+    kernel_bytes,
+    module_table,
+    sections_in_words,
+    skip_rows,
+)
+from onchip.plans import (
     Alloc,
     Free,
     Instruction,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Instruction, Load, Run, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Run, Store
 
 
 def refusal(geometry: Geometry | None, read: int, write: int, by: int) -> str | None:

@@ -9,9 +9,9 @@ from cell_machine import Lack
 from tiled_plans import drawn_group, plan_of
 
 from map_networks import MapNetwork
-from onchip.errors import IllegalPlan
+from onchip.base.errors import IllegalPlan
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Tiling
+from onchip.plans import Tiling
 
 Shape = tuple[int, int, int]
 

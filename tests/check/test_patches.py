@@ -11,13 +11,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_overlap import loses_a_byte
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, streaming_scratch
 from onchip.check.patches import ring_rows
 from onchip.check.walk import Axis
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.plan import Alloc, Group, Instruction, Load, PinnedWeights, Run, Scratch, Store, Tiling
+from onchip.plans import Alloc, Group, Instruction, Load, PinnedWeights, Run, Scratch, Store, Tiling
 
 # -- one axis ------------------------------------------------------------------------------------------------
 
@@ -278,7 +278,7 @@ def test_weights_that_are_there_already_need_no_room() -> None:
 
 
 def certify_with_weights_apart(network: Network) -> str | None:
-    from onchip.plan import PlanChip
+    from onchip.plans import PlanChip
 
     size = [t.bytes for t in network.tensors]
     program = [Scratch("f", 0), Alloc("y", 9000), Run("f", (("x", size[0]),)), Store("y")]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import check, plain_concat, streaming_scratch
-from onchip.errors import IllegalPlan
-from onchip.plan import from_json, from_text, to_json, to_text
+from onchip.plans import from_json, from_text, to_json, to_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan-program.md"
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
-from onchip.mcu.made import made_model
-from onchip.mcu.network import network_of
-from onchip.mcu.read import model_of
+from onchip.machines.chip import Chip
+from onchip.microcontroller.int8.read import model_of
+from onchip.microcontroller.made import made_model
+from onchip.microcontroller.network import network_of
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Stage, Store
+from onchip.plans import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Stage, Store
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from legal_plans import legal_plan
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import RULES, check
-from onchip.errors import IllegalPlan
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "plan-program.md"
 

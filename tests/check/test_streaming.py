@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from test_overlap import geometries, steps
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Group, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Group, Instruction, Load, Plan, Run, Scratch, Store
 
 
 def network_of(geometry: Geometry | None, x: int, y: int, workspace: int, weights: int = 0) -> Network:

@@ -13,10 +13,10 @@ from random import Random
 
 import pytest
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.errors import IllegalPlan
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Group, Instruction, Load, PlanChip, Run, Scratch, Store, Tiling, read_plan
+from onchip.plans import Alloc, Group, Instruction, Load, PlanChip, Run, Scratch, Store, Tiling, read_plan
 
 REFUTED = Path(__file__).resolve().parents[1] / "refuted"
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tiled_plans import drawn_group, operands_of, up
 
 from map_networks import random_map_network
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.chip import RATES, Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import RATES, Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 
 
 def random_partition(rng: Random) -> Plan:

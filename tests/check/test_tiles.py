@@ -21,9 +21,9 @@ from tiled_plans import (
     tiled_plan,
 )
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import check
-from onchip.errors import IllegalPlan
-from onchip.plan import Group, Load, Plan, Run, Store
+from onchip.plans import Group, Load, Plan, Run, Store
 
 
 def refused(tiled: Tiled | Blocked, alignment: int) -> str | None:

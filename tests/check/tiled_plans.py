@@ -11,9 +11,9 @@ from cell_machine import CellMachine, Counts, Lack
 
 from map_networks import MapNetwork, random_map_network, random_stretch
 from onchip.check import certify
-from onchip.chip import Chip
+from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.plan import Alloc, Blocks, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
+from onchip.plans import Alloc, Blocks, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 
 __all__ = [
     "Blocked",

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from onchip.chip import Chip, Memory
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 from onchip.export import export
-from onchip.placement import PlacementOptions
-from onchip.placement.memories import plan_in_memories
-from onchip.plan import Plan
+from onchip.machines.chip import Chip, Memory
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement.memories import plan_in_memories
+from onchip.plans import Plan
 from strategies import network_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "executorch_banks.py"
@@ -63,9 +63,9 @@ def test_a_plan_that_moves_a_tensor_is_refused_with_what_to_do() -> None:
 
 def _with_a_visit(plan: Plan, i: int) -> Plan | None:
     """The plan with a tensor that is moved to another memory for a while after a run."""
+    from onchip.base.errors import IllegalPlan
     from onchip.check import certify
-    from onchip.errors import IllegalPlan
-    from onchip.plan import Move, Run
+    from onchip.plans import Move, Run
 
     if not isinstance(plan.program[i], Run):
         return None

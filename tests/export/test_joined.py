@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from onchip.base.errors import UsageError
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import UsageError
 from onchip.export import export
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Store
+from onchip.plans import Alloc, Free, Instruction, Join, Load, Plan, Run, Store
 
 NETWORK = Network.build(
     "n",

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, UsageError
 from onchip.export import export
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Load, PinnedWeights, Plan, PlanChip, Result, Run, State, Store
+from onchip.plans import Alloc, Free, Load, PinnedWeights, Plan, PlanChip, Result, Run, State, Store
 from run.planner import random_plan, roomy
 from strategies import random_network, rounded
 

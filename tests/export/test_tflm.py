@@ -13,12 +13,12 @@ import pytest
 import tflite
 
 import onchip
+from onchip.base.errors import UsageError
 from onchip.check import certify
-from onchip.chip import Chip, load_chip
-from onchip.errors import UsageError
 from onchip.export import export
+from onchip.machines.chip import Chip, load_chip
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Alloc, Free, Load, Plan, Run, Store
+from onchip.plans import Alloc, Free, Load, Plan, Run, Store
 from readers.tflite_build import Op, T, branching, model
 from run.planner import random_plan
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.chip import Chip
 from onchip.export import export
-from onchip.plan import Plan
+from onchip.machines.chip import Chip
+from onchip.plans import Plan
 from run.planner import random_plan, roomy
 from strategies import random_network
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-for _room in ("check", "corun", "readers"):  # whose helpers import one another by their bare names
+for _room in ("check", "multi_dnn", "readers"):  # whose helpers import one another by their bare names
     if (_folder := str(Path(__file__).resolve().parents[1] / _room)) not in sys.path:
         sys.path.insert(0, _folder)  # before a package of the same name
 
@@ -137,7 +137,7 @@ def tflite_files() -> list[bytes]:
 @cache
 def int8_files() -> list[bytes]:
     """Int8 networks that become C, one of each kind of layer."""
-    from onchip.mcu.made import Builder
+    from onchip.microcontroller.made import Builder
 
     b = Builder(seed=1)
     x = b.input((1, 8, 8, 3), 2 / 255, floats=True)
@@ -154,7 +154,7 @@ def networks() -> list[bytes]:
     """`onchip.network/1` files: at random, of tflite's and the plans' own."""
     import msgspec
 
-    from onchip.network_json import wire_network
+    from onchip.network.json import wire_network
     from strategies import random_network
 
     made = [random_network(Random(seed), 6) for seed in range(6)]
@@ -168,7 +168,7 @@ def plans(form: str) -> list[bytes]:
     from broken_tiles import blocked, tiled
     from legal_plans import legal_plan
 
-    from onchip.plan import to_json, to_text
+    from onchip.plans import to_json, to_text
     from sample_plan import PLAN
 
     write = to_json if form == "json" else to_text
@@ -183,8 +183,8 @@ def schedules() -> list[bytes]:
     from made import rival
     from workloads import random_schedule, random_workload
 
-    from onchip.corun.schedule_json import Claim, schedule_json
-    from onchip.corun.simulate import simulate
+    from onchip.multi_dnn.schedule_json import Claim, schedule_json
+    from onchip.multi_dnn.simulate import simulate
 
     made = []
     for seed in range(6):
@@ -199,8 +199,8 @@ def schedules() -> list[bytes]:
 @cache
 def profiles() -> list[bytes]:
     """Profiles of layer groups: JSON and CSV."""
-    from onchip.corun.profile_file import profile_json
-    from onchip.corun.published import googlenet
+    from onchip.multi_dnn.profile_file import profile_json
+    from onchip.multi_dnn.published import googlenet
 
     csv = b"group,gpu_ms,dla_ms,gpu_gb_per_second,dla_emc_percent,gpu_emc_percent,dla_out_ms\n"
     return [profile_json(googlenet()).encode(), csv + b"a,1,2,30,20,10,0.1\nb,0.5,,20,,,\nc,2,1.5,,1,1,0.3\n"]
@@ -212,7 +212,8 @@ def built_in(room: str) -> list[bytes]:
     from importlib.resources import files
 
     return [
-        file.read_bytes() for file in sorted(files("onchip").joinpath(room).iterdir(), key=lambda f: f.name)
+        file.read_bytes()
+        for file in sorted(files("onchip.machines").joinpath(room).iterdir(), key=lambda f: f.name)
     ]
 
 
@@ -248,8 +249,8 @@ def journals() -> list[bytes]:
     """Journals of sweeps: SQLite files with an answer of each kind."""
     from tempfile import TemporaryDirectory
 
-    from onchip.sweep.journal import Journal
-    from onchip.sweep.points import Done
+    from onchip.sweeps.journal import Journal
+    from onchip.sweeps.points import Done
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.sqlite"

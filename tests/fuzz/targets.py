@@ -16,28 +16,28 @@ import msgspec
 from fuzz import mutate, seeds
 from fuzz.guard import bounded
 from fuzz.mutate import Mutator
-from onchip.board import parse_board
+from onchip.base.errors import LINE, IllegalPlan, OnchipError
 from onchip.check import check
-from onchip.chip import parse_chip
-from onchip.corun.check import check_stated
-from onchip.corun.fit import fit_contention, read_matrix
-from onchip.corun.profile_file import load_profile, profile_from_json, profile_json
-from onchip.corun.schedule_file import schedule_from_json
-from onchip.corun.soc_file import parse_soc
-from onchip.errors import LINE, IllegalPlan, OnchipError
-from onchip.mcu.network import network_of
-from onchip.mcu.read import model_of
+from onchip.machines.board import parse_board
+from onchip.machines.chip import parse_chip
+from onchip.machines.soc_file import parse_soc
+from onchip.microcontroller.int8.read import model_of
+from onchip.microcontroller.network import network_of
+from onchip.multi_dnn.check import check_stated
+from onchip.multi_dnn.profile_file import load_profile, profile_from_json, profile_json
+from onchip.multi_dnn.schedule_file import schedule_from_json
 from onchip.network import Network
-from onchip.network_json import network_from_wire, read_network, wire_network
-from onchip.packing.csv_file import read_buffers
-from onchip.plan import Plan, from_json, from_text, to_json, to_text
+from onchip.network.json import network_from_wire, read_network, wire_network
+from onchip.papers.hax_conn.fit import fit_contention, read_matrix
+from onchip.planners.packing.csv_file import read_buffers
+from onchip.plans import Plan, from_json, from_text, to_json, to_text
 from onchip.readers import ReadOptions
 from onchip.readers.onnx_reader import read_onnx
 from onchip.readers.tflite_reader import read_tflite
-from onchip.sweep.journal import Journal
-from onchip.sweep.points import points
-from onchip.sweep.spec import read_spec
-from onchip.sweep.table import to_csv
+from onchip.sweeps.journal import Journal
+from onchip.sweeps.points import points
+from onchip.sweeps.spec import read_spec
+from onchip.sweeps.table import to_csv
 
 __all__ = ["TARGETS", "Target", "survives"]
 
@@ -108,7 +108,7 @@ def returns(network: Network) -> None:
 
 
 def _wire() -> type:
-    from onchip.network_json import WireNetwork
+    from onchip.network.json import WireNetwork
 
     return WireNetwork
 

@@ -13,8 +13,8 @@ import pytest
 
 from fuzz import seeds
 from fuzz.targets import TARGETS, survives
-from onchip.corun.soc_file import parse_soc
-from onchip.errors import LINE, ChipError, ModelError
+from onchip.base.errors import LINE, ChipError, ModelError
+from onchip.machines.soc_file import parse_soc
 from onchip.readers import ReadOptions
 from onchip.readers.onnx_reader import read_onnx
 

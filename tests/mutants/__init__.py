@@ -9,6 +9,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-for _room in ("check", "corun"):  # whose helpers import one another by their bare names
+for _room in ("check", "multi_dnn"):  # whose helpers import one another by their bare names
     if (_folder := str(Path(__file__).resolve().parents[1] / _room)) not in sys.path:
         sys.path.insert(0, _folder)

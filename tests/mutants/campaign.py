@@ -14,15 +14,15 @@ from mutants.change import changed
 from mutants.kinds import KINDS, Made
 from mutants.referee import Referee
 from mutants.schedules import confirm_profile, confirm_schedule, require
+from onchip.base.errors import IllegalPlan, IllegalSchedule, InputError, OnchipError
 from onchip.check import certify, check
-from onchip.corun.check import check_stated
-from onchip.corun.derived_bound import derived_bound
-from onchip.corun.profile_file import profile_from_json, profile_json
-from onchip.corun.schedule_file import schedule_from_json
-from onchip.corun.schedule_json import Claim, Rival, document_digest, schedule_json
-from onchip.corun.simulate import simulate
-from onchip.errors import IllegalPlan, IllegalSchedule, InputError, OnchipError
-from onchip.plan import Plan, from_json, to_json
+from onchip.multi_dnn.check import check_stated
+from onchip.multi_dnn.derived_bound import derived_bound
+from onchip.multi_dnn.profile_file import profile_from_json, profile_json
+from onchip.multi_dnn.schedule_file import schedule_from_json
+from onchip.multi_dnn.schedule_json import Claim, Rival, document_digest, schedule_json
+from onchip.multi_dnn.simulate import simulate
+from onchip.plans import Plan, from_json, to_json
 
 __all__ = ["ALL", "Tally", "tally"]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from byte_machine import pieces, up
 
-from onchip.plan import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
 
 __all__ = ["times"]
 

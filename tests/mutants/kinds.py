@@ -30,15 +30,15 @@ from module_networks import random_module_network
 from mutants.referee import Facts, FactsOf, require
 from mutants.rings import ring_facts, ring_plan
 from mutants.walks import Foul
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import plan_branches
+from onchip.base.errors import IllegalPlan, Infeasible
 from onchip.check import certify
-from onchip.chip import RATES, Chip, load_chip
-from onchip.errors import IllegalPlan, Infeasible
+from onchip.machines.chip import RATES, Chip, load_chip
 from onchip.network import Geometry
-from onchip.placement import PlacementOptions
-from onchip.placement import plan as place
-from onchip.plan import (
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import plan_branches
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement import plan as place
+from onchip.plans import (
     Alloc,
     Blocks,
     Boxes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutants.walks import Foul
-from onchip.plan import Alloc, Free, Join, Load, Plan, Run, Section
+from onchip.plans import Alloc, Free, Join, Load, Plan, Run, Section
 
 __all__ = ["sections_hold"]
 

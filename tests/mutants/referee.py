@@ -16,7 +16,7 @@ from mutants.clock import times
 from mutants.parts import sections_hold
 from mutants.walks import Foul, loses_a_byte, room_to_stream
 from onchip.network import Operator
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Group,

@@ -12,14 +12,14 @@ from byte_machine import up
 
 from mutants.referee import Facts, require, work
 from mutants.walks import Foul
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
 from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.check.rules import Broken
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Stage, Store
+from onchip.plans import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Stage, Store
 from oracles.ring_machine import RingMachine, Sizes, map_of
 
 __all__ = ["ring_facts", "ring_plan"]

@@ -61,9 +61,9 @@ HOLES = [
     ("timed", "onchip.check.timing._Ranges.latest", lambda *_: 0),
     ("timed", "onchip.check.timing.Clock.transfer", lambda self, n: n),
     ("tiled", "onchip.check.interpreter.prove_group_overlap", nothing),
-    ("schedules", "onchip.corun.check._check_figures", nothing),
-    ("schedules", "onchip.corun.check._check_bound", nothing),
-    ("schedules", "onchip.corun.timeline.Timeline._taken_in", lambda *_: 0.0),
+    ("schedules", "onchip.multi_dnn.check._check_figures", nothing),
+    ("schedules", "onchip.multi_dnn.check._check_bound", nothing),
+    ("schedules", "onchip.multi_dnn.timeline.Timeline._taken_in", lambda *_: 0.0),
 ]
 
 

@@ -12,7 +12,7 @@ from math import prod
 from random import Random
 
 from onchip.network import Constant, Network, OperatorSpec, Reach, Side
-from onchip.plan import Boxes
+from onchip.plans import Boxes
 
 __all__ = ["Turned", "needed", "orders", "random_operator", "turned"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import plan_branches
+from onchip.base.errors import Infeasible, NegativeAnswer
 from onchip.check import check
-from onchip.chip import Chip
-from onchip.errors import Infeasible, NegativeAnswer
+from onchip.machines.chip import Chip
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import plan_branches
 from oracles.claims_networks import random_maps
 from oracles.claims_outcome import Outcome, accepts
 from oracles.claims_placement import Question, Undecided, cheaper, least_budget

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from onchip.check.parts import up
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
 from oracles.claims_lay import lay
 from oracles.claims_placement import Question, Undecided
 from oracles.claims_ways import Way, Ways, convex_groups

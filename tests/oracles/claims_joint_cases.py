@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from onchip import joint
-from onchip.chip import Chip
-from onchip.errors import Infeasible, NegativeAnswer
-from onchip.fusion import FusionOptions
-from onchip.fusion.fuse import fuse
-from onchip.placement import PlacementOptions
-from onchip.plan import Plan
+from onchip.base.errors import Infeasible, NegativeAnswer
+from onchip.machines.chip import Chip
+from onchip.planners import joint
+from onchip.planners.fusion import FusionOptions
+from onchip.planners.fusion.fuse import fuse
+from onchip.planners.placement import PlacementOptions
+from onchip.plans import Plan
 from oracles.claims_joint import Joint, Undecided
 from oracles.claims_networks import random_maps
 from oracles.claims_outcome import Outcome, accepts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from onchip.plan import Alloc, Free, Instruction, Load, Move, Run, Scratch
+from onchip.plans import Alloc, Free, Instruction, Load, Move, Run, Scratch
 
 __all__ = ["lay"]
 

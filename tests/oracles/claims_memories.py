@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from onchip.chip import Memory
+from onchip.machines.chip import Memory
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Move, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Move, Run, Scratch, Store
 from oracles.claims_lay import lay
 from oracles.claims_placement import Question, Undecided
 

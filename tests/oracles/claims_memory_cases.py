@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from onchip.base.errors import Infeasible, NegativeAnswer
 from onchip.check import plan_chip_of
-from onchip.chip import Chip, Memory
-from onchip.errors import Infeasible, NegativeAnswer
-from onchip.placement import PlacementOptions
-from onchip.placement.memories import plan_in_memories
-from onchip.plan import PlanChip
+from onchip.machines.chip import Chip, Memory
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement.memories import plan_in_memories
+from onchip.plans import PlanChip
 from oracles.claims_memories import Memories, Undecided
 from oracles.claims_networks import random_maps, random_sizes
 from oracles.claims_outcome import Outcome, accepts

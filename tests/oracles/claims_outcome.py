@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan
+from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.plan import Group, Instruction, Plan, PlanChip
+from onchip.plans import Group, Instruction, Plan, PlanChip
 
 __all__ = ["Outcome", "certified"]
 

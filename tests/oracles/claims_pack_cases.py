@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from onchip.packing import Buffer, PackOptions, decide
+from onchip.planners.packing import Buffer, PackOptions, decide
 from oracles.claims_outcome import Outcome
 
 __all__ = ["fits", "packing_case"]

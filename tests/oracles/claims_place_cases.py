@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from onchip.chip import Chip
-from onchip.errors import Infeasible, NeedsTraffic, NegativeAnswer
-from onchip.placement import PlacementOptions, plan
-from onchip.plan import Plan, PlanChip
+from onchip.base.errors import Infeasible, NeedsTraffic, NegativeAnswer
+from onchip.machines.chip import Chip
+from onchip.planners.placement import PlacementOptions, plan
+from onchip.plans import Plan, PlanChip
 from oracles.claims_networks import random_maps, random_sizes
 from oracles.claims_outcome import Outcome, certified
 from oracles.claims_placement import Question, Undecided, cheaper, least_budget

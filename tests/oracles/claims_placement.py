@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from onchip.check import may_overwrite
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Run, Scratch, Store
 from oracles.claims_lay import lay
 
 __all__ = ["Question", "Undecided", "cheaper", "least_budget"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from onchip.errors import Infeasible
-from onchip.plan import PlanChip
-from onchip.segments import SegmentOptions, plan
+from onchip.base.errors import Infeasible
+from onchip.microcontroller.segments import SegmentOptions, plan
+from onchip.plans import PlanChip
 from oracles.claims_networks import random_chain
 from oracles.claims_outcome import Outcome, accepts
 from oracles.claims_segments import Chain

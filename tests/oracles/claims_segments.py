@@ -17,7 +17,7 @@ from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import Broken
 from onchip.network import Geometry, Network
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Rings, Run, Scratch, Stage, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Rings, Run, Scratch, Stage, Store
 
 __all__ = ["Chain", "Piece"]
 

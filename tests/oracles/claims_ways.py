@@ -22,7 +22,7 @@ from onchip.check.streaming import crossing_bytes
 from onchip.check.tiles import tiles_of
 from onchip.check.units import units_of
 from onchip.network import Network, bits, mask
-from onchip.plan import Blocks, Boxes, Group, Tiling
+from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["Space", "Way", "Ways", "convex_groups"]
 

@@ -12,10 +12,18 @@ from random import Random
 
 import pytest
 
+from onchip.base.errors import Infeasible
 from onchip.check import check
-from onchip.errors import Infeasible
 from onchip.network import Network, bits
-from onchip.placement import PlacementOptions, Problem, Rules, Step, minimum_peak, minimum_traffic, plan
+from onchip.planners.placement import (
+    PlacementOptions,
+    Problem,
+    Rules,
+    Step,
+    minimum_peak,
+    minimum_traffic,
+    plan,
+)
 from oracles import addresses, ilp, states
 from strategies import Case, minimum_requirement, peak_of_order, rounded, written_over
 

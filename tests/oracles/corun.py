@@ -5,8 +5,8 @@ Nothing of the event-driven simulator is used. What it finds is off by less than
 
 from __future__ import annotations
 
-from onchip.corun.schedule import Schedule, Step
-from onchip.corun.workload import Workload
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.workload import Workload
 
 
 def stepped(workload: Workload, schedule: Schedule, dt: float, epsilon: float = 0.0) -> dict[Step, float]:

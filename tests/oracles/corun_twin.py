@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from onchip.corun.chains import Chain
+from onchip.multi_dnn.chains import Chain
 
 __all__ = ["ends"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onchip.fusion.cost import GroupCost, group_cost
-from onchip.fusion.problem import FusionProblem
 from onchip.network import Network, bits
+from onchip.planners.fusion.cost import GroupCost, group_cost
+from onchip.planners.fusion.problem import FusionProblem
 
 __all__ = ["convex_groups", "search_python"]
 

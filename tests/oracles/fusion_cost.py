@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.rules import Broken
 from onchip.check.units import Unit, units_of
-from onchip.fusion import FusionProblem
 from onchip.network import bits
-from onchip.plan import Blocks, Group, Tiling
-from onchip.units import MAX_BYTES
+from onchip.planners.fusion import FusionProblem
+from onchip.plans import Blocks, Group, Tiling
 
 __all__ = ["blocks_by_trying", "cost_by_trying", "streamable"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from onchip.fusion.algorithm1 import Scheme
-from onchip.fusion.cost import group_cost
-from onchip.fusion.dag import Dag
-from onchip.fusion.downsets import best_scheme
-from onchip.fusion.geometry import Map
-from onchip.fusion.groups import all_or_none, connected_groups
-from onchip.fusion.problem import FusionProblem
-from onchip.fusion.rows import bands_of
-from onchip.fusion.streams import candidates, smallest
+from onchip.planners.fusion.algorithm1 import Scheme
+from onchip.planners.fusion.cost import group_cost
+from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.downsets import best_scheme
+from onchip.planners.fusion.geometry import Map
+from onchip.planners.fusion.groups import all_or_none, connected_groups
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.rows import bands_of
+from onchip.planners.fusion.streams import candidates, smallest
 
 
 def quartered(problem: FusionProblem) -> FusionProblem:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from onchip.fusion.dag import Dag
 from onchip.network import bits
+from onchip.planners.fusion.dag import Dag
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from onchip.branches.handover import Problem
+from onchip.planners.branches.handover import Problem
 from oracles import regions
 
 __all__ = ["first_stuck"]

@@ -13,14 +13,14 @@ from functools import lru_cache
 from itertools import combinations, permutations, product
 from math import prod
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.maps import Maps, Piece
 from onchip.check.rules import Broken
 from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
-from onchip.fusion import FusionProblem
 from onchip.network import Network, bits
-from onchip.plan import Blocks, Boxes, Group, Tiling
-from onchip.units import MAX_BYTES
+from onchip.planners.fusion import FusionProblem
+from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onchip.fusion import FusionProblem
-from onchip.fusion.least import least_bytes
-from onchip.joint.search import JointSearch
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.fusion.least import least_bytes
+from onchip.planners.joint.search import JointSearch
 from oracles.joint import least_dram_bytes
 
 __all__ = ["difference"]

@@ -13,7 +13,7 @@ from itertools import product
 from onchip.check import Clock
 from onchip.check.timing import _Walk
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Run, Scratch, Store
 
 __all__ = ["least_latency"]
 

@@ -10,7 +10,7 @@ import itertools
 from fractions import Fraction
 from heapq import heappop, heappush
 
-from onchip.chip import Memory
+from onchip.machines.chip import Memory
 from onchip.network import Network
 
 OUT = -1

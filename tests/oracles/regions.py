@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onchip.branches.regions import Piece
+from onchip.planners.branches.regions import Piece
 
 __all__ = ["fits", "wrong"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from onchip.network import Network, Operator
-from onchip.plan import Group, Rings
+from onchip.plans import Group, Rings
 
 __all__ = ["RingMachine", "Sizes", "map_of"]
 

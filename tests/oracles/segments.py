@@ -16,7 +16,7 @@ import numpy as np
 from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.network import Geometry, Network, Operator
-from onchip.plan import Group, Rings, Stage
+from onchip.plans import Group, Rings, Stage
 from oracles.ring_machine import RingMachine, Sizes, map_of
 
 __all__ = ["Piece", "group_times", "least_bytes", "legal", "lone_times"]

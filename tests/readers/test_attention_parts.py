@@ -13,7 +13,7 @@ from build import read, save
 from onnx import TensorProto, helper
 
 import onchip
-from onchip.errors import ModelError, UsageError
+from onchip.base.errors import ModelError, UsageError
 from onchip.readers import ReadOptions, load
 from onchip.readers.attention_parts import with_attention_parts
 

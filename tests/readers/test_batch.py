@@ -12,7 +12,7 @@ from build import graph, read, save, weighted
 from stepwise import session
 
 import onchip
-from onchip.errors import ModelError, UsageError
+from onchip.base.errors import ModelError, UsageError
 from onchip.readers import ReadOptions, Source, load
 from onchip.run import fill_weights
 

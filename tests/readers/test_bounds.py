@@ -14,7 +14,7 @@ import pytest
 from build import read
 from onnx import TensorProto, helper, numpy_helper
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 
 node = helper.make_node
 X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])

@@ -16,11 +16,11 @@ from onchip.check import certify, may_overwrite
 from onchip.check.maps import Maps
 from onchip.check.rules import Broken
 from onchip.check.walk import walk_of
-from onchip.chip import Chip
-from onchip.fusion.geometry import batch_of, maps_of, windows_of
+from onchip.machines.chip import Chip
 from onchip.network import GATHERED, KINDS, Geometry, Network, OperatorSpec
-from onchip.placement.overwriting import overwritable
-from onchip.plan import Alloc, Load, Run, Store, from_text, to_text
+from onchip.planners.fusion.geometry import batch_of, maps_of, windows_of
+from onchip.planners.placement.overwriting import overwritable
+from onchip.plans import Alloc, Load, Run, Store, from_text, to_text
 from onchip.report.graph.units import label_of, map_of
 
 MAP = (2, 6, 8, 4)

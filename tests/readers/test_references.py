@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hostile.archives import archive, program
-from onchip.errors import MissingExtra, UsageError
+from onchip.base.errors import MissingExtra, UsageError
 from onchip.readers import load
 from onchip.readers.reference import check_named, is_reference, split_reference
 

@@ -12,7 +12,7 @@ import pytest
 from build import graph, read, save, weighted
 from onnx import TensorProto, helper
 
-from onchip.errors import InputError, ModelError, OnchipError, UsageError
+from onchip.base.errors import InputError, ModelError, OnchipError, UsageError
 from onchip.readers import ReadOptions, load
 
 RELU = "(float[1,4] x) => (float[1,4] y) { y = Relu(x) }"

@@ -13,7 +13,7 @@ from build import graph, read, rows, save, weighted
 from onnx import TensorProto, helper
 from stepwise import differing, loose_nodes
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 
 
 def sizes(model: onnx.ModelProto | str, folder: Path, **options: object) -> dict[str, int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onchip.base.errors import ModelError, UsageError
 from onchip.check.walk import Windows, walk_of
-from onchip.errors import ModelError, UsageError
 from onchip.network import Geometry
 from onchip.readers import ReadOptions, Source, load
 from readers.tflite_build import CONV, Op, T, branching, model
@@ -249,8 +249,8 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models(shared: Path, name: str) -> None:
-    from onchip.chip import Chip
-    from onchip.placement import budgets, plan
+    from onchip.machines.chip import Chip
+    from onchip.planners.placement import budgets, plan
 
     source = load(shared / "models" / f"{name}.tflite")
     operators, least = MODELS[name]

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers.source import ReadOptions
 from onchip.readers.tflite_reader import read_tflite
 from readers.tflite_build import branching

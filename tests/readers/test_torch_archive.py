@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hostile.archives import FREE, archive, program, with_value
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers.torch_archive import clean_archive
 from onchip.readers.torch_archive.operators import ATEN
 from onchip.readers.torch_archive.words import Senseless, check_expression

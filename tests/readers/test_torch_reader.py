@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from torch_modules import agrees, outputs  # noqa: E402
 
 import onchip  # noqa: E402
-from onchip.errors import ModelError, UsageError  # noqa: E402
+from onchip.base.errors import ModelError, UsageError  # noqa: E402
 from onchip.readers import ReadOptions, load  # noqa: E402
 
 FOLDER = Path(__file__).parent

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.fusion.fuse import fuse
-from onchip.fusion.options import FusionOptions
+from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.plan import Alloc, Free, Group, Load, Plan, Run, Scratch, Store, Tiling
+from onchip.planners.fusion.fuse import fuse
+from onchip.planners.fusion.options import FusionOptions
+from onchip.plans import Alloc, Free, Group, Load, Plan, Run, Scratch, Store, Tiling
 
 SIDE = 16
 

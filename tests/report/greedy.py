@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from onchip.check import certify
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 
 
 def minimum_room(net: Network, round_up: Callable[[int], int] = lambda n: n) -> int:

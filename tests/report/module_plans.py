@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, PlanChip, Result, Run, Scratch, Section
+from onchip.plans import Alloc, Free, Instruction, Join, Load, Plan, PlanChip, Result, Run, Scratch, Section
 
 KIB = 1024
 

@@ -12,7 +12,7 @@ from greedy import greedy
 from test_page import chain
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report import html
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

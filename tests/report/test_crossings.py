@@ -8,8 +8,8 @@ from fused_plans import diamond_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.chip import Chip
-from onchip.plan import Plan
+from onchip.machines.chip import Chip
+from onchip.plans import Plan
 from onchip.report import timeline
 from onchip.report.crossings import page_words
 from run.planner import random_plan, roomy

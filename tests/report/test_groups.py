@@ -15,7 +15,7 @@ from test_page import Page, chain
 
 from onchip.check import certify
 from onchip.network import mask
-from onchip.plan import Group, Plan, Run
+from onchip.plans import Group, Plan, Run
 from onchip.report import html, summary, timeline
 from onchip.report.findings import How, absence_reason, absences, room_needed_by
 from onchip.report.graph import picture

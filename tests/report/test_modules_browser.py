@@ -11,7 +11,7 @@ import pytest
 from module_plans import module_plan, wide_plan
 from test_browser import HOSTILE, requests, tip
 
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report import html
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

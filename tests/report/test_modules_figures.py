@@ -13,10 +13,10 @@ from greedy import greedy
 from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
-from onchip.modules.regions import regions_of
-from onchip.modules.table import module_table
 from onchip.network import bits
-from onchip.plan import Alloc, Plan
+from onchip.planners.modules.regions import regions_of
+from onchip.planners.modules.table import module_table
+from onchip.plans import Alloc, Plan
 from onchip.report import timeline
 from onchip.report.modules.anatomy import Part, parts
 from onchip.report.modules.drawing import drawing

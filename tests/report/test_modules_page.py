@@ -12,8 +12,8 @@ from module_plans import KIB, module_plan, wide_plan
 from rich.console import Console
 from test_page import Page, chain
 
-from onchip.modules.table import module_table
-from onchip.plan import Plan
+from onchip.planners.modules.table import module_table
+from onchip.plans import Plan
 from onchip.report import html, notebook, summary, timeline
 from onchip.report.findings import absences
 from onchip.report.modules.table import MOST_ROWS, kilobytes

@@ -10,9 +10,9 @@ from test_modules_figures import Drawn
 from test_page import Page
 
 import onchip
-from onchip.branches.plan import plan_branches
-from onchip.chip import load_chip
-from onchip.plan import Plan
+from onchip.machines.chip import load_chip
+from onchip.planners.branches.plan import plan_branches
+from onchip.plans import Plan
 from onchip.report import html, summary, timeline
 from onchip.report.modules.anatomy import parts
 from onchip.report.modules.overview import addresses

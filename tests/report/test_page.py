@@ -14,7 +14,7 @@ from greedy import greedy
 from hypothesis import given, settings
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan, bind
+from onchip.plans import Plan, bind
 from onchip.report import html, timeline
 from strategies import hostile_names, hostile_networks
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from test_page import chain
 
 from onchip.network import Network, OperatorSpec
-from onchip.plan import Plan, PlanChip, bind
+from onchip.plans import Plan, PlanChip, bind
 from onchip.report import summary
 from strategies import hostile_networks
 

@@ -12,9 +12,9 @@ from fused_plans import diamond, fused
 from test_browser import HOSTILE, Chromium, find_chromium, inside, requests, tip
 
 from onchip import replanning
-from onchip.chip import Chip
-from onchip.placement import PlacementOptions, plan
-from onchip.plan import Plan
+from onchip.machines.chip import Chip
+from onchip.planners.placement import PlacementOptions, plan
+from onchip.plans import Plan
 from onchip.report import html
 from onchip.report.what_if import WhatIf
 from strategies import network_of

@@ -8,10 +8,10 @@ import pytest
 from greedy import greedy
 from hypothesis import given, settings
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.errors import IllegalPlan
 from onchip.network import Geometry, Network, OperatorSpec, bits
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 from onchip.report import Timeline, timeline
 from onchip.report.findings import absences
 from strategies import Case, cases

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from onchip.chip import Chip
-from onchip.placement import PlacementOptions, plan
-from onchip.plan import Plan
+from onchip.machines.chip import Chip
+from onchip.planners.placement import PlacementOptions, plan
+from onchip.plans import Plan
 from onchip.report import html, summary, timeline
 from onchip.report.times import bars, short_time, times
 from run.planner import random_plan, roomy

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import onchip
 from onchip import replanning
+from onchip.base.errors import UsageError
 from onchip.cli import app
-from onchip.errors import UsageError
+from onchip.comparison.what_if import budgets_around
 from onchip.report import html
-from onchip.results.what_if import budgets_around
 from strategies import network_of
 
 NET = network_of({"x": 6, "a": 8, "b": 8, "c": 8, "y": 2}, ["x -> a", "a -> b", "b -> c", "a b c -> y"], "y")

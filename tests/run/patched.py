@@ -10,7 +10,7 @@ from onnx import TensorProto, parser
 
 from onchip.check import certify
 from onchip.network import Network, Patches
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Instruction,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from onchip.check import certify
-from onchip.chip import Chip
+from onchip.machines.chip import Chip
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
 
 
 class _Room:

@@ -11,12 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onchip.base.errors import InputError, Mismatch
 from onchip.check import certify
-from onchip.chip import Chip
-from onchip.errors import InputError, Mismatch
-from onchip.fusion import FusionOptions, FusionProblem
+from onchip.machines.chip import Chip
 from onchip.network import Network, Reach
-from onchip.plan import Boxes, Group, Plan, Run, Scratch
+from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.plans import Boxes, Group, Plan, Run, Scratch
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Source
 from onchip.run import run

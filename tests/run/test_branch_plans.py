@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 from module_networks import random_module_network
-from onchip.branches.options import BranchOptions
-from onchip.branches.plan import plan_branches
+from onchip.base.errors import IllegalPlan, Infeasible, Mismatch
 from onchip.check import check
-from onchip.chip import load_chip
-from onchip.errors import IllegalPlan, Infeasible, Mismatch
-from onchip.plan import Alloc, Join, Load, Plan, Run, Scratch
+from onchip.machines.chip import load_chip
+from onchip.planners.branches.options import BranchOptions
+from onchip.planners.branches.plan import plan_branches
+from onchip.plans import Alloc, Join, Load, Plan, Run, Scratch
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Source
 from onchip.run import RunReport, run

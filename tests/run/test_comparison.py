@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 from onchip.run.compare import Comparison
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from onchip.board import Board, load_board
-from onchip.errors import EmulationFailed
-from onchip.mcu.load import int8_model
-from onchip.mcu.model import Int8Model
-from onchip.mcu.network import network_of
-from onchip.mcu.project import Sources, sources_of
-from onchip.run.mcu import verify as verifying
-from onchip.segments import plan
+from onchip.base.errors import EmulationFailed
+from onchip.machines.board import Board, load_board
+from onchip.microcontroller.emulator import verify as verifying
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.load import int8_model
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.project import Sources, sources_of
+from onchip.microcontroller.segments import plan
 
 pytestmark = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),

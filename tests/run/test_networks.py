@@ -8,8 +8,8 @@ from random import Random
 import onnx
 import pytest
 
-from onchip.chip import Chip
-from onchip.placement import budgets, plan
+from onchip.machines.chip import Chip
+from onchip.planners.placement import budgets, plan
 from onchip.readers import load
 from onchip.run import RunReport, run
 from run.planner import random_plan, roomy

@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onchip.base.errors import IllegalPlan, Mismatch
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, Mismatch
-from onchip.plan import Alloc, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
+from onchip.machines.chip import Chip
+from onchip.plans import Alloc, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Source
 from onchip.run import run

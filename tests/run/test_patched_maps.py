@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onchip.errors import IllegalPlan, InputError, Mismatch, ModelError
+from onchip.base.errors import IllegalPlan, InputError, Mismatch, ModelError
 from onchip.network import Patches, Tensor
-from onchip.plan import Alloc, Plan
+from onchip.plans import Alloc, Plan
 from onchip.readers import load
 from onchip.readers.source import Source
 from onchip.run import run

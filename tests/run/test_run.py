@@ -14,11 +14,11 @@ import onnx
 import pytest
 from onnx import helper, parser
 
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, InputError, Mismatch, MissingExtra, ModelError, UsageError
+from onchip.base.errors import IllegalPlan, InputError, Mismatch, MissingExtra, ModelError, UsageError
+from onchip.machines.chip import Chip
 from onchip.network import Operator
-from onchip.network_json import wire_network
-from onchip.plan import Free, Plan, bind
+from onchip.network.json import wire_network
+from onchip.plans import Free, Plan, bind
 from onchip.readers import ReadOptions, load
 from onchip.run import run
 from onchip.run.onnx_engine import OnnxEngine

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
+from onchip.base.errors import IllegalPlan, Mismatch
 from onchip.check import check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, Mismatch
-from onchip.plan import Load, Move
+from onchip.machines.chip import Chip
+from onchip.plans import Load, Move
 from onchip.run import run
 from run.models import MODELS, source
 from run.planner import random_plan, roomy

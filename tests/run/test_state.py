@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onchip
-from onchip.errors import IllegalPlan, Mismatch
-from onchip.plan import State
+from onchip.base.errors import IllegalPlan, Mismatch
+from onchip.plans import State
 
 
 @pytest.fixture(name="recurrent")

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto
 
+from onchip.base.errors import IllegalPlan, Mismatch
 from onchip.check import streaming_scratch
-from onchip.errors import IllegalPlan, Mismatch
 from onchip.network import Network, Operator, bits
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Instruction,

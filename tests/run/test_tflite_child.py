@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.run import tflite_child
 from onchip.run.tflite_child import Child
 

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from onchip.errors import IllegalPlan, InputError, Mismatch, ModelError
-from onchip.plan import Alloc, Plan
+from onchip.base.errors import IllegalPlan, InputError, Mismatch, ModelError
+from onchip.plans import Alloc, Plan
 from onchip.readers import Source, load
 from onchip.readers.tflite_rewrite import rewritten
 from onchip.run import run

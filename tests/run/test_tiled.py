@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from onnx import ModelProto, TensorProto, parser
 
+from onchip.base.errors import IllegalPlan, InputError, Mismatch
 from onchip.check import certify
-from onchip.errors import IllegalPlan, InputError, Mismatch
-from onchip.plan import Alloc, Free, Group, Load, Plan, Result, Run, Tiling
+from onchip.plans import Alloc, Free, Group, Load, Plan, Result, Run, Tiling
 from onchip.readers import ReadOptions
 from onchip.readers.source import Executable, Source
 from onchip.run import RunReport, run

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.errors import IllegalPlan
 from onchip.network import Geometry
-from onchip.plan import Alloc, Blocks, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
+from onchip.plans import Alloc, Blocks, Group, Instruction, Load, Plan, PlanChip, Run, Scratch, Store
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Executable, Source
 from onchip.run import run

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, parser
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.errors import IllegalPlan
-from onchip.plan import Alloc, Free, Instruction, Load, Plan
+from onchip.plans import Alloc, Free, Instruction, Load, Plan
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Executable, Source
 from onchip.run import run

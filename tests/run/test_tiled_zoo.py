@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import onchip
-from onchip.plan import Blocks
+from onchip.plans import Blocks
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ from tempfile import mkdtemp
 import pytest
 from onnx import parser
 
+from onchip.base.errors import IllegalPlan, InputError, Mismatch
 from onchip.check import certify, check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, InputError, Mismatch
+from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.plan import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store
 from onchip.readers import ReadOptions
 from onchip.readers.source import Source
 from onchip.run import run

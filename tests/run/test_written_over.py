@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from onchip.chip import Chip
-from onchip.placement import PlacementOptions, budgets, plan
-from onchip.plan import Alloc
+from onchip.machines.chip import Chip
+from onchip.planners.placement import PlacementOptions, budgets, plan
+from onchip.plans import Alloc
 from onchip.readers import ReadOptions, load
 from onchip.run import run
 

@@ -11,10 +11,10 @@ from tempfile import mkdtemp
 
 import pytest
 
+from onchip.base.errors import IllegalPlan, InputError, Mismatch, OnchipError
 from onchip.check import check
-from onchip.chip import Chip
-from onchip.errors import IllegalPlan, InputError, Mismatch, OnchipError
-from onchip.plan import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
+from onchip.machines.chip import Chip
+from onchip.plans import Alloc, Free, Instruction, Load, Plan, Run, Scratch, Store
 from onchip.readers import ReadOptions
 from onchip.readers.source import Source
 from onchip.run import run

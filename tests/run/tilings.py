@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from onchip.network import Network, Operator
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Group,

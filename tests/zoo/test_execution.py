@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from onchip import zoo
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers import load
 from onchip.run import fill_weights
 

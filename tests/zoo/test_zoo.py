@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from onchip import zoo
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers import load
 
 FOLDER = Path(zoo.__file__).parent / "models"

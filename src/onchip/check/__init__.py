@@ -21,9 +21,9 @@ from onchip.check.rules import RULES, Broken, broken
 from onchip.check.standing import Standing, standing, why_derived
 from onchip.check.streaming import streaming_scratch
 from onchip.check.timing import Clock, clock_of
-from onchip.chip import RATES, Chip
+from onchip.machines.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plan import (
+from onchip.plans import (
     Group,
     Instruction,
     Pin,

@@ -14,7 +14,7 @@ from onchip.check.maps import Map, Piece, Window
 from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network
-from onchip.plan import Blocks, Group
+from onchip.plans import Blocks, Group
 
 __all__ = ["block_tiles"]
 

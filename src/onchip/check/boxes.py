@@ -15,7 +15,7 @@ from onchip.check.bands import MOST_STEPS
 from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network, Operator, Reach, Side
-from onchip.plan import Boxes, Group
+from onchip.plans import Boxes, Group
 
 __all__ = ["Boxed", "boxed", "weights_in_boxes"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from onchip.check.parts import Part
 from onchip.check.rules import Broken
 from onchip.check.units import streams_of, units_of
-from onchip.plan import PinnedWeights, Plan
+from onchip.plans import PinnedWeights, Plan
 
 __all__ = ["contents"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from onchip.network import Network
-from onchip.plan import Alloc, Instruction, Join, PlanChip
+from onchip.plans import Alloc, Instruction, Join, PlanChip
 
 __all__ = ["energy"]
 

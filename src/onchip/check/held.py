@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.ranges import Ranges
 from onchip.check.rules import broken
 from onchip.check.units import Unit
 from onchip.network import Network, bits
-from onchip.plan import PinnedTensor, PinnedWeights, Plan, State
-from onchip.units import MAX_BYTES
+from onchip.plans import PinnedTensor, PinnedWeights, Plan, State
 
 __all__ = ["Held", "held_of", "inputs_from_dram", "prove_weights_fit"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.held import held_of, inputs_from_dram, prove_weights_fit
 from onchip.check.joins import concat_offsets
@@ -21,9 +22,9 @@ from onchip.check.rules import Broken, broken
 from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
 from onchip.check.units import Unit, macs_of, streams_of, units_of
-from onchip.chip import RATES
+from onchip.machines.chip import RATES
 from onchip.network import bits
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Instruction,
@@ -37,8 +38,7 @@ from onchip.plan import (
     Scratch,
     Store,
 )
-from onchip.plan.text import instruction_text
-from onchip.units import MAX_BYTES
+from onchip.plans.text import instruction_text
 
 __all__ = ["Figures", "interpret"]
 

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.ranges import Range, Ranges
 from onchip.check.rules import broken
 from onchip.check.units import Unit
 from onchip.network import Network
-from onchip.plan import MemoryUse, Moved, Plan, PlanChip
-from onchip.units import MAX_BYTES
+from onchip.plans import MemoryUse, Moved, Plan, PlanChip
 
 __all__ = ["Accesses", "Space", "accesses_of", "picoseconds_per_byte", "spaces_of"]
 

@@ -16,7 +16,7 @@ from onchip.check.maps import Map, Maps, Piece, Window
 from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network
-from onchip.plan import Group, Rings
+from onchip.plans import Group, Rings
 
 __all__ = ["MOST_SWEEPS", "Band", "RingRun", "Strip", "rings_of"]
 

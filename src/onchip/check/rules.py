@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from onchip.errors import IllegalPlan
+from onchip.base.errors import IllegalPlan
 
 __all__ = ["RULES", "Broken", "broken"]
 

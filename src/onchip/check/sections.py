@@ -8,7 +8,7 @@ from typing import Literal
 from onchip.check.rules import broken
 from onchip.check.units import Unit
 from onchip.network import Network, bits
-from onchip.plan import Alloc, Free, Instruction, Join, Load, Plan, Run, Section
+from onchip.plans import Alloc, Free, Instruction, Join, Load, Plan, Run, Section
 
 __all__ = ["prove_sections"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from onchip.network import Network, Operator, bits
-from onchip.plan import PinnedWeights, Plan, is_proved
+from onchip.plans import PinnedWeights, Plan, is_proved
 
 __all__ = ["Standing", "standing", "why_derived"]
 

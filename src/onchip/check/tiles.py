@@ -16,7 +16,7 @@ from onchip.check.parts import Part, up
 from onchip.check.passes import Order, prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
-from onchip.plan import Blocks, Boxes, Group, Rings, Tiling
+from onchip.plans import Blocks, Boxes, Group, Rings, Tiling
 
 __all__ = ["Banded", "Tiles", "tiles_of"]
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from onchip.check.memories import accesses_of, picoseconds_per_byte
 from onchip.check.units import Unit, streams_of, units_of
 from onchip.network import Network
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Group,

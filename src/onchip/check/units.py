@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from onchip.base.units import MAX_BYTES
 from onchip.check.boxes import boxed
 from onchip.check.maps import Maps
 from onchip.check.parts import Part
@@ -12,8 +13,7 @@ from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
-from onchip.plan import Boxes, Group, Instruction, Rings, Run
-from onchip.units import MAX_BYTES
+from onchip.plans import Boxes, Group, Instruction, Rings, Run
 
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
 

@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 
 import typer
 
-from onchip import guard
+from onchip.base import guard
+from onchip.base.crash import catch_native
+from onchip.base.errors import OnchipError
 from onchip.cli import answer
 from onchip.cli.app import COMMANDS, app, load_all
 from onchip.cli.complete import mend_colons
-from onchip.crash import catch_native
-from onchip.errors import OnchipError
 
 __all__ = ["app", "load_all", "main"]
 
@@ -69,7 +69,7 @@ def main() -> NoReturn:
         code = 2
     except Exception as problem:
         if not hasattr(problem, "format_message"):
-            from onchip.crash import CRASHED, log_of
+            from onchip.base.crash import CRASHED, log_of
 
             line = log_of(problem)
             _as_data({"kind": "crash", "message": line, "exit_code": CRASHED})

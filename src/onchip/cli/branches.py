@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from onchip import api
-from onchip.branches.options import BranchOptions
+from onchip.base.errors import UsageError
+from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
-from onchip.errors import UsageError
-from onchip.flags import expand_options
+from onchip.planners.branches.options import BranchOptions
 from onchip.readers.source import ReadOptions
 
 
@@ -83,7 +83,7 @@ def branches(
     if show_map and made.modules:
         console.print(resource_map(made, console.width))
     if exact is not None:
-        from onchip.results.beside_table import table as exact_table
+        from onchip.comparison.beside_table import table as exact_table
 
         console.print()
         console.print(exact_table(exact))

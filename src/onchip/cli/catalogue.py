@@ -36,7 +36,7 @@ def chips(as_json: Json = False) -> None:
     """List the built-in chips. A file of your own is given by its path: --chip ./mine.toml."""
     import msgspec
 
-    from onchip.chip import builtin_chips
+    from onchip.machines.chip import builtin_chips
 
     found = [msgspec.to_builtins(c) for c in builtin_chips()]
     if as_json:

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout
-from onchip.flags import expand_options
+from onchip.comparison.comparison import CompareOptions
 from onchip.readers.source import ReadOptions
-from onchip.results.comparison import CompareOptions
 
 
 @app.command()
@@ -44,7 +44,7 @@ def compare(
     if as_json:
         print_data(json.dumps(made.data()))
         return
-    from onchip.results.comparison_table import table
+    from onchip.comparison.comparison_table import table
 
     out = stdout()
     out.print(table(made))

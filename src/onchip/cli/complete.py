@@ -82,7 +82,7 @@ def zoo_names(incomplete: str) -> list[str]:
 
 def int8_models(incomplete: str) -> list[str]:
     """Networks for a microcontroller: those made here, and files."""
-    from onchip.mcu.made.networks import NAMES
+    from onchip.microcontroller.made.networks import NAMES
 
     return _offered(incomplete, NAMES, ".tflite")
 
@@ -108,6 +108,6 @@ def _names(room: str) -> list[str]:
 
     return sorted(
         entry.name.removesuffix(".toml")
-        for entry in resources("onchip").joinpath(room).iterdir()
+        for entry in resources("onchip.machines").joinpath(room).iterdir()
         if entry.name.endswith(".toml")
     )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from onchip.base.errors import UsageError
 from onchip.cli import complete
 from onchip.cli.answer import awaited
-from onchip.errors import UsageError
-from onchip.progress import Progress
+from onchip.planners.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
-from onchip.corun.request import CorunOptions
-from onchip.corun.solve import SolveOptions
-from onchip.flags import expand_options
+from onchip.multi_dnn.request import CorunOptions
+from onchip.multi_dnn.solve import SolveOptions
 from onchip.readers.source import ReadOptions
 
 
@@ -84,7 +84,7 @@ def corun(
     if as_json:
         print_data(json.dumps(made.data()))
         return
-    from onchip.results.corunned_table import table
+    from onchip.multi_dnn.result.corunned_table import table
 
     console = stdout()
     console.print(table(made.judged, console.width, made.note))

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.errors import UsageError
+from onchip.base.files import write_atomically
 from onchip.cli.app import app
 from onchip.cli.console import PlanFile, stdout, writable
-from onchip.corun.schedule_file import is_schedule
-from onchip.errors import UsageError
-from onchip.export import FORMATS, SCHEDULE_FORMATS, export_schedule
-from onchip.files import write_atomically
+from onchip.export import FORMATS
+from onchip.multi_dnn.export import SCHEDULE_FORMATS, export_schedule
+from onchip.multi_dnn.schedule_file import is_schedule
 
 
 @app.command()
@@ -34,7 +35,7 @@ def export(
     """Write a plan or a schedule for another program: a packer, a runtime, TensorRT, C, JSON, Perfetto."""
     writable(output, plan, model)
     if is_schedule(plan):
-        from onchip.corun.judged import judged_file
+        from onchip.multi_dnn.judged import judged_file
 
         if model is not None:
             raise UsageError("a schedule is exported without its models", item="--model")

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.errors import NegativeAnswer, UsageError
+from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
-from onchip.errors import NegativeAnswer, UsageError
-from onchip.flags import expand_options
-from onchip.fusion.options import DEFAULTS, FusionOptions
+from onchip.planners.fusion.options import DEFAULTS, FusionOptions
 from onchip.readers.source import ReadOptions
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onchip import api
+from onchip.base.errors import LINE, InputError, Mismatch, NegativeAnswer, UsageError
+from onchip.base.files import write_atomically
 from onchip.check import Standing, standing, why_derived
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
-from onchip.corun.schedule_file import is_schedule
-from onchip.errors import LINE, InputError, Mismatch, NegativeAnswer, UsageError
-from onchip.files import write_atomically
-from onchip.plan import Result
+from onchip.multi_dnn.schedule_file import is_schedule
+from onchip.plans import Result
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
-    from onchip.proving import Proof
+    from onchip.results.proving import Proof
 
 MICROCONTROLLER = "mcu"
 """The chip that plans of `onchip mcu` name."""
@@ -66,7 +66,7 @@ def check(
     result = made.check()
     worth, proof = standing(made), None
     if prove and worth == "claimed":
-        from onchip.proving import prove as solve_again
+        from onchip.results.proving import prove as solve_again
 
         with progress(as_json) as say:
             on = None if chip is None else api.chip(chip)
@@ -117,7 +117,7 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, searched: str) 
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
     print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
     if made.sections:
-        from onchip.modules.table import module_table, sections_in_words
+        from onchip.planners.modules.table import module_table, sections_in_words
 
         for line in sections_in_words(module_table(made)):
             print(f"  {line}")
@@ -186,8 +186,8 @@ def run(
 
 def _run_firmware(plan: api.Plan, model: str | None, seed: int, as_json: bool) -> None:
     """A plan of `onchip mcu` as C on the emulated core, in memory of any size, its outputs compared."""
-    from onchip.board import Board
-    from onchip.mcu.load import MADE, int8_model
+    from onchip.machines.board import Board
+    from onchip.microcontroller.load import MADE, int8_model
 
     named = model or plan.network.source
     if model is None and not named.startswith(MADE) and not Path(named).exists():
@@ -264,7 +264,7 @@ def _run_schedule(
     path: Path, models: list[str], seed: int, checked: bool, rounds: int, as_json: bool
 ) -> None:
     """Run a schedule's networks in a process for each unit."""
-    from onchip.run.local.scheduled import run_file
+    from onchip.multi_dnn.local.scheduled import run_file
 
     with progress(as_json) as say:
         report = run_file(path, models, rounds=rounds, seed=seed, checked=checked, progress=say)
@@ -277,12 +277,12 @@ def _run_schedule(
 
 def _check_schedule(path: Path, as_json: bool) -> None:
     """What the judge says of a schedule file, whose figures it has found to be right."""
-    from onchip.corun.judged import judged_file
+    from onchip.multi_dnn.judged import judged_file
 
     made = judged_file(path)
     if as_json:
-        from onchip.corun.check import CLAIMED, DERIVED
-        from onchip.results.corunned_data import judged_data
+        from onchip.multi_dnn.check import CLAIMED, DERIVED
+        from onchip.multi_dnn.result.corunned_data import judged_data
 
         print_data(
             json.dumps(
@@ -290,7 +290,7 @@ def _check_schedule(path: Path, as_json: bool) -> None:
             )
         )
         return
-    from onchip.report.corun.verdict import verdict_lines
+    from onchip.multi_dnn.report.verdict import verdict_lines
 
     for line in verdict_lines(made):
         print(line)
@@ -298,9 +298,9 @@ def _check_schedule(path: Path, as_json: bool) -> None:
 
 def _report_schedule(path: Path, output: Path | None) -> None:
     """The tables of a schedule file, and its page."""
-    from onchip.corun.judged import judged_file
-    from onchip.report.corun import html
-    from onchip.results.corunned_table import table
+    from onchip.multi_dnn.judged import judged_file
+    from onchip.multi_dnn.report import html
+    from onchip.multi_dnn.result.corunned_table import table
 
     made = judged_file(path)
     if output is not None:

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.errors import DoesNotFitBoard, Mismatch, UsageError
+from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
-from onchip.errors import DoesNotFitBoard, Mismatch, UsageError
-from onchip.flags import expand_options
-from onchip.results.microcontroller import Kernels
-from onchip.segments.options import SegmentOptions
+from onchip.microcontroller.result.microcontroller import Kernels
+from onchip.microcontroller.segments.options import SegmentOptions
 
 
 @app.command()
@@ -86,7 +86,7 @@ def mcu(
     as_json: Json = False,
 ) -> None:
     """Plan an int8 network onto a microcontroller, write its C, run it on the emulated core."""
-    from onchip.mcu.project.write import replaceable
+    from onchip.microcontroller.project.write import replaceable
 
     writable(plan, Path(model), use)
     if front:
@@ -117,7 +117,7 @@ def mcu(
     if as_json:
         print_data(json.dumps(made.data()))
     else:
-        from onchip.results.microcontroller_table import table
+        from onchip.microcontroller.result.microcontroller_table import table
 
         console = stdout()
         console.print(table(made))
@@ -132,13 +132,13 @@ def mcu(
 
 def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:
     """The curve, and the plan of the point that fits."""
-    from onchip.mcu.load import int8_model
-    from onchip.mcu.network import network_of
-    from onchip.plan import write_plan
-    from onchip.results.microcontroller_front import data, table
-    from onchip.segments.front import front
-    from onchip.segments.plan import plan_of, too_little
-    from onchip.units import parse_bytes
+    from onchip.base.units import parse_bytes
+    from onchip.microcontroller.load import int8_model
+    from onchip.microcontroller.network import network_of
+    from onchip.microcontroller.result.microcontroller_front import data, table
+    from onchip.microcontroller.segments.front import front
+    from onchip.microcontroller.segments.plan import plan_of, too_little
+    from onchip.plans import write_plan
 
     limit = None if ram is None else parse_bytes(ram, option="--ram")
     network = network_of(int8_model(model))

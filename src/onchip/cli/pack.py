@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from onchip.base.errors import InputError, NegativeAnswer
+from onchip.base.flags import expand_options
+from onchip.base.units import parse_bytes
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, table, writable
-from onchip.errors import InputError, NegativeAnswer
-from onchip.flags import expand_options
-from onchip.packing.buffers import Buffer
-from onchip.packing.csv_file import BufferFile, read_buffers, write_buffers
-from onchip.packing.verdict import Conflict, PackOptions, Verdict, decide
+from onchip.planners.packing.buffers import Buffer
+from onchip.planners.packing.csv_file import BufferFile, read_buffers, write_buffers
+from onchip.planners.packing.verdict import PackOptions, Verdict, decide
 from onchip.report.wording import visible
-from onchip.units import parse_bytes
 
 SHOWN = 8
 """Buffers named in the one line of an error; the table has them all."""

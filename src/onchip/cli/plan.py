@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
-from onchip.flags import expand_options
-from onchip.joint import JointOptions
-from onchip.placement import PlacementOptions
+from onchip.planners.joint import JointOptions
+from onchip.planners.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
 
 

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from onchip import api
+from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout
-from onchip.flags import expand_options
-from onchip.sweep.run import SweepOptions
+from onchip.sweeps.run import SweepOptions
 
 
 @app.command()

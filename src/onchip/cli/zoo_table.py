@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from onchip import placement, zoo
-from onchip.chip import load_chip
+from onchip import zoo
+from onchip.machines.chip import load_chip
+from onchip.planners import placement
 from onchip.readers import load
 
 __all__ = ["rows"]

@@ -6,6 +6,5 @@ docs/export.md describes the formats.
 """
 
 from onchip.export.registry import FORMATS, export
-from onchip.export.schedules import SCHEDULE_FORMATS, export_schedule
 
-__all__ = ["FORMATS", "SCHEDULE_FORMATS", "export", "export_schedule"]
+__all__ = ["FORMATS", "export"]

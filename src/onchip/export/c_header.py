@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onchip.export.layout import layout_of
 from onchip.export.names import identifiers, plain
-from onchip.plan import Plan
+from onchip.plans import Plan
 
 __all__ = ["write"]
 

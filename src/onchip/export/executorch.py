@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 from onchip.export.layout import Layout, Residency, layout_of
-from onchip.plan import Plan
+from onchip.plans import Plan
 
 __all__ = ["FORMAT", "write"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from onchip.export.layout import Copy, Residency, layout_of
-from onchip.plan import Plan
+from onchip.plans import Plan
 
 __all__ = ["FORMAT", "write"]
 

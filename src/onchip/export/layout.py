@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from onchip.errors import UsageError
-from onchip.plan import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.base.errors import UsageError
+from onchip.plans import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
 
 __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 

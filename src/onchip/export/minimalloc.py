@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 from onchip.export.layout import layout_of
 from onchip.export.names import plain
-from onchip.plan import Plan
+from onchip.plans import Plan
 
 __all__ = ["write"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from onchip.base.errors import UsageError
 from onchip.check import check
-from onchip.errors import UsageError
-from onchip.plan import Plan
+from onchip.plans import Plan
 
 __all__ = ["FORMATS", "export"]
 

@@ -12,9 +12,9 @@ import struct
 from bisect import insort
 from pathlib import Path
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 from onchip.export.layout import Layout, Residency, layout_of
-from onchip.plan import PinnedWeights, Plan
+from onchip.plans import PinnedWeights, Plan
 from onchip.readers.source import TfliteExecutable
 from onchip.readers.tflite_rewrite import rewritten
 from onchip.run.source import source_of

@@ -16,7 +16,7 @@ from typing import Any
 from onchip.check import Clock, clock_of, times_of
 from onchip.check.ledger import Ledger
 from onchip.network import bits
-from onchip.plan import Alloc, Free, Join, Load, Move, Plan, Run, Scratch, Store, Timed
+from onchip.plans import Alloc, Free, Join, Load, Move, Plan, Run, Scratch, Store, Timed
 
 __all__ = ["write"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.allowance import spend
-from onchip.errors import ModelError
+from onchip.base.allowance import spend
+from onchip.base.errors import ModelError
 from onchip.readers.batch import at_one_image
 from onchip.readers.onnx_bounds import check_counts
 from onchip.readers.onnx_graph import parse

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from onchip.errors import ModelError, UsageError
+from onchip.base.errors import ModelError, UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.shapes import infer, node_types

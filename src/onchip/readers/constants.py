@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.allowance import spend
+from onchip.base.allowance import spend
 from onchip.readers.elements import BITS
 from onchip.readers.external import is_external, read_external
 from onchip.readers.onnx_graph import SMALL, Graph, Node

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from onchip.allowance import spend
+from onchip.base.allowance import spend
 from onchip.network import Geometry
 
 __all__ = ["Draft", "Merging"]

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers.elements import BITS, value_bytes
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from onchip.allowance import reading
-from onchip.errors import ModelError, UsageError
-from onchip.files import read_bytes
-from onchip.network_json import read_network
+from onchip.base.allowance import reading
+from onchip.base.errors import ModelError, UsageError
+from onchip.base.files import read_bytes
+from onchip.network.json import read_network
 from onchip.readers.reference import is_reference
 from onchip.readers.source import MAX_BATCH, ReadOptions, Source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onchip.errors import ModelError
-from onchip.limits import VARIABLE, limits
+from onchip.base.errors import ModelError
+from onchip.base.limits import VARIABLE, limits
 
 if TYPE_CHECKING:
     import onnx

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onchip.allowance import spend
-from onchip.errors import ModelError
-from onchip.limits import VARIABLE, limits
+from onchip.base.allowance import spend
+from onchip.base.errors import ModelError
+from onchip.base.limits import VARIABLE, limits
 from onchip.readers.onnx_bounds import is_control_flow
 
 if TYPE_CHECKING:

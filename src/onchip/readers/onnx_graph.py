@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onchip.allowance import spend
-from onchip.errors import ModelError
+from onchip.base.allowance import spend
+from onchip.base.errors import ModelError
 from onchip.readers.external import external_file, is_external
 from onchip.readers.onnx_bounds import check_bounds, check_counts, is_control_flow
 from onchip.readers.onnx_functions import inline

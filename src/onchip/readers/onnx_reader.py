@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from onchip._validate import MAX_MACS
-from onchip.allowance import spend
-from onchip.errors import UsageError
+from onchip.base.allowance import spend
+from onchip.base.errors import UsageError
 from onchip.network import Network, OperatorSpec, Reach, TensorKind
+from onchip.network.build import MAX_MACS
 from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.batch import infer_at_batch
 from onchip.readers.constants import Constants

@@ -7,7 +7,7 @@ from collections import deque
 from functools import cache
 from typing import Literal
 
-from onchip.allowance import spend
+from onchip.base.allowance import spend
 from onchip.readers.constants import Constants
 from onchip.readers.drafts import Draft, Merging
 from onchip.readers.elements import BITS, value_bytes

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from onchip.allowance import spend
+from onchip.base.allowance import spend
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS
 from onchip.readers.layout import Layout

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from onchip.allowance import spend
+from onchip.base.allowance import spend
 from onchip.network import MOST_SIDES, Constant, Geometry, Reach, Side, most_sides
 from onchip.readers.constants import Constants
 from onchip.readers.digits import CutAxis, Need, everything, grouped, moved, together, widened

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 
 __all__ = ["check_named", "is_reference", "may_run_code", "remember", "split_reference"]
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from onchip.allowance import spend
-from onchip.errors import UsageError
+from onchip.base.allowance import spend
+from onchip.base.errors import UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_bounds import MOST_DIMS
 from onchip.readers.onnx_graph import Graph, Node, one_line

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from onchip.allowance import spend
-from onchip.errors import MissingExtra, ModelError
-from onchip.limits import limits
+from onchip.base.allowance import spend
+from onchip.base.errors import MissingExtra, ModelError
+from onchip.base.limits import limits
 from onchip.readers.elements import NAMES, value_bytes
 
 __all__ = ["Node", "Quantisation", "TensorRow", "TfliteGraph", "parse", "schema"]

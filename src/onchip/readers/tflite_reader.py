@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal
 
-from onchip.errors import UsageError
+from onchip.base.errors import UsageError
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.readers.elements import NAMES, value_bytes
 from onchip.readers.shapes import parse_dims

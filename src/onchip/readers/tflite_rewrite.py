@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.readers.tflite_graph import TfliteGraph, schema
 
 __all__ = ["rewritten"]

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onchip.errors import MissingExtra, ModelError, OnchipError
+from onchip.base.errors import MissingExtra, ModelError, OnchipError
 from onchip.readers.reference import remember, split_reference
 from onchip.readers.source import Executable, ReadOptions, Source
 from onchip.readers.torch_archive import Leaf, clean_archive

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onchip.check import standing
-from onchip.modules.table import module_table
 from onchip.network import bits
-from onchip.plan import Alloc, Move, Plan, is_proved
+from onchip.planners.modules.table import module_table
+from onchip.plans import Alloc, Move, Plan, is_proved
 from onchip.report.timeline import Step, Timeline
 from onchip.report.times import short_time
 from onchip.report.wording import SENTENCE, exact, short_size, visible

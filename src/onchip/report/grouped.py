@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onchip.network import Network
-from onchip.plan import Plan, Tiling
+from onchip.plans import Plan, Tiling
 from onchip.report.graph.units import Unit, bands_in_words, bands_shortly, how_it_runs, label_of, units
 from onchip.report.grid import Grid
 from onchip.report.timeline import Timeline

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report import findings
 from onchip.report.timeline import Residency, Timeline, timeline
 from onchip.report.wording import short_size, visible

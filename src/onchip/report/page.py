@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from onchip.network import bits
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report import crossings, findings, grouped, modules, times, what_if
 from onchip.report.graph import picture
 from onchip.report.shell import asset, embedded, hash_of, template, version

@@ -8,9 +8,9 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.padding import Padding
 from rich.text import Text
 
-from onchip.chip import ELEMENTS
-from onchip.modules.table import module_table
-from onchip.plan import Plan
+from onchip.machines.chip import ELEMENTS
+from onchip.planners.modules.table import module_table
+from onchip.plans import Plan
 from onchip.report import findings, times
 from onchip.report.grid import Grid
 from onchip.report.grouped import group_rows, group_table

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from onchip.base.errors import IllegalPlan
 from onchip.check.boxes import weights_in_boxes
-from onchip.errors import IllegalPlan
 from onchip.network import Network, Operator, bits, mask
-from onchip.plan import Alloc, Boxes, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
-from onchip.plan.text import instruction_text
+from onchip.plans import Alloc, Boxes, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.plans.text import instruction_text
 
 __all__ = ["Crossing", "Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onchip.plan import Join, Load, Move, Plan, Run, Store
+from onchip.plans import Join, Load, Move, Plan, Run, Store
 from onchip.report.timeline import Crossing, Timeline
 from onchip.report.wording import visible
 

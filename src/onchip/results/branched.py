@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from onchip.chip import Chip
-from onchip.modules.regions import Region, regions_of
-from onchip.modules.table import ModuleTable, Row, SkipRow, kilobytes, module_table, skip_rows
+from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.plan import Plan as Program
-from onchip.plan import Section
+from onchip.planners.modules.regions import Region, regions_of
+from onchip.planners.modules.table import ModuleTable, Row, SkipRow, kilobytes, module_table, skip_rows
+from onchip.plans import Plan as Program
+from onchip.plans import Section
 
 if TYPE_CHECKING:
-    from onchip.branches.modules import Detection
-    from onchip.branches.plan import BranchPlan
-    from onchip.progress import Progress
-    from onchip.results.beside import Beside
+    from onchip.comparison.beside import Beside
+    from onchip.planners.branches.modules import Detection
+    from onchip.planners.branches.plan import BranchPlan
+    from onchip.planners.progress import Progress
     from onchip.results.planned import Plan
 
 __all__ = ["Branched", "BranchedModule", "Layer", "LongSkip", "Unmerged"]
@@ -97,7 +97,7 @@ class Branched:
 
         `time_limit` is for each exact search, in seconds; Ctrl-C gives what is finished.
         """
-        from onchip.results.beside import beside
+        from onchip.comparison.beside import beside
 
         return beside(self.plan, self.machine, self.again, time_limit=time_limit, progress=progress)
 

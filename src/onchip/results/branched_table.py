@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from onchip.modules.table import Row, accesses, counted
-from onchip.plan import Join, Run
+from onchip.planners.modules.table import Row, accesses, counted
+from onchip.plans import Join, Run
 from onchip.report.grid import Grid
 from onchip.report.wording import exact, shorten, visible
 from onchip.results.branched import Branched, BranchedModule

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from onchip.chip import ELEMENTS
+from onchip.machines.chip import ELEMENTS
 from onchip.network import Network, bits
-from onchip.plan import Blocks, Boxes
+from onchip.plans import Blocks, Boxes
 
 if TYPE_CHECKING:
-    from onchip.fusion.cost import GroupCost
-    from onchip.fusion.fuse import FusedPlan
+    from onchip.planners.fusion.cost import GroupCost
+    from onchip.planners.fusion.fuse import FusedPlan
     from onchip.report.grouped import GroupRow
     from onchip.results.planned import Plan
 
@@ -188,7 +188,7 @@ def box_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
 
 def groups_of(network: Network, costs: tuple[GroupCost, ...]) -> tuple[FusedGroup, ...]:
     """The groups by names, as a plan has them."""
-    from onchip.fusion.program import group_names
+    from onchip.planners.fusion.program import group_names
 
     found = []
     place = {v: i for i, v in enumerate(network.order)}

@@ -6,9 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onchip.files import write_atomically
-from onchip.plan import Plan as PlanProgram
-from onchip.plan import Result, from_json, from_text, to_json, to_text, write_plan
+from onchip.base.files import write_atomically
+from onchip.plans import Plan as PlanProgram
+from onchip.plans import Result, from_json, from_text, to_json, to_text, write_plan
 
 if TYPE_CHECKING:
     from onchip.readers import Source

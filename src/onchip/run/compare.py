@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 
 if TYPE_CHECKING:
     from onchip.run.tiled.maps import Map, Region

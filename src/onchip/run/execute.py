@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import InputError, Mismatch, UsageError
-from onchip.plan import Plan, Rings
+from onchip.base.errors import InputError, Mismatch, UsageError
+from onchip.plans import Plan, Rings
 from onchip.readers.source import Executable, Source, TfliteExecutable
 from onchip.run.compare import Comparison
 from onchip.run.engine import Engine, engine_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from onchip.plan import PinnedWeights, Plan
+from onchip.plans import PinnedWeights, Plan
 
 __all__ = ["Held", "held_of"]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 from onchip.network import Network, Operator
-from onchip.plan import Join, Plan
+from onchip.plans import Join, Plan
 from onchip.run.arena import POISON
 from onchip.run.slots import Slots
 

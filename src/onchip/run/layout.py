@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.network import Patches, Tensor
 from onchip.run.arena import POISON
 

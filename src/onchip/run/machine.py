@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from onchip.errors import IllegalPlan, InputError, Mismatch
+from onchip.base.errors import IllegalPlan, InputError, Mismatch
 from onchip.network import Operator, bits, mask
-from onchip.plan import (
+from onchip.plans import (
     Alloc,
     Free,
     Group,
@@ -27,7 +27,7 @@ from onchip.plan import (
     Scratch,
     Store,
 )
-from onchip.plan.text import instruction_text
+from onchip.plans.text import instruction_text
 from onchip.run.arena import Arena, Claim
 from onchip.run.compare import Comparison
 from onchip.run.held import held_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onchip.plan import Alloc, Load, Move, Plan, Scratch
+from onchip.plans import Alloc, Load, Move, Plan, Scratch
 
 __all__ = ["Arrays", "arrays_of"]
 

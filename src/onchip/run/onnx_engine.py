@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import Mismatch, ModelError
+from onchip.base.errors import Mismatch, ModelError
 from onchip.network import Network, Operator
 from onchip.readers.source import Executable
 from onchip.run.compare import relative_difference

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from onchip.base.units import format_bytes
 from onchip.run.tiled import GroupMoved
-from onchip.units import format_bytes
 
 __all__ = ["BytesMoved", "RunReport"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import MissingExtra, ModelError
+from onchip.base.errors import MissingExtra, ModelError
 from onchip.run.quiet import quiet_onnxruntime
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.network import Network, Tensor
 from onchip.readers.source import Executable, TfliteExecutable
 from onchip.run.layout import Layout, layout_of

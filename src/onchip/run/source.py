@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from onchip.errors import InputError, UsageError
+from onchip.base.errors import InputError, UsageError
 from onchip.network import Network, Tensor
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.readers.reference import check_named, is_reference
 from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
 

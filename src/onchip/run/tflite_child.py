@@ -17,9 +17,9 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
-from onchip.child import environment, interpreter
-from onchip.errors import MissingExtra, ModelError
-from onchip.guard import dies_with_us
+from onchip.base.child import environment, interpreter
+from onchip.base.errors import MissingExtra, ModelError
+from onchip.base.guard import dies_with_us
 
 __all__ = ["Child", "main"]
 

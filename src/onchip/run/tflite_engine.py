@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import Mismatch, MissingExtra
+from onchip.base.errors import Mismatch, MissingExtra
 from onchip.network import Network, Operator
 from onchip.readers.source import TfliteExecutable
 from onchip.readers.tflite_rewrite import rewritten

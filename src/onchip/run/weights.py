@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 from onchip.run.moments import Moments, Spread, follow
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 
 __all__ = ["Entry", "describe", "model_bytes", "names"]
 

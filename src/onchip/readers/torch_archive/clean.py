@@ -10,8 +10,8 @@ from typing import IO
 
 import msgspec
 
-from onchip.errors import ModelError
-from onchip.limits import limits
+from onchip.base.errors import ModelError
+from onchip.base.limits import limits
 from onchip.readers.torch_archive.entries import Entries, opened
 from onchip.readers.torch_archive.examples import check_example
 from onchip.readers.torch_archive.program import CleanProgram, Leaf, clean_program

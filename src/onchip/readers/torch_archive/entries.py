@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from onchip.errors import ModelError
-from onchip.limits import VARIABLE, limits
+from onchip.base.errors import ModelError
+from onchip.base.limits import VARIABLE, limits
 from onchip.readers.torch_archive.words import Senseless, shown
 
 __all__ = ["BROKEN", "Entries", "opened"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onchip.limits import limits
+from onchip.base.limits import limits
 from onchip.readers.torch_archive.schema import (
     Argument,
     Device,

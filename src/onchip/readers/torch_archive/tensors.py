@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from onchip.limits import limits
+from onchip.base.limits import limits
 from onchip.readers.torch_archive.entries import Entries
 from onchip.readers.torch_archive.schema import Device, Payload, Payloads, SymValue, TensorMeta
 from onchip.readers.torch_archive.words import Senseless, check_expression, check_path, shown

@@ -14,7 +14,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from onchip.errors import ModelError
+from onchip.base.errors import ModelError
 
 if TYPE_CHECKING:
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+from onchip.base.errors import IllegalPlan
 from onchip.check.contents import contents
 from onchip.check.parts import Part
-from onchip.errors import IllegalPlan
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report.graph.units import Unit, map_of
 from onchip.report.timeline import Residency, Timeline
 

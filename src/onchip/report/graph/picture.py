@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
-from onchip.chip import ELEMENTS
+from onchip.machines.chip import ELEMENTS
 from onchip.network import Network, bits
-from onchip.plan import Plan
+from onchip.plans import Plan
 from onchip.report.graph.buffers import WHAT, Buffer, buffers
 from onchip.report.graph.flow import Box, Drawing, Link, Spacing, draw
 from onchip.report.graph.units import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onchip.network import Geometry, Network, Operator
-from onchip.plan import Blocks, Boxes, Group, Join, Load, Plan, Run, Store, Tiling
+from onchip.plans import Blocks, Boxes, Group, Join, Load, Plan, Run, Store, Tiling
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onchip.modules.roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
 from onchip.network import Network, bits
-from onchip.plan import Join, Plan, Run, Section
+from onchip.planners.modules.roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
+from onchip.plans import Join, Plan, Run, Section
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 

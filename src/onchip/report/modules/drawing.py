@@ -8,8 +8,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from onchip.modules.roles import Nested
 from onchip.network import Network, bits
+from onchip.planners.modules.roles import Nested
 from onchip.report.graph.flow import Box, Spacing
 from onchip.report.graph.frames import Edge, Frame, Leaf, Margins, Picture, Route, arranged
 from onchip.report.graph.units import KINDS, kind_of, label_of, map_of

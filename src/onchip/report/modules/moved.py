@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from onchip.modules.table import Row
+from onchip.planners.modules.table import Row
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, horizontal
 from onchip.report.svg import element, fitted, picture, title
 from onchip.report.wording import short_size, visible

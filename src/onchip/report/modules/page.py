@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onchip.modules.table import ModuleTable, Row, module_table
-from onchip.plan import Plan
+from onchip.planners.modules.table import ModuleTable, Row, module_table
+from onchip.plans import Plan
 from onchip.report.graph.units import KINDS, kind_of
 from onchip.report.modules.anatomy import Part, parts
 from onchip.report.modules.drawing import drawing

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from onchip.modules.roles import TensorRole
 from onchip.network import Network
+from onchip.planners.modules.roles import TensorRole
 from onchip.report.modules.anatomy import Part
 from onchip.report.timeline import Residency, Timeline
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onchip.modules.table import ModuleTable, Row
+from onchip.planners.modules.table import ModuleTable, Row
 from onchip.report.grid import Grid
 from onchip.report.wording import shorten, visible
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.plan import Alloc, Join, Load, Plan, Run, Store
+from onchip.plans import Alloc, Join, Load, Plan, Run, Store
 from onchip.report.modules.anatomy import Part
 
 __all__ = ["free_concats", "moves"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.network import Operator
 from onchip.run.streamed.part import Part
 from onchip.run.streamed.pieces import run_pieces

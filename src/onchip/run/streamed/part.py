@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 from onchip.network import Operator
 from onchip.run.arena import POISON
 from onchip.run.layout import Layout

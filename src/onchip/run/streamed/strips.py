@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.plan import PinnedWeights
+from onchip.plans import PinnedWeights
 from onchip.run.arena import POISON
 from onchip.run.streamed.part import Part, patch_bytes, slab
 from onchip.run.tiled.chain import Chain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.network import Operator
 from onchip.run.arena import Claim
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.run.tiled.shape import GroupShape
 
 __all__ = ["Band", "bands_of"]

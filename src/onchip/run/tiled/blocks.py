@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.plan import Blocks, Group
+from onchip.plans import Blocks, Group
 from onchip.run.arena import Claim
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.chain import Chain, Window

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import InputError, Mismatch
+from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, Reach, Side
-from onchip.plan import Boxes, Group
+from onchip.plans import Boxes, Group
 from onchip.run.arena import Claim
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.group import Executed

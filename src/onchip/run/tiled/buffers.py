@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 from onchip.run.arena import POISON, Arena, Claim
 from onchip.run.tiled.maps import Map
 

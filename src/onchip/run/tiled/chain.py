@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.network import Geometry, Operator
 from onchip.readers.traits import ELEMENTWISE
 from onchip.run.onnx_engine import OnnxEngine

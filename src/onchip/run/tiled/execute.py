@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onchip.errors import InputError, Mismatch
+from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plan import Blocks, Boxes, Group, Rings
+from onchip.plans import Blocks, Boxes, Group, Rings
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.onnx_engine import OnnxEngine

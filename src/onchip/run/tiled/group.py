@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.plan import Group, Tiling
+from onchip.plans import Group, Tiling
 from onchip.run.tiled.bands import Band, bands_of
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.dram import Dram

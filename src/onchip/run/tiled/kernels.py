@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import InputError, Mismatch
+from onchip.base.errors import InputError, Mismatch
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, Parameter
 from onchip.run.tiled.maps import Region

@@ -15,7 +15,7 @@ from onchip.run.tiled.shape import GroupShape
 from onchip.run.tiled.whole import Whole
 
 if TYPE_CHECKING:
-    from onchip.plan import Group, Tiling
+    from onchip.plans import Group, Tiling
     from onchip.run.machine import Machine
 
 __all__ = ["Memory", "lay_out"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.run.arena import POISON, Arena, Claim
 from onchip.run.tiled.chain import Chain, Parameter
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from onchip.errors import InputError
+from onchip.base.errors import InputError
 from onchip.network import Operator, bits, mask
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, chain_of

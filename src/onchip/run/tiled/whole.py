@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.errors import Mismatch
+from onchip.base.errors import Mismatch
 from onchip.run.tiled.maps import Map, Region
 
 if TYPE_CHECKING:

@@ -1,0 +1,97 @@
+"""What reading one file may cost: processor time and memory, watched from inside the loops that read.
+
+Readers refuse early what would grow beyond any use (dimensions, nodes, elements). This is the net below:
+loops over what a file holds call `spend`, which now and then compares what the reading has taken since it
+began with what a file of that size may take.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from onchip.base.errors import InputError
+from onchip.base.limits import VARIABLE, limits
+
+__all__ = ["reading", "spend"]
+
+SMALL_FILE = 10_000_000
+"""Bytes; larger files may take more: of memory eight times what they are larger, of time in proportion."""
+
+EVERY = 64
+"""Calls of `spend` between two looks at the clock."""
+
+LOOKS = 16
+"""Looks at the clock between two at the memory."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    where: str
+    error: type[InputError]
+    until: float
+    seconds: float
+    most: int
+    resident: int
+    calls: int = 0
+    looks: int = 0
+
+
+_now: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+
+
+def _resident() -> int:
+    """Bytes of this process that lie in memory; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+@contextmanager
+def reading(where: str, size: int, *, error: type[InputError] = InputError) -> Iterator[None]:
+    """While a file of `size` bytes is read: `spend` refuses with `error`, naming `where`, what takes too long
+    (seconds of this thread) or too much memory. A reading within a reading is part of the outer one."""
+    if _now.get() is not None:
+        yield
+        return
+    limit = limits()
+    beyond = max(0, size - SMALL_FILE)
+    seconds = limit.reading_seconds * (1 + beyond / SMALL_FILE)
+    most = limit.reading_bytes + 8 * beyond
+    token = _now.set(_Reading(where, error, time.thread_time() + seconds, seconds, most, _resident()))
+    try:
+        yield
+    except MemoryError:
+        raise error(_too_much(most), where=where) from None
+    finally:
+        _now.reset(token)
+
+
+def spend(item: str | Callable[[], str] | None = None) -> None:
+    """Count one step of the reading in progress, if there is one; `item` is what is being read.
+
+    Raises the reading's error when it has taken more than it may.
+    """
+    now = _now.get()
+    if now is None:
+        return
+    now.calls += 1
+    if now.calls % EVERY:
+        return
+    now.looks += 1
+    reason = ""
+    if time.thread_time() > now.until:
+        reason = f"takes more than {now.seconds:.0f} s of processor time to read ({VARIABLE}READING_SECONDS)"
+    elif now.looks % LOOKS == 0 and _resident() - now.resident > now.most:
+        reason = _too_much(now.most)
+    if reason:
+        raise now.error(reason, where=now.where, item=item() if callable(item) else item)
+
+
+def _too_much(most: int) -> str:
+    return f"takes more than {most:,} bytes of memory to read ({VARIABLE}READING_BYTES)"

@@ -1,0 +1,104 @@
+"""Files that are whole or not there: every output is written under a temporary name and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from onchip.base import guard
+from onchip.base.errors import InputError
+from onchip.base.limits import VARIABLE, limits
+
+__all__ = ["read_bytes", "temporary_folder", "write_atomically"]
+
+
+def read_bytes(path: Path, *, error: type[InputError] = InputError, model: bool = False) -> bytes:
+    """The file's content; raises `error` with one clear line when it cannot be read or is absurdly large.
+
+    `model` for a file that holds weights, which may be larger than files of words (see `onchip.base.limits`).
+    """
+    kind = "model_bytes" if model else "text_bytes"
+    most = getattr(limits(), kind)
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise error("not a regular file", where=str(path))
+        if status.st_size > most:
+            reason = f"larger than {most:,} bytes ({VARIABLE}{kind.upper()} sets how much is read)"
+            raise error(reason, where=str(path))
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise error("no such file", where=str(path)) from None
+    except OSError as problem:
+        raise error(problem.strerror or "cannot be read", where=str(path)) from None
+    except ValueError as problem:  # a null byte in the name
+        raise error(f"is no path: {problem}", where=str(path)) from None
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path`: a reader sees the old file or the whole new one, never a part.
+
+    A file that is replaced keeps its permissions, a link stays a link, and what is no regular file (a pipe,
+    a device) is written to as it is. Raises `InputError` naming the path when it cannot be written; then
+    nothing is left behind.
+    """
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    try:
+        try:
+            mode: int | None = os.stat(path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and stat.S_ISDIR(mode):
+            raise InputError("is a directory", where=str(path))
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(path, "wb") as device:
+                device.write(data)
+            return
+        _replace(Path(os.path.realpath(path)), data, mode)
+    except OSError as problem:
+        raise InputError(problem.strerror or "cannot be written", where=str(path)) from None
+    except ValueError as problem:  # a null byte in the name
+        raise InputError(f"is no path: {problem}", where=str(path)) from None
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """An empty folder where temporary files go, for this process alone; it is gone afterwards."""
+    from tempfile import gettempdir
+
+    folder = Path(gettempdir()) / f"onchip-{secrets.token_hex(8)}"
+    guard.keep(folder)  # before it is there: a signal may come at any time
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        guard.drop(folder)
+
+
+def _replace(path: Path, data: bytes, mode: int | None) -> None:
+    """Put a new regular file in place of `path`, with the permissions in `mode` or a new file's."""
+    guard.doing(f"writing {path}")
+    temporary = path.parent / f".onchip-{secrets.token_hex(8)}.tmp"
+    guard.keep(temporary)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    finally:
+        guard.drop(temporary)

@@ -1,0 +1,91 @@
+"""Options are frozen dataclasses; this turns their fields into command-line flags, so that each is said once.
+
+A field's flag is its name, its default is the field's, and its help is the docstring below the field. A field
+with `metadata["parse"]` is text on the command line and goes through that function (sizes, mostly). Fields
+`time_limit` and `memory_limit` bound the whole command, unless `metadata["each"]` says that they are for each
+of several searches.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import textwrap
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from onchip.base import guard
+
+__all__ = ["expand_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def expand_options(function: F) -> F:
+    """Replace every parameter of `function` that is annotated with a dataclass by one flag per field."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    kinds: dict[str, type[Any]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+            kinds[parameter.name] = hint
+            types, helps = typing.get_type_hints(hint), _docstrings(hint)
+            parameters += [_flag(f, types[f.name], helps.get(f.name, "")) for f in fields(hint)]
+        else:
+            parameters.append(parameter.replace(annotation=hint))
+    parameters.sort(key=lambda p: p.kind)
+
+    def call(**given: Any) -> Any:
+        limits = {}
+        for name, kind in kinds.items():
+            values = {}
+            for f in fields(kind):
+                value = given.pop(f.name)
+                if "parse" in f.metadata and isinstance(value, str):
+                    value = f.metadata["parse"](value, option="--" + f.name.replace("_", "-"))
+                if isinstance(f.default, tuple):
+                    value = tuple(value or ())
+                values[f.name] = value
+                if f.name in ("time_limit", "memory_limit") and not f.metadata.get("each"):
+                    limits[f.name] = value
+            given[name] = kind(**values)
+        guard.bounded(limits.get("time_limit"), limits.get("memory_limit"))
+        return function(**given)
+
+    call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    return typing.cast(F, call)
+
+
+def _docstrings(kind: type[Any]) -> dict[str, str]:
+    """The string that stands below each field, on one line."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    found = {}
+    for line, below in itertools.pairwise(body):
+        match line, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
+    return found
+
+
+def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
+    if f.default is MISSING:
+        raise TypeError(f"option {f.name} has no default")
+    if "parse" in f.metadata:
+        hint = str | None if f.default is None else str
+    if isinstance(f.default, tuple):
+        hint = list[str] | None
+    name = "--" + f.name.replace("_", "-")
+    names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
+    default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
+    if isinstance(f.default, tuple):
+        default = None  # given as often as there are values
+    annotation = Annotated[hint, typer.Option(*names, help=text)]
+    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,49 @@
+"""Sizes in bytes, as people write them. Nothing is guessed: a suffix means exactly what it says."""
+
+from __future__ import annotations
+
+import re
+
+from onchip.base.errors import UsageError
+
+__all__ = ["MAX_BYTES", "format_bytes", "parse_bytes"]
+
+MAX_BYTES = 1 << 40
+"""Largest size (1 TiB) accepted for one tensor, budget or memory; beyond it a size is a mistake."""
+
+_FACTOR = {
+    "": 1, "B": 1,
+    "KB": 10**3, "MB": 10**6, "GB": 10**9,
+    "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30,
+}  # fmt: skip
+# Commas only between thousands: elsewhere `1,5` means one and a half. No size needs more than 30 digits.
+_WHOLE = r"[0-9]{1,3}(?:,[0-9]{3}){1,9}|[0-9]{1,30}|[0-9]{1,3}(?:_[0-9]{3}){1,9}"
+_SIZE = re.compile(rf"\s*({_WHOLE})(\.[0-9]{{1,30}})?\s*([A-Za-z]*)\s*", re.ASCII)
+
+
+def parse_bytes(text: str, *, option: str = "size") -> int:
+    """A size in bytes from text: `65536`, `64KiB`, `1.5 MB`.
+
+    KB, MB and GB are powers of 1000; KiB, MiB and GiB powers of 1024 (case does not matter). Thousands may be
+    set apart by `,` or `_`. Raises `UsageError` naming `option` for anything else, for a fraction of a byte,
+    and beyond `MAX_BYTES`.
+    """
+    match = _SIZE.fullmatch(text)
+    shown = repr(text if len(text) <= 40 else text[:40] + "...")
+    if match is None or match[3].upper() not in _FACTOR:
+        raise UsageError(
+            f"{shown} is not a size; write bytes or a number with KB, MB, GB, KiB, MiB or GiB", item=option
+        )
+    whole, fraction = match[1].replace(",", "").replace("_", ""), (match[2] or ".0")[1:]
+    factor = _FACTOR[match[3].upper()]
+    bytes_, rest = divmod(int(whole + fraction) * factor, int("1" + "0" * len(fraction)))
+    if rest:
+        raise UsageError(f"{shown} is not a whole number of bytes", item=option)
+    if bytes_ > MAX_BYTES:
+        raise UsageError(f"{shown} is beyond the largest size accepted, 1 TiB", item=option)
+    return bytes_
+
+
+def format_bytes(n: int) -> str:
+    """A size for people: exact bytes with thousands separators, and MB (10^6) once that helps."""
+    return f"{n:,} B" if n < 10_000 else f"{n:,} B ({n / 1e6:.3g} MB)"

@@ -1,0 +1,264 @@
+"""The simple method beside exact placement, on the modules of one network: `onchip branches --beside`.
+
+Same chip, same sizes, same modules (`onchip.planners.modules.region` says what is counted). Exact placement
+runs every operator whole, so what fits in no other way than streamed it cannot plan; that is said, not left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from onchip.base import guard
+from onchip.base.errors import Infeasible
+from onchip.base.interrupt import until_interrupted
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.planners import placement
+from onchip.planners.branches.sizes import Sizes
+from onchip.planners.modules.region import Region, regions
+from onchip.planners.placement import Limits, PlacementOptions
+from onchip.plans import Plan
+
+__all__ = ["Beside", "BesideRow", "Zero", "beside", "exact_zero", "simple_zero"]
+
+SCAN = 8
+"""Smaller buffers that are tried once bisection has found the smallest: the method promises no monotony."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesideRow:
+    """A run of modules. Bytes are beyond what every plan moves: inputs once, outputs once.
+
+    `exact_bytes` is exact placement's, `bound_bytes` proved for any plan that runs the operators whole, and
+    both None where an operator alone needs more than the budget: then `needs_bytes` is how much.
+    `copied_bytes` is exact placement's if concats copy their operands on chip: a plan as it stands, while the
+    operands of a concat lie anywhere in the other. `space` names the plans that `status` and the bound range
+    over.
+    """
+
+    modules: tuple[str, ...]
+    operators: int
+    simple_bytes: int
+    status: Literal["optimal", "feasible", "does not fit"]
+    exact_bytes: int | None
+    bound_bytes: int | None
+    copied_bytes: int | None
+    needs_bytes: int | None
+    seconds: float
+    space: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """The smallest buffer with which the modules move nothing: `bytes`, None when none was found.
+
+    Nothing but what enters, once; the output of the last of consecutive modules stays on chip, as it would
+    to be handed on.
+
+    No buffer below `at_least` can do: proved for exact placement, 0 for the simple method, for which `tried`
+    smaller buffers were tried and had traffic.
+    """
+
+    bytes: int | None
+    at_least: int = 0
+    tried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Both methods on the modules of a network. `simple_seconds` planned the whole network, `exact_seconds`
+    the modules. `complete` is false after Ctrl-C: a smallest buffer that was not searched then is None."""
+
+    network: str
+    chip: str
+    budget: int
+    rules: str
+    rows: tuple[BesideRow, ...]
+    simple_seconds: float
+    exact_seconds: float
+    simple_zero: Zero | None
+    exact_zero: Zero | None
+    complete: bool
+
+    def data(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "network": self.network,
+            "chip": self.chip,
+            "budget": self.budget,
+            "rules": self.rules,
+            "rows": [
+                {**{k: getattr(r, k) for k in r.__slots__}, "modules": list(r.modules)} for r in self.rows
+            ],
+            "simple_seconds": self.simple_seconds,
+            "exact_seconds": self.exact_seconds,
+            "simple_zero": _zero_data(self.simple_zero),
+            "exact_zero": _zero_data(self.exact_zero),
+            "complete": self.complete,
+            "not_searched": self.not_searched,
+        }
+
+    @property
+    def not_searched(self) -> dict[str, str]:
+        """Which smallest buffers are not known because nobody finished the search, and why."""
+        zeros = {"simple_zero": self.simple_zero, "exact_zero": self.exact_zero}
+        return {name: "interrupted" for name, zero in zeros.items() if zero is None}
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.comparison.beside_table import table
+
+        console = Console(width=110, no_color=True)
+        with console.capture() as capture:
+            console.print(table(self))
+        return capture.get()
+
+
+def _zero_data(zero: Zero | None) -> dict[str, int | None] | None:
+    if zero is None:
+        return None
+    return {"bytes": zero.bytes, "at_least": zero.at_least, "tried": zero.tried}
+
+
+def beside(
+    plan: Plan,
+    chip: Chip,
+    again: Callable[[int], Plan | None],
+    *,
+    time_limit: float | None = 60.0,
+    progress: Callable[[str], None] | None = None,
+) -> Beside:
+    """Place the modules of `plan` exactly, and find the smallest buffer without traffic of both methods.
+
+    `again` plans the same network by the simple method within other budgets, None where it cannot.
+    `time_limit` is for each exact search, in seconds. On Ctrl-C what is finished is the answer.
+    """
+    say = progress or (lambda _: None)
+    sizes = Sizes(plan.network, chip)
+    rows: list[BesideRow] = []
+    simple: Zero | None = None
+    exact: Zero | None = None
+    with until_interrupted() as stopped:
+        limits = Limits(time_limit, cancelled=stopped)
+        try:
+            for region in regions(plan, sizes.resident, lambda n: _least(n, chip) > plan.budget):
+                say(f"exact placement of {region.modules[0]}")
+                with guard.part(time_limit):
+                    rows.append(_row(region, chip, plan.budget, time_limit, stopped))
+                if stopped():  # a search kept the interruption to itself
+                    raise KeyboardInterrupt
+            whole = regions(plan, sizes.resident)
+            say("exact placement: the smallest buffer without traffic")
+            with guard.part(time_limit):
+                exact = exact_zero(whole, chip, limits)
+            if stopped():
+                raise KeyboardInterrupt
+            say("the simple method: the smallest buffer without traffic")
+            simple = simple_zero(again, chip, plan)
+        except KeyboardInterrupt:
+            pass
+    return Beside(
+        network=plan.network.name,
+        chip=chip.name,
+        budget=plan.budget,
+        rules=str(plan.options.get("rules", "paper")),
+        rows=tuple(rows),
+        simple_seconds=plan.result.seconds,
+        exact_seconds=sum(row.seconds for row in rows),
+        simple_zero=simple,
+        exact_zero=exact,
+        complete=simple is not None,
+    )
+
+
+def _least(network: Network, chip: Chip) -> int:
+    """The bytes without which some operator cannot run whole."""
+    return placement.Problem.of(network, chip.alignment_bytes, in_place=True).minimum_budget
+
+
+def _row(
+    region: Region, chip: Chip, budget: int, time_limit: float | None, stopped: Callable[[], bool]
+) -> BesideRow:
+    options = PlacementOptions(in_place=True, time_limit=time_limit)
+    modules, simple = region.modules, region.traffic_bytes
+    count = len(region.network.operators)
+    try:
+        made = placement.plan(region.network, chip, budget, options, cancelled=stopped).result
+    except Infeasible as no:
+        return BesideRow(modules, count, simple, "does not fit", None, None, None, no.needs, 0.0)
+    copied = None
+    if region.copied is region.network:
+        copied = made.traffic_bytes
+    elif _least(region.copied, chip) <= budget:
+        copied = placement.plan(region.copied, chip, budget, options, cancelled=stopped).result.traffic_bytes
+    return BesideRow(
+        modules,
+        count,
+        simple,
+        made.status,
+        made.traffic_bytes,
+        made.lower_bound_bytes,
+        copied,
+        None,
+        made.seconds,
+        made.space,
+    )
+
+
+# -- the smallest buffer without traffic -----------------------------------------------------------------
+
+
+def exact_zero(found: Sequence[Region], chip: Chip, limits: Limits) -> Zero:
+    """The least bytes in which exact placement needs no traffic in any region, proved where `at_least`
+    agrees.
+    """
+    options = PlacementOptions(in_place=True, time_limit=limits.seconds)
+    answers = [placement.zero_traffic(r.held, chip, options, limits) for r in found]
+    at_least = max((a.at_least for a in answers), default=0)
+    if not answers or any(a.budget is None for a in answers):
+        return Zero(None, at_least)
+    return Zero(max(a.budget or 0 for a in answers), at_least)
+
+
+def simple_zero(again: Callable[[int], Plan | None], chip: Chip, plan: Plan, *, scan: int = SCAN) -> Zero:
+    """The smallest buffer with which the simple method moves nothing between layers of the modules.
+
+    By bisection; then `scan` smaller buffers are tried as well, as less room may happen to do. None when no
+    buffer does, as with a long connection between modules.
+    """
+
+    def nothing(budget: int) -> bool:
+        made = again(budget)
+        if made is None:
+            return False
+        sizes = Sizes(made.network, chip)
+        return not any(r.strict_bytes for r in regions(made, sizes.resident))
+
+    unit = chip.alignment_bytes
+    network = plan.network
+    most = sum(chip.round_up(t.bytes) for t in network.tensors)
+    most += max((chip.round_up(op.workspace) for op in network.operators), default=0)
+    high = plan.budget
+    while not nothing(high):
+        if high >= most:
+            return Zero(None)
+        high = min(2 * high, most)
+    tried = 0
+    low, found = 0, True
+    while found:
+        while low + unit < high:
+            middle = (low + high) // 2 // unit * unit
+            tried += 1
+            low, high = (low, middle) if nothing(middle) else (middle, high)
+        found = False
+        for i in range(1, scan + 1):
+            smaller = high * i // (scan + 1) // unit * unit
+            tried += 1
+            if 0 < smaller < high and nothing(smaller):
+                low, high, found = max(0, high * (i - 1) // (scan + 1) // unit * unit), smaller, True
+                break
+    return Zero(high, 0, tried)

@@ -1,0 +1,345 @@
+"""One network, one budget, every planner and baseline side by side: what `onchip compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from onchip.base import guard
+from onchip.base.errors import Infeasible, InputError, NegativeAnswer, UsageError
+from onchip.base.interrupt import until_interrupted
+from onchip.base.units import parse_bytes
+from onchip.comparison import baselines
+from onchip.comparison.baselines import DoesNotFit
+from onchip.comparison.planners import PLANNERS, Limited
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.planners import placement
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement.claim import space_of
+from onchip.plans import Plan
+
+__all__ = ["CompareOptions", "Comparison", "Row", "compare"]
+
+SECONDS = 10.0
+"""So long at most does a row search, unless the caller says otherwise: most searches end by themselves
+sooner, and one that does not would keep all others waiting."""
+
+ORDERS = get_args(get_type_hints(PlacementOptions)["order"])
+STRATEGIES = get_args(get_type_hints(PlacementOptions)["strategy"])
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What is compared. The fields are also the command line's flags."""
+
+    strategies: str = "exact"
+    """Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order."""
+
+    schemes: str = "all"
+    """Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm,
+    executorch; or `all`, or `none`."""
+
+    planners: str = "all"
+    """onchip's other planners, with commas between: joint, fusion, branches; or `all`, or `none`."""
+
+    weights: Literal["streamed", "resident"] = "streamed"
+    """Of strategies and baselines. `streamed`: weights take no scratchpad; `resident`: an operator's weights
+    are held while it runs."""
+
+    time_limit: float | None = field(default=SECONDS, metadata={"each": True})
+    """Seconds for each row; when they are over, the row is the best so far, and its gap says how far above
+    the least it may be."""
+
+    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
+    """Bytes that searches may hold, of each row."""
+
+    seed: int = 0
+    """Breaks ties: another seed may give another plan, as good."""
+
+    def __post_init__(self) -> None:
+        if not self.asked and not self.baselines and not self.others:
+            raise UsageError("there is nothing to compare", item="strategies, schemes, planners")
+        if unknown := [name for name in self.others if name not in PLANNERS]:
+            known = ", ".join(PLANNERS)
+            raise UsageError(f"{unknown[0]!r} is not one of {known}, all, none", item="planners")
+        if unknown := [name for name in self.baselines if name not in baselines.SCHEMES]:
+            known = ", ".join(baselines.SCHEMES)
+            raise UsageError(f"{unknown[0]!r} is not one of {known}, all, none", item="schemes")
+
+    @property
+    def asked(self) -> tuple[PlacementOptions, ...]:
+        """The strategies as options of placement; raises `UsageError` naming what is wrong."""
+        result = []
+        for word in _words(self.strategies):
+            strategy, _, order = word.partition(":")
+            if strategy not in STRATEGIES or (order or "free") not in ORDERS:
+                orders = ", ".join(o for o in ORDERS if o != "free")
+                raise UsageError(
+                    f"{word!r} is not one of {', '.join(STRATEGIES)}, alone or with : and one of {orders}",
+                    item="strategies",
+                )
+            given: dict[str, Any] = {"strategy": strategy, "order": order or "free"}
+            limits = {k: getattr(self, k) for k in ("weights", "time_limit", "memory_limit", "seed")}
+            result.append(PlacementOptions(**given, **limits))
+        return tuple(result)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The names of the baselines asked for."""
+        return _named(self.schemes, baselines.SCHEMES)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The names of the other planners asked for."""
+        return _named(self.planners, PLANNERS)
+
+
+def _named(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    words = _words(text)
+    return tuple(known) if words == ("all",) else () if words == ("none",) else words
+
+
+def _words(text: str) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise UsageError(f"expected names with commas between, not {text!r}", item="compare")
+    return tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One planner's answer. Bytes are None where there is no plan: `needs_bytes` says what it would take.
+
+    `status` is a plan's (`optimal` in the space that its planner names, `feasible`), `does not fit`, or
+    `no plan`, with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does
+    without (0 to 1), `gap` how far above the least of what this planner may do they lie at most (0 where they
+    are proved to be the least, 0.05 for 5 %); both None where there is no plan.
+    """
+
+    scheme: str
+    title: str
+    status: Literal["optimal", "feasible", "does not fit", "no plan"]
+    traffic_bytes: int | None
+    dram_bytes: int | None
+    peak_bytes: int | None
+    extent_bytes: int | None
+    needs_bytes: int | None
+    seconds: float
+    reduction: float | None
+    plan: Plan | None
+    reason: str = ""
+    gap: float | None = None
+
+    def data(self) -> dict[str, Any]:
+        """The row without its plan, for JSON."""
+        found = {name: getattr(self, name) for name in self.__slots__ if name != "plan"}
+        return {**found, "space": self.space}
+
+    @property
+    def space(self) -> str:
+        """Which plans `status` and `gap` range over; empty where there is no plan."""
+        return "" if self.plan is None else self.plan.result.space
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The rows in the order asked for: other planners, strategies, then baselines. `complete` is false after
+    Ctrl-C.
+
+    `bound` is the proved lower bound (bytes of traffic) of any plan within `budget` that keeps tensors whole,
+    0 when none is known. `limit_bytes` is what every plan of every planner moves: inputs in, outputs out and
+    each weight once. `time_limit` are the seconds that a row had; None: as many as it took.
+    """
+
+    network: str
+    chip: str
+    budget: int
+    weights: str
+    bound: int
+    limit_bytes: int
+    rows: tuple[Row, ...]
+    complete: bool
+    time_limit: float | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Everything but the plans, for JSON."""
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "rows"}
+        return {**own, "rows": [row.data() for row in self.rows]}
+
+    def __getitem__(self, scheme: str) -> Row:
+        """The row of that name; `KeyError` when there is none."""
+        for row in self.rows:
+            if row.scheme == scheme:
+                return row
+        raise KeyError(scheme)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from onchip.comparison.comparison_table import table
+
+        console = Console(width=110, no_color=True)
+        with console.capture() as capture:
+            console.print(table(self), markup=False)
+        return capture.get()
+
+
+def compare(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: CompareOptions,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Plan `network` within `budget` bytes in every way asked for, each certified.
+
+    Raises `Infeasible` when some operator does not fit whole and no planner that may tile it has a plan. On
+    Ctrl-C what is finished is the answer; before the first row `KeyboardInterrupt` passes through.
+    """
+    rows: list[Row] = []
+    bound = 0
+    planned = placement.as_planned(network, chip, PlacementOptions(weights=options.weights))
+    problem = placement.Problem.of(planned, chip.alignment_bytes)
+    missing: Infeasible | None = None
+    try:
+        space = space_of(planned, PlacementOptions(weights=options.weights))
+        placement.refuse_if_infeasible(planned, problem, budget, space)
+    except Infeasible as no:
+        missing = no
+        if not options.others:
+            raise
+    with until_interrupted() as stopped:
+        try:
+            for name in options.others:
+                with guard.part(options.time_limit):
+                    rows.append(_other(name, network, chip, budget, options, progress, stopped))
+                if stopped():
+                    raise KeyboardInterrupt
+            for asked in options.asked:
+                with guard.part(options.time_limit):
+                    made = missing or _strategy(network, chip, budget, asked, progress, stopped)
+                rows.append(_row(_name_of(asked), _title_of(asked), made))
+                if asked.order == "free" and isinstance(made, Plan):
+                    bound = max(bound, made.result.lower_bound_bytes)
+                if stopped():
+                    raise KeyboardInterrupt
+            order, took = None, 0.0
+            for name in options.baselines:
+                scheme = baselines.SCHEMES[name]
+                if missing:
+                    rows.append(_row(name, scheme.title, missing))
+                    continue
+                _say(progress, name)
+                if scheme.order == "minpeak" and order is None:
+                    found = placement.minimum_peak(problem, limits=_limits(options, name, progress, stopped))
+                    order, took = found.order, found.seconds
+                if stopped():
+                    raise KeyboardInterrupt
+                fixed = order if scheme.order == "minpeak" else None
+                result = baselines.solve(
+                    name, network, chip, budget, weights=options.weights, order=fixed, bound=bound
+                )
+                rows.append(_row(name, scheme.title, result, took if fixed is not None else 0.0))
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+    if missing and all(row.plan is None for row in rows):
+        raise missing
+    asked_for = len(options.others) + len(options.asked) + len(options.baselines)
+    best = min((r.dram_bytes for r in rows if r.dram_bytes is not None), default=0)
+    return Comparison(
+        network=network.name,
+        chip=chip.name,
+        budget=budget,
+        weights=options.weights,
+        bound=bound,
+        limit_bytes=min((r.plan.limit_bytes for r in rows if r.plan is not None), default=0),
+        rows=tuple(replace(r, reduction=1 - best / r.dram_bytes) if r.dram_bytes else r for r in rows),
+        complete=len(rows) == asked_for and not stopped(),
+        time_limit=options.time_limit,
+    )
+
+
+def _other(
+    name: str,
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: CompareOptions,
+    progress: Callable[[str], None] | None,
+    stopped: Callable[[], bool],
+) -> Row:
+    """The row of a planner other than placement; one that cannot take this network or chip says why."""
+    planner = PLANNERS[name]
+    _say(progress, name)
+    limits = Limited(options.time_limit, options.memory_limit, options.seed, stopped)
+    made: Plan | Infeasible | str
+    try:
+        made = planner.solve(network, chip, budget, limits)
+    except Infeasible as no:
+        made = no
+    except (InputError, UsageError, NegativeAnswer) as no:
+        made = str(no)
+    return _row(name, planner.title, made)
+
+
+def _name_of(options: PlacementOptions) -> str:
+    return options.strategy if options.order == "free" else f"{options.strategy}:{options.order}"
+
+
+def _title_of(options: PlacementOptions) -> str:
+    return "onchip plan" if options.order == "free" else f"onchip plan, {options.order} order"
+
+
+def _strategy(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: PlacementOptions,
+    progress: Callable[[str], None] | None,
+    stopped: Callable[[], bool],
+) -> Plan:
+    name = _name_of(options)
+    _say(progress, name)
+
+    def say(now: placement.Progress) -> None:
+        _say(progress, f"{name}: {now.states:,} states, {now.seconds:.0f} s")
+
+    return placement.plan(network, chip, budget, options, progress=say, cancelled=stopped)
+
+
+def _row(name: str, title: str, made: Plan | DoesNotFit | Infeasible | str, before: float = 0.0) -> Row:
+    """A planner's answer as a row; `before` are seconds of work that several rows share."""
+    if isinstance(made, Plan):
+        r = made.result
+        figures = (r.traffic_bytes, r.dram_bytes, r.peak_bytes, r.extent_bytes)
+        return Row(name, title, r.status, *figures, None, r.seconds + before, None, made, gap=_gap(made))
+    none = (None, None, None, None)
+    if isinstance(made, str):
+        return Row(name, title, "no plan", *none, None, before, None, None, made)
+    seconds = made.seconds if isinstance(made, DoesNotFit) else 0.0
+    return Row(name, title, "does not fit", *none, made.needs, seconds + before, None, None)
+
+
+def _gap(plan: Plan) -> float:
+    """How far above the least the plan's DRAM bytes may be, of the plans that its bound speaks of."""
+    r = plan.result
+    least = r.dram_lower_bound_bytes
+    if least is None:
+        least = r.dram_bytes - r.traffic_bytes + r.lower_bound_bytes
+    return 0.0 if r.status == "optimal" or least <= 0 else r.dram_bytes / least - 1
+
+
+def _limits(
+    options: CompareOptions, name: str, progress: Callable[[str], None] | None, stopped: Callable[[], bool]
+) -> placement.Limits:
+    def say(now: placement.Progress) -> None:
+        _say(progress, f"{name}: the least-peak order, {now.states:,} states, {now.seconds:.0f} s")
+
+    return placement.Limits(options.time_limit, options.memory_limit, say, stopped, options.seed)
+
+
+def _say(progress: Callable[[str], None] | None, line: str) -> None:
+    if progress is not None:
+        progress(line)

@@ -1,0 +1,1 @@
+"""What else would need how much RAM on a microcontroller."""

@@ -1,0 +1,78 @@
+"""When each tensor of a network is live, and what a method of planning made of that: bytes and work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onchip.base.errors import ModelError
+from onchip.microcontroller.segments.layers import Layers, layers_of
+from onchip.network import Network, bits
+from onchip.planners.packing import Buffer
+
+__all__ = ["Baseline", "Lives", "greedy_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A network by one method: bytes of RAM for activations and scratch, multiply-accumulates of one run."""
+
+    method: str
+    ram_bytes: int
+    macs: int
+
+
+@dataclass(frozen=True)
+class Lives:
+    """A network's layers in their order; `last[t]` is the last layer that reads tensor t, or the end."""
+
+    net: Layers
+    first: dict[int, int]
+    last: dict[int, int]
+
+    @classmethod
+    def of(cls, network: Network) -> Lives:
+        """Raises `ModelError` for a network whose operators are not layers over maps of pixels."""
+        net = layers_of(network)
+        if isinstance(net, str):
+            raise ModelError(net, where=network.source or network.name)
+        first = {t.id: 0 for t in network.tensors if t.kind == "input"}
+        last = dict.fromkeys(first, 0)
+        for i, layer in enumerate(net.layers):
+            first[layer.makes] = last[layer.makes] = i
+            for t in layer.reads:
+                last[t] = i
+        for t in bits(network.output_roots):
+            last[t] = len(net.layers) - 1
+        return cls(net, first, last)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates with everything made once."""
+        return sum(op.work for op in self.net.network.operators)
+
+    def readers(self, tensor: int) -> list[int]:
+        """The layers that read a tensor."""
+        return [i for i, layer in enumerate(self.net.layers) if tensor in layer.reads]
+
+    def beside(self, layer: int, but: Sequence[int]) -> int:
+        """Bytes of what was there before this layer and is still to be read, by it or later; `but` these."""
+        return sum(
+            self.net.maps[t].bytes
+            for t, born in self.first.items()
+            if t not in but and born <= layer <= self.last[t] and t != self.net.layers[layer].makes
+        )
+
+
+def greedy_bytes(buffers: Sequence[Buffer]) -> int:
+    """The extent when the largest goes first, each to the lowest gap (TFLM's greedy planner)."""
+    placed: list[tuple[int, int, Buffer]] = []
+    for buffer in sorted(buffers, key=lambda b: (-b.size, b.lower)):
+        at = 0
+        for start, end, other in sorted(placed, key=lambda item: item[:2]):
+            if other.lower < buffer.upper and buffer.lower < other.upper:
+                if start - at >= buffer.size:
+                    break
+                at = max(at, -(-end // buffer.alignment) * buffer.alignment)
+        placed.append((at, at + buffer.size, buffer))
+    return max((end for _, end, _ in placed), default=0)

@@ -1,0 +1,156 @@
+"""From C sources to a linked program for a board: what it takes of RAM and flash, to the byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from onchip.base.errors import BuildFailed, DoesNotFitBoard, UsageError
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator.link import linker_script
+from onchip.microcontroller.emulator.toolchain import call, find_toolchain
+
+__all__ = ["FIRMWARE", "FLAGS", "Image", "Symbol", "build"]
+
+FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections")
+"""How firmware is compiled, whoever compiles it: the same for what it is compared with."""
+
+FIRMWARE = ("start.c", "host.c", "host.h")
+
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.[chS]")
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A function of the program: where it is and how many bytes of flash it takes."""
+
+    name: str
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A linked program: what its parts take, as the linker has them, none of it assumed."""
+
+    elf: Path
+    board: Board
+    code_bytes: int
+    data_bytes: int
+    bss_bytes: int
+    stack_bytes: int
+    functions: tuple[Symbol, ...]
+
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM in use, the stack's reserve among them."""
+        return self.data_bytes + self.bss_bytes + self.stack_bytes
+
+    @property
+    def flash_bytes(self) -> int:
+        """Bytes of flash in use: code, constants, and what .data starts as."""
+        return self.code_bytes + self.data_bytes
+
+    def beyond(self, ram_bytes: int, flash_bytes: int) -> tuple[tuple[str, int, int], ...]:
+        """What these memories lack for the program: (memory, bytes needed, bytes there)."""
+        needs = ("RAM", self.ram_bytes, ram_bytes), ("flash", self.flash_bytes, flash_bytes)
+        return tuple(row for row in needs if row[1] > row[2])
+
+
+def build(
+    sources: Mapping[str, str],
+    board: Board,
+    folder: Path,
+    *,
+    stack_bytes: int = 4096,
+    defines: Iterable[str] = (),
+    flags: Iterable[str] = FLAGS,
+    include: Iterable[Path] = (),
+) -> Image:
+    """Compile and link `sources` (file name to C, `main` among them) with the start-up code into `folder`.
+
+    Raises `DoesNotFitBoard` where RAM or flash does not suffice, `BuildFailed` with the compiler's first
+    error, `MissingTool` without a cross compiler.
+    """
+    wrong = [name for name in sources if not _SOURCE_NAME.fullmatch(name)]
+    if wrong or stack_bytes < 64:
+        raise UsageError(
+            "is no name of a C file" if wrong else "at least 64", item=wrong[0] if wrong else "stack"
+        )
+    tools = find_toolchain()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in {**_firmware(), **sources, "board.ld": linker_script(stack_bytes)}.items():
+        (folder / name).write_text(text)
+    units = [name for name in (*FIRMWARE, *sources) if not name.endswith(".h")]
+    elf = folder / "program.elf"
+    done = call(
+        [
+            tools.gcc,
+            f"-mcpu={board.core}",
+            "-mthumb",
+            "-mfloat-abi=soft",
+            *flags,
+            *(f"-D{define}" for define in defines),
+            *(f"-I{path}" for path in include),
+            "-nostartfiles",
+            "--specs=nano.specs",
+            "-Wl,--gc-sections",
+            "-T",
+            "board.ld",
+            "-o",
+            elf.name,
+            *units,
+        ],
+        folder,
+    )
+    if done.returncode:
+        raise _failure(done.stderr)
+    sizes = _sections(call([tools.size, "-A", elf.name], folder).stdout)
+    image = Image(
+        elf,
+        board,
+        code_bytes=sizes.get(".text", 0) + sizes.get(".ARM.exidx", 0),
+        data_bytes=sizes.get(".data", 0),
+        bss_bytes=sizes.get(".bss", 0),
+        stack_bytes=sizes.get(".stack", 0),
+        functions=_functions(call([tools.nm, "-S", "--defined-only", elf.name], folder).stdout),
+    )
+    if short := image.beyond(board.ram_bytes, board.flash_bytes):
+        raise DoesNotFitBoard(board.name, short)
+    return image
+
+
+def _firmware() -> dict[str, str]:
+    folder = resources.files("onchip.microcontroller.emulator") / "firmware"
+    return {name: (folder / name).read_text() for name in FIRMWARE}
+
+
+def _failure(printed: str) -> BuildFailed:
+    """What the compiler or linker complained of first."""
+    lines = [line for line in printed.splitlines() if "error" in line or "undefined reference" in line]
+    lines += [line for line in printed.splitlines() if "overflowed by" in line]
+    return BuildFailed((lines or printed.splitlines() or ["no reason given"])[0])
+
+
+def _sections(printed: str) -> dict[str, int]:
+    rows = (line.split() for line in printed.splitlines())
+    return {
+        row[0]: int(row[1]) for row in rows if len(row) == 3 and row[0].startswith(".") and row[1].isdigit()
+    }
+
+
+def _functions(printed: str) -> tuple[Symbol, ...]:
+    """Functions by address; a Thumb function's address is odd in the symbol table, its code is not."""
+    found: dict[int, Symbol] = {}
+    for line in printed.splitlines():
+        match line.split():
+            case [address, size, "t" | "T" | "w" | "W", name]:
+                at = int(address, 16) & ~1
+                found.setdefault(at, Symbol(name, at, int(size, 16)))
+            case [address, "t" | "T" | "w" | "W", name] if not name.startswith("$"):
+                at = int(address, 16) & ~1
+                found.setdefault(at, Symbol(name, at, 0))
+    return tuple(found[at] for at in sorted(found))

@@ -1,0 +1,240 @@
+"""A network's C on the emulated core: built as tightly as it runs, compared byte for byte, counted by layer.
+
+The stack is measured in a build with room, then linked with that and `STACK_MARGIN` bytes more, and the
+program is run again: what is reported is what ran, with everything behind its linked RAM closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from onchip.base.errors import DoesNotFitBoard
+from onchip.machines.board import MOST_BYTES, Board
+from onchip.microcontroller.emulator.build import Image, build
+from onchip.microcontroller.emulator.counting import Counts
+from onchip.microcontroller.emulator.emulate import SECONDS, emulate
+from onchip.microcontroller.emulator.link import EMULATED_FLASH, EMULATED_RAM
+from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.reference import run as reference_run
+from onchip.microcontroller.project import Sources
+
+__all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "reckoned_seconds", "verify"]
+
+STACK_MARGIN = 16
+"""Bytes of stack beyond the most that were used, in a program that is linked tightly."""
+
+INSTRUCTIONS_A_SECOND = 1_000_000
+"""Far fewer than an emulator executes and counts on a machine that has other things to do."""
+
+_STACK = 8192
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A run of `runs` inputs: did every byte match, and what did one inference take?
+
+    `image` is the program that ran; `stack_bytes` of its stack were used. `different` are output bytes that
+    were not the reference's. `total` is one inference's, `by_layer` the same by layer, with the driver's part
+    of each (measured in a build with marks, so that the sum is a little more than `total`).
+    """
+
+    image: Image
+    runs: int
+    output_bytes: int
+    different: int
+    stack_bytes: int
+    total: Counts
+    by_layer: Mapping[str, Counts]
+
+    @property
+    def match(self) -> bool:
+        return self.different == 0
+
+
+def inputs_of(model: Int8Model, runs: int, seed: int = 0) -> list[Int8]:
+    """Random inputs, the same for the same seed."""
+    (tensor,) = (model.tensors[t] for t in model.inputs)
+    random = np.random.default_rng(seed)
+    return [random.integers(-128, 128, tensor.shape).astype(np.int8) for _ in range(runs)]
+
+
+def reckoned_seconds(model: Int8Model, runs: int) -> float:
+    """What so many inferences may take on the emulated core: more than they do, as far as can be told."""
+    instructions = sum(
+        8 * macs(layer) + 64 * sum(model.tensors[t].bytes for t in (*layer.inputs, layer.output))
+        for layer in model.layers
+    )
+    return SECONDS + runs * instructions / INSTRUCTIONS_A_SECOND
+
+
+def link(
+    sources: Sources, model: Int8Model, board: Board, folder: Path, *, seconds: float | None = None
+) -> Image:
+    """The program that `verify` runs, linked for the board with no more stack than it needs.
+
+    Raises `DoesNotFitBoard` with the bytes that are missing, `TooLargeToEmulate`, `MissingTool` and
+    `BuildFailed`.
+    """
+    limit = reckoned_seconds(model, 1) if seconds is None else seconds
+    used = _stack(sources, model, board, folder, bytes(sources.input_bytes), limit)
+    return _tight(sources, model, board, folder, used, runs=1)
+
+
+def verify(
+    sources: Sources,
+    model: Int8Model,
+    board: Board,
+    folder: Path,
+    *,
+    runs: int = 3,
+    seed: int = 0,
+    seconds: float | None = None,
+    reference: Callable[[Int8Model, Int8], bytes] | None = None,
+) -> Verified:
+    """Build the network for the board, run it on `runs` random inputs and compare with the reference.
+
+    Another `reference` gives the output's bytes for an input: an interpreter's, for one. No run of the
+    emulator takes longer than `seconds`; without, than is reckoned from the network's work.
+
+    Raises `DoesNotFitBoard`, `EmulationFailed` for a program that touches what is not its own or does not end
+    in time, `TooLargeToEmulate`, `MissingTool`.
+    """
+    limit = reckoned_seconds(model, runs) if seconds is None else seconds
+    inputs = inputs_of(model, runs, seed)
+    judge = reference or (lambda model, x: reference_run(model, [x])[0].tobytes())
+    expected = b"".join(judge(model, x) for x in inputs)
+    content = b"".join(x.tobytes() for x in inputs)
+    used = _stack(sources, model, board, folder, content, limit)
+    image = _tight(sources, model, board, folder, used, runs)
+    ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=limit)
+    made = ran.files["out"]
+    different = sum(a != b for a, b in zip(made, expected, strict=True))
+    layers = len(model.layers)
+    marked = build(
+        _files(sources, model, marks=True),
+        _roomy(board),
+        folder / "marked",
+        stack_bytes=_STACK,
+        defines=("RUNS=1", "ONCHIP_MARKS"),
+    )
+    counted = emulate(marked, {"in": content}, outputs=("out",), memory=True, seconds=limit).by_mark
+    return Verified(
+        image,
+        runs,
+        len(expected),
+        different,
+        ran.stack_bytes,
+        _share(ran.by_mark[layers], runs),
+        {layer.name: counted.get(i, Counts()) for i, layer in enumerate(model.layers)},
+    )
+
+
+def _roomy(board: Board) -> Board:
+    return replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES)
+
+
+def _stack(
+    sources: Sources, model: Int8Model, board: Board, folder: Path, content: bytes, seconds: float
+) -> int:
+    """Bytes of stack that the network takes, measured in a build with room."""
+    roomy = build(
+        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
+    )
+    if roomy.beyond(EMULATED_RAM, EMULATED_FLASH):
+        least = replace(roomy, stack_bytes=0)
+        if short := least.beyond(board.ram_bytes, board.flash_bytes):
+            raise DoesNotFitBoard(board.name, short)
+    return emulate(roomy, {"in": content}, outputs=("out",), count=False, seconds=seconds).stack_bytes
+
+
+def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used: int, runs: int) -> Image:
+    return build(
+        _files(sources, model, marks=False),
+        board,
+        folder,
+        stack_bytes=-(-max(used + STACK_MARGIN, 64) // 8) * 8,
+        defines=(f"RUNS={runs}",),
+    )
+
+
+def _share(counts: Counts, runs: int) -> Counts:
+    return Counts(counts.instructions // runs, counts.loads // runs, counts.stores // runs)
+
+
+def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:
+    layers = len(model.layers)
+    numbers: Sequence[int] = range(layers + 2) if marks else (layers, layers + 1)
+    return {
+        **sources.files,
+        "main.c": _MAIN.format(
+            marks="\n".join(
+                f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("@ {i}"); }}'
+                for i in numbers
+            ),
+            inside=f"onchip_mark_{layers}",
+            outside=f"onchip_mark_{layers + 1}",
+            reader=_READER.format(big=sources.name.upper()) if sources.streamed else "",
+            run=(_STREAMED if sources.streamed else _HELD).format(
+                name=sources.name, big=sources.name.upper(), inside=f"onchip_mark_{layers}"
+            ),
+            name=sources.name,
+            big=sources.name.upper(),
+        ),
+    }
+
+
+_MAIN = """\
+#include "host.h"
+#include "model.h"
+
+{marks}
+
+static int in;
+{reader}
+int main(void)
+{{
+    in = host_open_to_read("in");
+    const int out = host_open_to_write("out");
+    for (uint32_t i = 0; i < RUNS; ++i) {{
+{run}
+        {outside}();
+        if (host_write(out, {name}_output(), {big}_OUTPUT_BYTES))
+            return 4;
+    }}
+    return 0;
+}}
+"""
+
+_HELD = """\
+        if (host_read(in, {name}_input(), i * {big}_INPUT_BYTES, {big}_INPUT_BYTES))
+            return 3;
+        {inside}();
+        {name}_invoke();
+"""
+
+_STREAMED = """\
+        image = i;
+        {inside}();
+        if ({name}_invoke(from_host, 0))
+            return 3;
+"""
+
+_READER = """\
+static uint32_t image;
+
+static int from_host(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes)
+{{
+    (void)context;
+    const int32_t pixel = {big}_INPUT_CHANNELS, size = columns * pixel;
+    for (int32_t y = row; y < row + rows; ++y, bytes += size) {{
+        const int32_t at = (y * {big}_INPUT_COLUMNS + column) * pixel;
+        if (host_read(in, bytes, image * {big}_INPUT_BYTES + (uint32_t)at, (uint32_t)size))
+            return 1;
+    }}
+    return 0;
+}}
+"""

@@ -1,0 +1,201 @@
+"""From scales to integers: the factors, bounds and tables that layers carry.
+
+Each function follows the interpreter that its layer's reference is (docs/mcu-reference.md), down to whether
+a product of scales is taken in single or double precision: the last bit of a multiplier depends on it.
+Scales are the file's 32-bit floats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onchip.microcontroller.int8.arithmetic import clamped, divided_by_power, quantised_multiplier, scaled
+from onchip.microcontroller.int8.model import Int8, frozen_array
+
+__all__ = [
+    "ACTIVATIONS",
+    "AddFactors",
+    "Scale",
+    "activation_bounds",
+    "add_factors",
+    "channel_factor",
+    "fully_connected_factor",
+    "hard_swish_table",
+    "logistic_table",
+    "mean_factor",
+    "mul_factor",
+    "prelu_factors",
+    "quantise_table",
+    "softmax_factors",
+]
+
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
+"""Fused activations by the schema's number; others are refused."""
+
+Factor = tuple[int, int]
+"""(multiplier, shift)."""
+
+_EXTREME = np.errstate(over="ignore", under="ignore")
+"""Scales of any size make infinities and zeros of single precision, which the callers refuse or keep."""
+
+
+class Scale(NamedTuple):
+    """How real numbers lie in bytes: real = scale * (byte - zero_point); the scale has 32 bits."""
+
+    scale: float
+    zero_point: int
+
+
+class AddFactors(NamedTuple):
+    """What `Add` needs beside offsets and bounds."""
+
+    inputs: tuple[Factor, Factor]
+    output: Factor
+    left_shift: int
+
+
+def _halves_away(value: float) -> int:
+    """The nearest integer, halves away from zero."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+@_EXTREME
+def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
+    """(low, high) of a fused activation on bytes of this scale; raises `ValueError` where none exist."""
+
+    def place(real: float) -> int:
+        return out.zero_point + _halves_away(float(np.float32(real) / np.float32(out.scale)))
+
+    match activation:
+        case "RELU":
+            low, high = place(0.0), 127
+        case "RELU6":
+            low, high = place(0.0), place(6.0)
+        case "RELU_N1_TO_1":
+            low, high = place(-1.0), place(1.0)
+        case _:
+            low, high = -128, 127
+    low, high = max(low, -128), min(high, 127)
+    if low > high:
+        raise ValueError(f"activation {activation} leaves no value between {low} and {high}")
+    return low, high
+
+
+def channel_factor(inner: float, weight: float, out: float) -> Factor:
+    """Of one output channel of a convolution: in double precision throughout."""
+    return quantised_multiplier(inner * weight / out)
+
+
+@_EXTREME
+def fully_connected_factor(inner: float, weight: float, out: float) -> Factor:
+    """Of a matrix product with one scale for all weights: the product of scales in single precision."""
+    return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
+
+
+def add_factors(first: float, second: float, out: float) -> AddFactors:
+    """Both operands on twice the larger scale, 20 bits up; their sum on the output's."""
+    twice = 2 * max(first, second)
+    return AddFactors(
+        (quantised_multiplier(first / twice), quantised_multiplier(second / twice)),
+        quantised_multiplier(twice / ((1 << 20) * out)),
+        20,
+    )
+
+
+@_EXTREME
+def mul_factor(first: float, second: float, out: float) -> Factor:
+    """Of a product of two maps: in single precision."""
+    return quantised_multiplier(float(np.float32(first) * np.float32(second) / np.float32(out)))
+
+
+def mean_factor(inner: float, out: float, count: int) -> Factor:
+    """Of a sum over `count` places: the ratio of the scales, over the count in integers."""
+    multiplier, shift = quantised_multiplier(inner / out)
+    up = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << up) // count, shift - up
+
+
+@_EXTREME
+def prelu_factors(inner: float, alpha: float, out: float) -> tuple[Factor, Factor]:
+    """Of values above zero, and of products with alpha below: in single precision."""
+    x, a, y = np.float32(inner), np.float32(alpha), np.float32(out)
+    return quantised_multiplier(float(x / y)), quantised_multiplier(float(x * a / y))
+
+
+def softmax_factors(inner: float, beta: float) -> tuple[int, int, int]:
+    """(multiplier, shift, diff_min) for differences in Q5.26; raises `ValueError` for too small a scale."""
+    real = min(beta * inner * (1 << 26), (1 << 31) - 1.0)
+    if real <= 1.0:
+        raise ValueError(f"beta {beta} times the input's scale {inner} is too small for a softmax")
+    multiplier, shift = quantised_multiplier(real)
+    return multiplier, shift, -math.floor(31 * (1 << 26) / (1 << shift))
+
+
+def _bytes() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.arange(-128, 128, dtype=np.int64)
+
+
+def quantise_table(inner: Scale, out: Scale) -> Int8:
+    """The bytes of one scale on another."""
+    factor = quantised_multiplier(inner.scale / out.scale)
+    moved = scaled(_bytes() - inner.zero_point, *factor) + out.zero_point
+    table: Int8 = frozen_array(clamped(moved), np.int8)
+    return table
+
+
+@_EXTREME
+def logistic_table(inner: Scale) -> Int8:
+    """1 / (1 + exp(-x)) on a scale of 1/256 from -128, computed in single precision and rounded."""
+    x = np.float32(inner.scale) * (_bytes() - inner.zero_point).astype(np.float32)
+    exp = np.exp(-x.astype(np.float64)).astype(np.float32)  # the correctly rounded single one
+    share = np.float32(1) / (np.float32(1) + exp)
+    table: Int8 = frozen_array(clamped(np.floor(share * np.float32(256) + np.float32(0.5)) - 128), np.int8)
+    return table
+
+
+@_EXTREME
+def hard_swish_table(inner: Scale, out: Scale) -> Int8:
+    """x * min(max(x + 3, 0), 6) / 6 in 16-bit fixed point; raises `ValueError` for too fine an output."""
+    fine = np.float32(1 / 128) * np.float32(inner.scale)
+    multiplier, shift = quantised_multiplier(float(fine / np.float32(out.scale)))
+    reluish, reluish_shift = quantised_multiplier(float(fine / np.float32(3 / 32768)))
+    if shift > 0:
+        raise ValueError(f"the output's scale {out.scale} is too fine for the input's {inner.scale}")
+    if max(-shift, abs(reluish_shift)) > 15:
+        raise ValueError(f"no table of 16-bit numbers leads from scale {inner.scale} to {out.scale}")
+    x = (_bytes() - inner.zero_point) << 7
+    value = _high_product_16(x, _high_half(multiplier))
+    relu = x
+    if reluish_shift > 0:
+        relu = _saturated_16(relu << (reluish_shift - 1))
+    relu = _high_product_16(relu, _high_half(reluish))
+    if reluish_shift > 0:
+        relu = _saturated_16(relu << 1)
+    if reluish_shift < 0:
+        relu = divided_by_power(relu, -reluish_shift)
+    relu = (relu + (1 << 15)) >> 1
+    product = relu * value
+    product = np.sign(product) * (np.abs(product) >> 15)
+    table: Int8 = frozen_array(clamped(divided_by_power(product, -shift) + out.zero_point), np.int8)
+    return table
+
+
+def _high_half(multiplier: int) -> int:
+    """A multiplier of 31 bits in 15."""
+    return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1)
+
+
+def _high_product_16(
+    a: np.ndarray[tuple[int], np.dtype[np.int64]], b: int
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """a * b / 2**15 to the nearest, halves up, for 16-bit numbers."""
+    return (a * b + (1 << 14)) >> 15
+
+
+def _saturated_16(
+    a: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.clip(a, -(1 << 15), (1 << 15) - 1)

@@ -1,0 +1,431 @@
+"""An int8 network as frozen layers of integers: what arithmetic, kernels and code need, and no file format.
+
+Tensors are NHWC of rank four, one image, int8. Every layer holds its weights and its fixed-point parameters
+as the interpreters derive them from the scales, so that whoever computes with a layer meets integers only: a
+real factor is `multiplier * 2**(shift - 31)`, negative in some files, applied by
+`onchip.microcontroller.int8.arithmetic`. What is the same bytes under another name or shape (reshape,
+squeeze) is no layer: each layer says in which shape it sees its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Add",
+    "AveragePool",
+    "ByteTensor",
+    "Concat",
+    "Conv",
+    "Depthwise",
+    "Dequantize",
+    "FullyConnected",
+    "HardSwish",
+    "Head",
+    "Int8",
+    "Int8Model",
+    "Int32",
+    "Layer",
+    "Logistic",
+    "MaxPool",
+    "Mean",
+    "Mul",
+    "PReLU",
+    "Pad",
+    "Pair",
+    "Quad",
+    "Quantize",
+    "Resize",
+    "Shape",
+    "Softmax",
+    "frozen_array",
+    "kind",
+    "macs",
+    "made_shape",
+    "window_count",
+]
+
+Int8: TypeAlias = NDArray[np.int8]
+Int32: TypeAlias = NDArray[np.int32]
+Pair: TypeAlias = tuple[int, int]
+"""Of rows, of columns."""
+Quad: TypeAlias = tuple[int, int, int, int]
+"""Padding: top, left, bottom, right."""
+Shape: TypeAlias = tuple[int, int, int, int]
+"""Image (always 1), rows, columns, channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteTensor:
+    """An activation of int8, in the shape in which it is made; real = `scale` * (byte - `zero_point`)."""
+
+    id: int
+    name: str
+    shape: Shape
+    element: Literal["int8"]
+    scale: float
+    zero_point: int
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Head:
+    """What all layers have: a name, tensors read and made, and the shapes in which the layer sees them.
+
+    An `input_shapes[i]` has as many elements as the tensor `inputs[i]`, but may be another shape (the file
+    reshapes it on the way); constants are no inputs.
+    """
+
+    name: str
+    inputs: tuple[int, ...]
+    output: int
+    input_shapes: tuple[Shape, ...]
+    output_shape: Shape
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Weighted(Head):
+    """Sums of products: acc = bias + sum (x + input_offset) * w; then scaled, moved and clamped, per channel.
+
+    y = clamp(output_offset + scaled(acc, multiplier[c], shift[c]), low, high).
+    """
+
+    weights: Int8
+    bias: Int32
+    multiplier: Int32
+    shift: Int32
+    input_offset: int
+    output_offset: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Conv(_Weighted):
+    """A convolution; `weights` is [out, kernel rows, kernel columns, in / groups].
+
+    Places outside the map count as the input's zero point: they add nothing.
+    """
+
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: Quad = (0, 0, 0, 0)
+    groups: int = 1
+
+    @property
+    def kernel(self) -> Pair:
+        return self.weights.shape[1], self.weights.shape[2]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Depthwise(_Weighted):
+    """A depthwise convolution; `weights` is [kernel rows, kernel columns, out].
+
+    Output channel c reads input channel c // depth_multiplier.
+    """
+
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: Quad = (0, 0, 0, 0)
+    depth_multiplier: int = 1
+
+    @property
+    def kernel(self) -> Pair:
+        return self.weights.shape[0], self.weights.shape[1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FullyConnected(_Weighted):
+    """A matrix product of every pixel; `weights` is [out, in].
+
+    It sees a vector as one pixel of all its elements; `multiplier` and `shift` are per output as elsewhere,
+    mostly all the same.
+    """
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Add(Head):
+    """A sum of two maps of different scales.
+
+    Each operand is moved by its offset, shifted left by `left_shift`, scaled; the sum is scaled, moved,
+    clamped. The second operand may be `constant` (then there is one input), and may be one pixel or one
+    element for all: [1, 1, 1, channels] or [1, 1, 1, 1].
+    """
+
+    constant: Int8 | None = None
+    input_offsets: Pair
+    multipliers: Pair
+    shifts: Pair
+    left_shift: int
+    multiplier: int
+    shift: int
+    output_offset: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mul(Head):
+    """A product of two maps, operands as in `Add`: (a + offset) * (b + offset), scaled, moved, clamped."""
+
+    constant: Int8 | None = None
+    input_offsets: Pair
+    multiplier: int
+    shift: int
+    output_offset: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pool(Head):
+    kernel: Pair
+    stride: Pair
+    padding: Quad
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AveragePool(_Pool):
+    """The mean of those places of a window that lie in the map, halves away from zero, clamped."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MaxPool(_Pool):
+    """The greatest of those places of a window that lie in the map, clamped."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mean(Head):
+    """The mean over `axes`: (1, 2) a whole map, (1,) its rows, (2,) its columns.
+
+    y = clamp(scaled(sum, multiplier, shift) + output_offset), where sum is of x + input_offset over `count`
+    places and the factor includes 1 / count.
+    """
+
+    axes: tuple[int, ...]
+    input_offset: int
+    multiplier: int
+    shift: int
+    output_offset: int
+
+    @property
+    def count(self) -> int:
+        """Places of one mean."""
+        return prod(self.input_shapes[0][axis] for axis in self.axes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pad(Head):
+    """The map with `value` around it, and `channels` before and behind its channels."""
+
+    padding: Quad
+    channels: Pair = (0, 0)
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Softmax(Head):
+    """Over each pixel's channels; differences to the greatest are scaled, those below `diff_min` dropped.
+
+    The output's scale is 1/256, its zero point -128.
+    """
+
+    multiplier: int
+    shift: int
+    diff_min: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table(Head):
+    """y = table[x + 128]."""
+
+    table: Int8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Logistic(_Table):
+    """1 / (1 + exp(-x)), element by element: a table of 256."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HardSwish(_Table):
+    """x * min(max(x + 3, 0), 6) / 6, element by element: a table of 256."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Quantize(_Table):
+    """The same values on another scale, element by element: a table of 256."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dequantize(Head):
+    """int8 to float: only ever at a network's end, where reading cuts it off."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PReLU(Head):
+    """x where it is positive, `alpha` * x where it is not; `alpha` is [channels] or one value for all.
+
+    With v = x + input_offset: v >= 0 is scaled by (multiplier, shift), else v * (alpha + alpha_offset) by
+    (multiplier_below, shift_below); then moved and clamped to int8.
+    """
+
+    alpha: Int8
+    input_offset: int
+    alpha_offset: int
+    multiplier: int
+    shift: int
+    multiplier_below: int
+    shift_below: int
+    output_offset: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resize(Head):
+    """The map in another number of rows and columns, as TensorFlow's two flags say."""
+
+    mode: Literal["nearest", "bilinear"]
+    align_corners: bool
+    half_pixel_centers: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Concat(Head):
+    """Maps of one scale behind each other along `axis`: 1 rows, 2 columns, 3 channels."""
+
+    axis: int
+
+
+Layer: TypeAlias = (
+    Conv
+    | Depthwise
+    | FullyConnected
+    | Add
+    | Mul
+    | AveragePool
+    | MaxPool
+    | Mean
+    | Pad
+    | Softmax
+    | Logistic
+    | HardSwish
+    | Quantize
+    | Dequantize
+    | PReLU
+    | Resize
+    | Concat
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Int8Model:
+    """A network of int8: layers in an order in which they can run, tensors with dense ids.
+
+    `sha256` is the file's. Inputs and outputs are tensors, in the file's order; their scales say how a
+    program that speaks of real numbers converts them. `source` is where it was read: a path, or `made:NAME`.
+    """
+
+    name: str
+    sha256: str
+    tensors: tuple[ByteTensor, ...]
+    layers: tuple[Layer, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    source: str = ""
+
+    @cached_property
+    def producer(self) -> Mapping[int, Layer]:
+        """The layer that makes a tensor; inputs have none."""
+        return {layer.output: layer for layer in self.layers}
+
+    @cached_property
+    def readers(self) -> Mapping[int, tuple[Layer, ...]]:
+        """The layers that read a tensor, in order."""
+        found: dict[int, list[Layer]] = {t.id: [] for t in self.tensors}
+        for layer in self.layers:
+            for t in dict.fromkeys(layer.inputs):
+                found[t].append(layer)
+        return {t: tuple(layers) for t, layers in found.items()}
+
+    @cached_property
+    def layer(self) -> Mapping[str, Layer]:
+        """Layers by name."""
+        return {layer.name: layer for layer in self.layers}
+
+
+def kind(layer: Layer) -> str:
+    """The layer's kind in a word, as networks and tables print it: the name of its class."""
+    return type(layer).__name__
+
+
+def window_count(size: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> int:
+    """How many windows fit along one axis of `size` places with padding on both ends; 0 when none does."""
+    room = size + before + after - (dilation * (kernel - 1) + 1)
+    return room // stride + 1 if room >= 0 else 0
+
+
+def made_shape(layer: Layer) -> Shape:
+    """The shape that the layer's parameters give its output: a sound layer has it as `output_shape`."""
+    first = layer.input_shapes[0]
+    match layer:
+        case Conv() | Depthwise():
+            rows, columns = _windows(first, layer.kernel, layer.stride, layer.dilation, layer.padding)
+            return 1, rows, columns, layer.bias.size
+        case AveragePool() | MaxPool():
+            rows, columns = _windows(first, layer.kernel, layer.stride, (1, 1), layer.padding)
+            return 1, rows, columns, first[3]
+        case FullyConnected():
+            return (*first[:3], layer.weights.shape[0])
+        case Mean():
+            _, rows, columns, channels = (
+                1 if axis in layer.axes else size for axis, size in enumerate(first)
+            )
+            return 1, rows, columns, channels
+        case Pad():
+            top, left, bottom, right = layer.padding
+            return 1, first[1] + top + bottom, first[2] + left + right, first[3] + sum(layer.channels)
+        case Concat():
+            along = sum(shape[layer.axis] for shape in layer.input_shapes)
+            _, rows, columns, channels = (
+                along if axis == layer.axis else size for axis, size in enumerate(first)
+            )
+            return 1, rows, columns, channels
+        case Resize():
+            return 1, layer.output_shape[1], layer.output_shape[2], first[3]
+    return first
+
+
+def _windows(shape: Shape, kernel: Pair, stride: Pair, dilation: Pair, padding: Quad) -> Pair:
+    top, left, bottom, right = padding
+    return (
+        window_count(shape[1], kernel[0], stride[0], dilation[0], top, bottom),
+        window_count(shape[2], kernel[1], stride[1], dilation[1], left, right),
+    )
+
+
+def macs(layer: Layer) -> int:
+    """Multiply-accumulates with weights, padding counted as if it were computed; 0 for other layers."""
+    pixels = layer.output_shape[1] * layer.output_shape[2]
+    match layer:
+        case Conv() | Depthwise() | FullyConnected():
+            return pixels * layer.weights.size
+    return 0
+
+
+def frozen_array(values: Any, dtype: type[np.generic]) -> Any:
+    """A contiguous copy that cannot be written to: what layers hold."""
+    array = np.array(values, dtype=dtype, order="C")
+    array.setflags(write=False)
+    return array

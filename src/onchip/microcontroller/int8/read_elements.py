@@ -1,0 +1,165 @@
+"""Functions of the elements at one place as layers: of two maps, by a table, over channels."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from onchip.microcontroller.int8.factors import (
+    add_factors,
+    channel_factor,
+    hard_swish_table,
+    logistic_table,
+    mul_factor,
+    prelu_factors,
+    quantise_table,
+    softmax_factors,
+)
+from onchip.microcontroller.int8.model import (
+    Add,
+    HardSwish,
+    Layer,
+    Logistic,
+    Mul,
+    PReLU,
+    Quantize,
+    Shape,
+    Softmax,
+    frozen_array,
+)
+from onchip.microcontroller.int8.read_site import INT8, Site
+
+__all__ = ["add", "hard_swish", "logistic", "mul", "prelu", "quantize", "softmax"]
+
+SHARE = 1 / 256  # the scale of what lies between 0 and 1
+MOST_CLASSES = 4095
+"""A softmax sums exponentials in 12 bits before the point."""
+
+
+def _pair(site: Site) -> tuple[dict[str, Any], tuple[int, int]]:
+    """The head of a layer of two operands and a constant if one is: as positions, the broadcast one last."""
+    made = site.made()
+    held = [p for p in (0, 1) if site.row(p).data is not None]
+    if len(held) == 2:
+        raise site.refuse("has two constant operands")
+    if held:
+        [small] = held
+        values = site.constant(small, INT8, "a constant operand")
+        _spread(site, site.shape(values.shape, site.row(small).name), made)
+        head = site.head(1 - small)
+        head["constant"] = frozen_array(values.reshape(four_axes(values.shape)), np.int8)
+    else:
+        small = 0 if site.seen(0) != made else 1
+        _spread(site, site.seen(small), made)
+        head = site.head(1 - small, small)
+    if head["input_shapes"][0] != made:
+        raise site.refuse(f"makes {list(made)} of {list(head['input_shapes'][0])} and a smaller operand")
+    return head, (1 - small, small)
+
+
+def four_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (4 - len(shape)) + shape
+
+
+def _spread(site: Site, small: Shape, made: Shape) -> None:
+    if small not in (made, (1, 1, 1, made[3]), (1, 1, 1, 1)):
+        raise site.refuse(
+            f"spreads an operand of shape {list(small)} over {list(made)}: only one pixel or element can be"
+        )
+
+
+def add(site: Site) -> Layer:
+    head, (first, second) = _pair(site)
+    a, b, out = site.scale(first), site.scale(second), site.out_scale()
+    found = add_factors(a.scale, b.scale, out.scale)
+    if found.output[1] > 0:
+        raise site.refuse(f"adds operands of scale {max(a.scale, b.scale):g} to one of {out.scale:g}")
+    low, high = site.bounds()
+    return Add(
+        **head,
+        input_offsets=(-a.zero_point, -b.zero_point),
+        multipliers=(found.inputs[0][0], found.inputs[1][0]),
+        shifts=(found.inputs[0][1], found.inputs[1][1]),
+        left_shift=found.left_shift,
+        multiplier=found.output[0],
+        shift=found.output[1],
+        output_offset=out.zero_point,
+        low=low,
+        high=high,
+    )
+
+
+def mul(site: Site) -> Layer:
+    head, (first, second) = _pair(site)
+    a, b, out = site.scale(first), site.scale(second), site.out_scale()
+    multiplier, shift = site.factor(mul_factor(site.scale(0).scale, site.scale(1).scale, out.scale))
+    low, high = site.bounds()
+    return Mul(
+        **head,
+        input_offsets=(-a.zero_point, -b.zero_point),
+        multiplier=multiplier,
+        shift=shift,
+        output_offset=out.zero_point,
+        low=low,
+        high=high,
+    )
+
+
+def softmax(site: Site) -> Layer:
+    seen = site.seen(0)
+    if site.out_scale() != (SHARE, -128):
+        raise site.refuse(f"makes shares on scale {site.out_scale().scale:g}, not 1/256 from -128")
+    if seen[3] > MOST_CLASSES:
+        raise site.refuse(f"is over {seen[3]:,} channels; its sums hold {MOST_CLASSES:,}")
+    beta = site.node.reals.get("Beta", 0.0)
+    try:
+        multiplier, shift, diff_min = softmax_factors(site.scale(0).scale, beta)
+    except ValueError as problem:
+        raise site.refuse(str(problem)) from None
+    return Softmax(**site.head(0), multiplier=multiplier, shift=shift, diff_min=diff_min)
+
+
+def logistic(site: Site) -> Layer:
+    if site.out_scale() != (SHARE, -128):
+        raise site.refuse(f"makes shares on scale {site.out_scale().scale:g}, not 1/256 from -128")
+    return Logistic(**site.head(0), table=logistic_table(site.scale(0)))
+
+
+def hard_swish(site: Site) -> Layer:
+    try:
+        table = hard_swish_table(site.scale(0), site.out_scale())
+    except ValueError as problem:
+        raise site.refuse(str(problem)) from None
+    return HardSwish(**site.head(0), table=table)
+
+
+def quantize(site: Site) -> Layer:
+    """One scale to another; from and to floats it stands at the network's edge and is no layer."""
+    inner, out = site.scale(0), site.out_scale()
+    site.factor(channel_factor(inner.scale, 1.0, out.scale))
+    return Quantize(**site.head(0), table=quantise_table(inner, out))
+
+
+def prelu(site: Site) -> Layer:
+    seen = site.seen(0)
+    alpha = site.constant(1, INT8, "slopes")
+    if alpha.size not in (1, seen[3]) or prod(alpha.shape[:-1]) != 1:
+        raise site.refuse(
+            f"has slopes of shape {list(alpha.shape)}: one for all or one a channel can be read"
+        )
+    inner, slope, out = site.scale(0), site.scale(1), site.out_scale()
+    above, below = prelu_factors(inner.scale, slope.scale, out.scale)
+    above, below = site.factor(above), site.factor(below)
+    return PReLU(
+        **site.head(0),
+        alpha=frozen_array(alpha.reshape(-1), np.int8),
+        input_offset=-inner.zero_point,
+        alpha_offset=-slope.zero_point,
+        multiplier=above[0],
+        shift=above[1],
+        multiplier_below=below[0],
+        shift_below=below[1],
+        output_offset=out.zero_point,
+    )

@@ -1,0 +1,47 @@
+"""The operators that become layers, and the function that reads each.
+
+What the interpreters of a kind would refuse, or compute differently from each other, because a scale changes
+where none may is refused by these functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onchip.microcontroller.int8.model import Layer
+from onchip.microcontroller.int8.read_elements import add, hard_swish, logistic, mul, prelu, quantize, softmax
+from onchip.microcontroller.int8.read_maps import (
+    average_pool,
+    concat,
+    max_pool,
+    mean,
+    pad,
+    resize_bilinear,
+    resize_nearest,
+)
+from onchip.microcontroller.int8.read_site import Site
+from onchip.microcontroller.int8.read_sums import conv, depthwise, fully_connected
+
+__all__ = ["LAYERS"]
+
+LAYERS: Mapping[str, Callable[[Site], Layer]] = {
+    "ADD": add,
+    "AVERAGE_POOL_2D": average_pool,
+    "CONCATENATION": concat,
+    "CONV_2D": conv,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "FULLY_CONNECTED": fully_connected,
+    "HARD_SWISH": hard_swish,
+    "LOGISTIC": logistic,
+    "MAX_POOL_2D": max_pool,
+    "MEAN": mean,
+    "MUL": mul,
+    "PAD": pad,
+    "PADV2": pad,
+    "PRELU": prelu,
+    "QUANTIZE": quantize,
+    "RESIZE_BILINEAR": resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
+    "SOFTMAX": softmax,
+}
+"""The reader of each kind of operator that computes."""

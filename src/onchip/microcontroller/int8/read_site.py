@@ -1,0 +1,219 @@
+"""One operator of a file while it is read: its operands as layers see them, its scales, its refusals.
+
+Whatever a file may say wrongly about an operator is met here, in one line that names file and operator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onchip.base.errors import ModelError
+from onchip.microcontroller.int8.factors import ACTIVATIONS, Factor, Scale, activation_bounds
+from onchip.microcontroller.int8.model import Shape
+from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph
+
+__all__ = ["MAX_TENSOR_BYTES", "Site", "Value", "four"]
+
+MAX_TENSOR_BYTES = 1 << 30
+"""Activations beyond this size are refused: no microcontroller addresses them, and numpy would try."""
+
+INT8, INT32 = 3, 6  # ONNX's element types
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Where a tensor of the file lies: tensor `tensor` of the model, whose bytes are `stored` in order.
+
+    `lies` names for each axis of the file's `shape` the axis of `stored` that it is: a transpose changes
+    only this, a reshape all but the tensor.
+    """
+
+    tensor: int
+    shape: tuple[int, ...]
+    stored: tuple[int, ...]
+    lies: tuple[int, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the bytes lie in the order that the file's shape says."""
+        axes = [axis for axis in self.lies if self.stored[axis] > 1]
+        return axes == sorted(axes)
+
+
+def four(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in four axes, ones in front; longer where more axes have more than one index."""
+    while len(shape) > 4 and shape[0] == 1:
+        shape = shape[1:]
+    return (1,) * (4 - len(shape)) + shape
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operator, the values made before it, and the id of the tensor that it will make."""
+
+    graph: TfliteGraph
+    node: Node
+    values: Mapping[int, Value]
+    output: int
+
+    def refuse(self, reason: str) -> ModelError:
+        """The error that names file and operator."""
+        return self.graph.refuse(reason, self.node.label)
+
+    # -- operands --------------------------------------------------------------------------------------------
+
+    def operand(self, position: int) -> int:
+        """The file's tensor at an input position; refused when it is left away."""
+        if position >= len(self.node.inputs) or self.node.inputs[position] < 0:
+            raise self.refuse(f"lacks its input {position}")
+        return self.node.inputs[position]
+
+    def row(self, position: int) -> TensorRow:
+        return self.graph.tensors[self.operand(position)]
+
+    @property
+    def out(self) -> TensorRow:
+        """The file's tensor that the operator makes."""
+        return self.graph.tensors[self.node.outputs[0]]
+
+    def value(self, position: int) -> Value:
+        """The computed operand at an input position."""
+        value = self.values.get(self.operand(position))
+        if value is None:
+            row = self.row(position)
+            reason = "a constant" if row.data is not None else f"{row.stated}, or made by a later operator"
+            raise self.refuse(f"reads {row.name}, which is {reason}; only computed int8 can stand here")
+        return value
+
+    def seen(self, position: int) -> Shape:
+        """The shape in which the layer sees an operand: four axes, the first of one index."""
+        value = self.value(position)
+        if not value.plain:
+            raise self.refuse(f"reads {self.row(position).name} transposed, which no kernel does")
+        return self.shape(value.shape, self.row(position).name)
+
+    def shape(self, shape: tuple[int, ...], name: str) -> Shape:
+        """A file's shape in four axes; refused when it has a batch, or more axes than four."""
+        found = four(shape)
+        if len(found) > 4:
+            raise self.refuse(f"has {name} of shape {list(shape)}: more than four axes")
+        if found[0] != 1:
+            raise self.refuse(f"has {name} of shape {list(shape)}: a batch of {found[0]}, not of 1")
+        return found[0], found[1], found[2], found[3]
+
+    def made(self) -> Shape:
+        """The output's shape in four axes."""
+        return self.shape(self.out.shape, self.out.name)
+
+    def head(self, *positions: int, output_shape: Shape | None = None) -> dict[str, Any]:
+        """What all layers have, for the computed operands at these positions."""
+        return {
+            "name": self.node.label,
+            "inputs": tuple(self.value(p).tensor for p in positions),
+            "output": self.output,
+            "input_shapes": tuple(self.seen(p) for p in positions),
+            "output_shape": output_shape or self.made(),
+        }
+
+    def has(self, position: int) -> bool:
+        """Whether an optional operand is there."""
+        return position < len(self.node.inputs) and self.node.inputs[position] >= 0
+
+    def constant(self, position: int, element: int, what: str) -> np.ndarray[Any, Any]:
+        """A constant operand of an element type (ONNX's number), in its shape."""
+        row = self.row(position)
+        values = self.graph.constant(row.index)
+        if values is None or row.element != element:
+            kind = "computed" if row.data is None else row.stated
+            raise self.refuse(f"has {what} {row.name} that are no plain constant of integers, but {kind}")
+        return values
+
+    def numbers(self, position: int, count: int, what: str) -> list[int]:
+        """A small constant of integers: axes, sizes, paddings."""
+        found = self.graph.numbers(self.operand(position))
+        if found is None or (count and len(found) != count):
+            raise self.refuse(f"has {what} that are not {count or 'some'} constant integers")
+        return found
+
+    def option(self, key: str, default: int | None = None) -> int:
+        found = self.node.options.get(key, default)
+        if found is None:
+            raise self.refuse(f"has no option {key}")
+        return found
+
+    # -- scales ----------------------------------------------------------------------------------------------
+
+    def scale(self, position: int) -> Scale:
+        """The scale of an operand, which must be one for all."""
+        return self._scale(self.row(position))
+
+    def out_scale(self) -> Scale:
+        return self._scale(self.out)
+
+    def _scale(self, row: TensorRow) -> Scale:
+        found = row.quantisation
+        if row.element != INT8:
+            raise self.refuse(f"has {row.name} of {row.stated}: only INT8 is read")
+        if found is None:
+            raise self.refuse(f"has {row.name} without a scale: the network is not quantised")
+        if len(found.scales) != 1 or len(found.zero_points) != 1:
+            raise self.refuse(f"has {row.name} with {len(found.scales)} scales, where one for all is needed")
+        scale, zero = found.scales[0], found.zero_points[0]
+        self._sound(scale, row.name)
+        if not -128 <= zero <= 127:
+            raise self.refuse(f"has {row.name} with zero point {zero}, which is no byte")
+        return Scale(scale, zero)
+
+    def _sound(self, scale: float, name: str) -> None:
+        if not math.isfinite(scale) or scale < np.finfo(np.float32).tiny:
+            raise self.refuse(f"has {name} with scale {scale}, which is no positive number of 32 bits")
+
+    def weight_scales(self, position: int, axis: int, channels: int) -> tuple[float, ...]:
+        """The scales of symmetric weights: one for all, or one for each output channel along `axis`."""
+        row = self.row(position)
+        found = row.quantisation
+        if found is None:
+            raise self.refuse(f"has weights {row.name} without a scale")
+        if len(found.scales) != 1 and (len(found.scales) != channels or found.axis != axis):
+            raise self.refuse(
+                f"has weights {row.name} with {len(found.scales)} scales along axis {found.axis}: one for all"
+                f" or {channels} along axis {axis} can be read"
+            )
+        if any(found.zero_points):
+            raise self.refuse(f"has weights {row.name} with a zero point: weights must be symmetric")
+        for scale in set(found.scales):
+            self._sound(abs(scale), row.name)  # a negative gain is folded into some
+        return found.scales
+
+    def same_scale(self, *positions: int) -> Scale:
+        """The output's scale, refused unless these operands have it too."""
+        out = self.out_scale()
+        for position in positions:
+            inner = self.scale(position)
+            if abs(inner.scale - out.scale) > 1e-6 or inner.zero_point != out.zero_point:
+                raise self.refuse(
+                    f"changes scale from {inner.scale:g} at {inner.zero_point} to {out.scale:g} at"
+                    f" {out.zero_point}, which this operator cannot"
+                )
+        return out
+
+    def factor(self, found: Factor) -> Factor:
+        """A factor that the arithmetic can apply, or a refusal."""
+        if found[1] > 30:
+            raise self.refuse(f"scales by {found[0] * 2.0 ** (found[1] - 31):g}: its scales do not fit")
+        return found
+
+    def bounds(self) -> tuple[int, int]:
+        """(low, high) of the fused activation on the output's scale."""
+        number = self.option("FusedActivationFunction", 0)
+        if not 0 <= number < len(ACTIVATIONS):
+            raise self.refuse(f"has fused activation {number}, which int8 kernels do not have")
+        try:
+            return activation_bounds(ACTIVATIONS[number], self.out_scale())
+        except (ValueError, OverflowError) as problem:
+            raise self.refuse(str(problem)) from None

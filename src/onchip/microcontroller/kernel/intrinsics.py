@@ -1,0 +1,144 @@
+"""The operations that a Cortex-M does in one instruction: their types and what they compute.
+
+`dsp.h.txt` holds each of them in C, once with the instruction and once without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onchip.microcontroller.kernel.ir import Call, Expr, Type, as_expr
+
+__all__ = ["INTRINSICS", "Intrinsic", "call", "signed"]
+
+
+def signed(value: int) -> int:
+    """The lowest 32 bits as a signed integer."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def _half(value: int, upper: bool) -> int:
+    value = (value >> 16 if upper else value) & 0xFFFF
+    return value - (1 << 16) if value & 0x8000 else value
+
+
+def _byte(value: int, index: int) -> int:
+    value = (value >> (8 * index)) & 0xFF
+    return value - 256 if value & 0x80 else value
+
+
+def _pair(low: int, high: int) -> int:
+    return signed((low & 0xFFFF) | (high & 0xFFFF) << 16)
+
+
+def _widened(word: int, odd: int, plus: int = 0) -> int:
+    return _pair(_byte(word, odd) + _half(plus, False), _byte(word, odd + 2) + _half(plus, True))
+
+
+def _dot(a: int, b: int, plus: int) -> int:
+    return signed(_half(a, False) * _half(b, False) + _half(a, True) * _half(b, True) + plus)
+
+
+def _high(a: int, b: int) -> int:
+    return signed((a * b + (1 << 31)) >> 32)
+
+
+def _doubled_high(a: int, b: int) -> int:
+    return min((a * b + (1 << 30)) >> 31, (1 << 31) - 1)
+
+
+def _divided(x: int, exponent: int) -> int:
+    below = (1 << exponent) - 1
+    return (x >> exponent) + int((x & below) > (below >> 1) + int(x < 0))
+
+
+def _scaled(x: int, multiplier: int, shift: int) -> int:
+    return _divided(_doubled_high(signed(x << max(shift, 0)), multiplier), max(-shift, 0))
+
+
+def _clipped(value: int) -> int:
+    return max(-128, min(127, value))
+
+
+def _narrowed(x: int, multiplier: int, shift: int, offset: int) -> int:
+    t = _high(signed(x << 1), multiplier)
+    return _clipped((signed((signed(t + (t >> 31)) >> shift) + offset)) >> 1)
+
+
+def _narrowed_level(x: int, multiplier: int, shift: int, offset: int) -> int:
+    t = _high(signed(x << 1), multiplier)
+    return _clipped(signed((signed((t >> 31) + (t << 1)) >> shift) + offset) >> 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """Types of arguments and result, what it computes, and what it is."""
+
+    takes: tuple[Type, ...]
+    gives: Type
+    compute: Callable[..., int]
+    says: str
+
+
+_I, _W, _P = Type.INT, Type.WORD, Type.PAIR
+
+INTRINSICS: dict[str, Intrinsic] = {
+    "widen_even": Intrinsic((_W,), _P, lambda w: _widened(w, 0), "bytes 0 and 2 (SXTB16)"),
+    "widen_odd": Intrinsic((_W,), _P, lambda w: _widened(w, 1), "bytes 1 and 3 (SXTB16, ROR 8)"),
+    "widen_even_plus": Intrinsic(
+        (_P, _W), _P, lambda p, w: _widened(w, 0, p), "bytes 0 and 2, each plus a half (SXTAB16)"
+    ),
+    "widen_odd_plus": Intrinsic(
+        (_P, _W), _P, lambda p, w: _widened(w, 1, p), "bytes 1 and 3, each plus a half (SXTAB16, ROR 8)"
+    ),
+    "dot2": Intrinsic((_P, _P, _I), _I, _dot, "both products of halves, and a sum (SMLAD)"),
+    "mla_low": Intrinsic(
+        (_P, _P, _I),
+        _I,
+        lambda a, b, s: signed(_half(a, False) * _half(b, False) + s),
+        "the product of the lower halves, and a sum (SMLABB)",
+    ),
+    "mla_high": Intrinsic(
+        (_P, _P, _I),
+        _I,
+        lambda a, b, s: signed(_half(a, True) * _half(b, True) + s),
+        "the product of the upper halves, and a sum (SMLATT)",
+    ),
+    "pack_low": Intrinsic(
+        (_P, _P), _P, lambda a, b: _pair(_half(a, False), _half(b, False)), "two lower halves (PKHBT)"
+    ),
+    "pack_high": Intrinsic(
+        (_P, _P), _P, lambda a, b: _pair(_half(a, True), _half(b, True)), "two upper halves (PKHTB)"
+    ),
+    "broadcast": Intrinsic((_I,), _P, lambda v: _pair(v, v), "a value in both halves (PKHBT)"),
+    "high_product": Intrinsic((_I, _I), _I, _high, "a * b / 2**32, rounded (SMMULR)"),
+    "narrowed": Intrinsic(
+        (_I, _I, _I, _I),
+        _I,
+        _narrowed,
+        "a sum below 2**30, scaled, moved and clamped to int8 (SMMULR, SSAT); see kernels/scale.py",
+    ),
+    "narrowed_level": Intrinsic(
+        (_I, _I, _I, _I), _I, _narrowed_level, "the same for a shift that may be 0; see kernels/scale.py"
+    ),
+    "saturate": Intrinsic((_I,), _I, _clipped, "clamped to int8 (SSAT)"),
+    "doubled_high": Intrinsic((_I, _I), _I, _doubled_high, "a * b / 2**31, rounded, saturated"),
+    "divide_by_power": Intrinsic((_I, _I), _I, _divided, "x / 2**e, halves away from zero"),
+    "scaled": Intrinsic((_I, _I, _I), _I, _scaled, "x * multiplier * 2**(shift - 31), rounded twice"),
+    "scaled_down": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda x, m, right: _divided(_high(signed(x << 1), m), right),
+        "x * multiplier * 2**(-31 - right), rounded twice, for |x| below 2**30",
+    ),
+    "leading_zeros": Intrinsic(
+        (_I,), _I, lambda v: 32 - (v & 0xFFFFFFFF).bit_length(), "how many bits above the first 1 (CLZ)"
+    ),
+}
+
+
+def call(name: str, *arguments: Expr | int) -> Expr:
+    """An intrinsic applied."""
+    return Call(name, tuple(as_expr(a) for a in arguments), INTRINSICS[name].gives)

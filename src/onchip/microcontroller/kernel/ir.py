@@ -1,0 +1,361 @@
+"""What a traced kernel is: a function of statements over typed expressions, all frozen.
+
+Expressions have no effects; loads happen where a statement holds them. Integers have 32 bits and wrap.
+Pointers count bytes in RAM and words of four bytes in flash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+__all__ = [
+    "Assign",
+    "Binary",
+    "Call",
+    "Comment",
+    "Const",
+    "Declare",
+    "Expr",
+    "FlashByte",
+    "FlashLoad",
+    "Free",
+    "Function",
+    "If",
+    "Kind",
+    "Line",
+    "Load",
+    "Loop",
+    "Statement",
+    "Store",
+    "Type",
+    "Var",
+    "Word",
+    "as_expr",
+    "parts",
+    "walk",
+]
+
+
+class Type(Enum):
+    """What a value is; the value is what C calls it."""
+
+    INT = "int32_t"
+    WORD = "s8x4"
+    """Four int8, the first in the lowest byte."""
+    PAIR = "s16x2"
+    """Two int16, the first in the lower half."""
+    INPUT = "const int8_t *"
+    """Bytes of RAM that are read."""
+    OUTPUT = "int8_t *"
+    """Bytes of RAM that are written, and may be read."""
+    FLASH = "const int32_t *"
+    """Constants, word by word."""
+    LINES = "const int8_t *const *"
+    """Pointers to the lines of a map."""
+
+
+class Kind(Enum):
+    """How many bytes of RAM a load or a store moves, and what they become."""
+
+    BYTE = "byte"
+    """One byte, its sign extended: INT."""
+    WORD = "word"
+    """Four bytes at any address: WORD."""
+    INT = "int"
+    """Four bytes at any address: INT."""
+
+    @property
+    def type(self) -> Type:
+        return Type.WORD if self is Kind.WORD else Type.INT
+
+    @property
+    def size(self) -> int:
+        return 1 if self is Kind.BYTE else 4
+
+
+class _Operators:
+    """Python's operators on expressions build expressions; constants fold."""
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: int) -> Expr:
+        return binary("+", other, self)
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return binary("-", self, other)
+
+    def __rsub__(self, other: int) -> Expr:
+        return binary("-", other, self)
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return binary("*", self, other)
+
+    def __rmul__(self, other: int) -> Expr:
+        return binary("*", other, self)
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return binary("/", self, other)
+
+    def __mod__(self, other: Expr | int) -> Expr:
+        return binary("%", self, other)
+
+    def __lshift__(self, other: Expr | int) -> Expr:
+        return binary("<<", self, other)
+
+    def __rshift__(self, other: Expr | int) -> Expr:
+        return binary(">>", self, other)
+
+    def __and__(self, other: Expr | int) -> Expr:
+        return binary("&", self, other)
+
+    def __lt__(self, other: Expr | int) -> Expr:
+        return binary("<", self, other)
+
+    def __le__(self, other: Expr | int) -> Expr:
+        return binary("<=", self, other)
+
+    def __gt__(self, other: Expr | int) -> Expr:
+        return binary(">", self, other)
+
+    def __ge__(self, other: Expr | int) -> Expr:
+        return binary(">=", self, other)
+
+    def equals(self, other: Expr | int) -> Expr:
+        """Whether both are the same integer (`==` compares expressions as data)."""
+        return binary("==", self, other)
+
+    def __neg__(self) -> Expr:
+        return binary("-", 0, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(_Operators):
+    """An integer known when the kernel is traced."""
+
+    value: int
+    type: Type = Type.INT
+
+
+@dataclass(frozen=True, slots=True)
+class Var(_Operators):
+    """A named value: a parameter, a local, a loop's counter."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(_Operators):
+    """Integer arithmetic or comparison as in C; pointer + integer; `min` and `max`."""
+
+    op: str
+    a: Expr
+    b: Expr
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Operators):
+    """An intrinsic of `onchip.microcontroller.kernel.intrinsics`."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Load(_Operators):
+    """What lies at pointer + offset bytes in RAM."""
+
+    kind: Kind
+    pointer: Expr
+    offset: Expr
+
+    @property
+    def type(self) -> Type:
+        return self.kind.type
+
+
+@dataclass(frozen=True, slots=True)
+class Line(_Operators):
+    """The pointer to a line."""
+
+    lines: Var
+    index: Expr
+    type: Type = Type.INPUT
+
+
+@dataclass(frozen=True, slots=True)
+class Word(_Operators):
+    """The constant at an index of flash."""
+
+    pointer: Var
+    index: Expr
+    type: Type = Type.INT
+
+
+@dataclass(frozen=True, slots=True)
+class FlashByte(_Operators):
+    """The int8 at an index of flash, counted in bytes."""
+
+    pointer: Var
+    index: Expr
+    type: Type = Type.INT
+
+
+Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A new local; one that is assigned to later is a register, the others are names for values."""
+
+    var: Var
+    value: Expr
+    register: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A register takes a new value."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class FlashLoad:
+    """New locals take the next words of flash; the pointer moves past them."""
+
+    targets: tuple[Var, ...]
+    pointer: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Bytes of RAM take a value: its lowest byte, or all four."""
+
+    kind: Kind
+    pointer: Expr
+    offset: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Bytes of RAM that nobody reads again; no code, but the interpreter holds the kernel to it."""
+
+    pointer: Expr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The counter from `start` while it is below `stop` (above, if `step` is negative)."""
+
+    counter: Var
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple[Statement, ...]
+    unroll: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expr
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    text: str
+
+
+Statement: TypeAlias = Declare | Assign | FlashLoad | Store | Free | Loop | If | Comment
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel. `says` is its comment in C, a line each."""
+
+    name: str
+    parameters: tuple[Var, ...]
+    body: tuple[Statement, ...]
+    says: tuple[str, ...] = ()
+
+
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b),
+    "==": lambda a, b: int(a == b),
+    "min": min,
+    "max": max,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
+    "&": lambda a, b: a & b,
+}
+
+
+def as_expr(value: Expr | int) -> Expr:
+    """An integer as an expression."""
+    return Const(value) if isinstance(value, int) else value
+
+
+def binary(op: str, a: object, b: object) -> Expr:
+    """`a op b`, folded where both are known and where one side changes nothing."""
+    left, right = as_expr(a), as_expr(b)  # type: ignore[arg-type]
+    if isinstance(left, Const) and isinstance(right, Const) and op in _FOLDED:
+        return Const(int(_FOLDED[op](left.value, right.value)))
+    if isinstance(right, Const):
+        if right.value == 0 and op in ("+", "-", "<<", ">>"):
+            return left
+        if right.value == 1 and op in ("*", "/"):
+            return left
+        if right.value == 0 and op == "*":
+            return right
+    if isinstance(left, Const):
+        if left.value == 0 and op == "+":
+            return right
+        if left.value == 1 and op == "*":
+            return right
+        if left.value == 0 and op == "*":
+            return left
+    type_ = left.type if left.type in (Type.INPUT, Type.OUTPUT, Type.FLASH) else Type.INT
+    return Binary(op, left, right, type_)
+
+
+def parts(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is made of."""
+    match expr:
+        case Binary(_, a, b):
+            return a, b
+        case Call(_, arguments):
+            return arguments
+        case Load(_, pointer, offset):
+            return pointer, offset
+        case Line(pointer, index) | Word(pointer, index) | FlashByte(pointer, index):
+            return pointer, index
+    return ()
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, those of loops and conditions behind them."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop():
+                yield from walk(statement.body)
+            case If():
+                yield from walk(statement.then)
+                yield from walk(statement.otherwise)

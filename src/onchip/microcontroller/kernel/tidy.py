@@ -1,0 +1,86 @@
+"""Leaves out names that nobody uses: what a shape made superfluous does not stand in the C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onchip.microcontroller.kernel.ir import (
+    Assign,
+    Comment,
+    Declare,
+    Expr,
+    FlashLoad,
+    Free,
+    Function,
+    If,
+    Loop,
+    Statement,
+    Store,
+    Var,
+    parts,
+)
+
+__all__ = ["names_used", "tidied"]
+
+
+def tidied(function: Function) -> Function:
+    """The same function without declarations whose names are used nowhere behind them."""
+    return replace(function, body=_block(function.body, set()))
+
+
+def names_used(function: Function) -> set[str]:
+    """The parameters that the function uses."""
+    live: set[str] = set()
+    _block(function.body, live)
+    return live
+
+
+def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]:
+    """The statements that matter; `live` are the names used behind them, and becomes those used from here."""
+    kept: list[Statement] = []
+    for statement in reversed(body):
+        match statement:
+            case Declare(var, value):
+                if var.name not in live:
+                    continue
+                live.discard(var.name)
+                _use(value, live)
+            case Assign(var, value):
+                live.add(var.name)
+                _use(value, live)
+            case FlashLoad(targets, pointer):
+                live -= {target.name for target in targets}
+                live.add(pointer.name)
+            case Store(_, pointer_, offset, value):
+                for expr in (pointer_, offset, value):
+                    _use(expr, live)
+            case Free(pointer_, count):
+                _use(pointer_, live)
+                _use(count, live)
+            case Loop(counter, start, stop, _, inner):
+                # What a turn uses may be used by the next: the body is read twice.
+                around = set(live)
+                _block(inner, around)
+                around.discard(counter.name)
+                _use(stop, around)
+                statement = replace(statement, body=_block(inner, around))
+                around.discard(counter.name)
+                live |= around
+                _use(start, live)
+                _use(stop, live)
+            case If(condition, then, otherwise):
+                yes, no = set(live), set(live)
+                statement = replace(statement, then=_block(then, yes), otherwise=_block(otherwise, no))
+                live |= yes | no
+                _use(condition, live)
+            case Comment():
+                pass
+        kept.append(statement)
+    return tuple(reversed(kept))
+
+
+def _use(expr: Expr, live: set[str]) -> None:
+    if isinstance(expr, Var):
+        live.add(expr.name)
+    for part in parts(expr):
+        _use(part, live)

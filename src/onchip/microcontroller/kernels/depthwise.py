@@ -1,0 +1,251 @@
+"""Depthwise convolutions: four channels of a pixel at a time, tap by tap.
+
+A word of input and a word of weights hold the same tap of four channels; both are widened (the input's zero
+point is subtracted on the way) and each half multiplied with its like. Taps outside of the map are left out,
+which costs nothing and saves their work: on small maps most of a large window lies outside. Channels that do
+not fill a word, and outputs that share an input channel, are read byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from onchip.microcontroller.int8.model import Depthwise
+from onchip.microcontroller.kernel import Function, Kernel, Kind
+from onchip.microcontroller.kernel.builder import Value
+from onchip.microcontroller.kernel.intrinsics import call
+from onchip.microcontroller.kernel.ir import Const, Expr, Type, Var, as_expr
+from onchip.microcontroller.kernels.scale import (
+    HEAD_WORDS,
+    PLAIN,
+    Scale,
+    Scaler,
+    factor_words,
+    scaled_of,
+    shift_of,
+)
+
+__all__ = ["CHUNK", "DEPTHWISE_HEAD", "DepthwiseShape", "depthwise", "depthwise_words"]
+
+CHUNK = 4
+"""Output channels of a block: a word."""
+SHIFT_BITS = 8
+DEPTHWISE_HEAD = HEAD_WORDS + 1
+"""Words of constants in front of the chunks: the head of all layers with weights, and the outputs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseShape:
+    """What a kernel is specialised on; bytes and pixels."""
+
+    outputs: int = 0
+    """Channels of the output, where several read one input channel; else they are read when it runs."""
+    rest: int = 0
+    """Channels that fill no word."""
+    multiplier: int = 1
+    """Outputs that read the same input channel."""
+    kernel: tuple[int, int]
+    """Lines, and taps along a line."""
+    stride: int = 1
+    """Along a line."""
+    dilation: int = 1
+    """Along a line."""
+    before: int = 0
+    """Padding in front of a line."""
+    in_step: int = 0
+    """Bytes from an input pixel of a line to the next; 0: as many as channels."""
+    out_step: int = 0
+    """The same of the output."""
+    reverse: bool = False
+    """Lines run from their end to their start, chunks of channels from the last to the first."""
+    scale: Scale = PLAIN
+
+    @property
+    def taps(self) -> int:
+        return self.kernel[0] * self.kernel[1]
+
+    @property
+    def chunk_words(self) -> int:
+        """Words of constants of a whole chunk: biases, weights, factors."""
+        return 2 * CHUNK + 1 + self.taps
+
+
+def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool = False) -> list[int]:
+    """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
+
+    A chunk is its biases, one word of weights a tap, the channels' multipliers, and their shifts in one word.
+    """
+    ready = scaled_of(layer, any_shift=any_shift)
+    weights = ready.weights.transpose(2, 1, 0) if columns else ready.weights.transpose(1, 2, 0)
+    outputs = weights.shape[2]
+    taps = weights.reshape(-1, outputs)
+    found = [*ready.head, outputs]
+    for first in range(0, outputs, CHUNK):
+        chunk = slice(first, min(first + CHUNK, outputs))
+        words = np.zeros((len(taps), CHUNK), np.int8)
+        words[:, : chunk.stop - first] = taps[:, chunk]
+        found += ready.bias[chunk].tolist() + words.view("<i4")[:, 0].tolist()
+        found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
+    return found
+
+
+def depthwise(name: str, shape: DepthwiseShape) -> Function:
+    """The kernel: output pixels [x0, x1) of a line from input lines [first, last) of the kernel's."""
+    return _Depthwise(name, shape).build()
+
+
+class _Depthwise:
+    def __init__(self, name: str, shape: DepthwiseShape) -> None:
+        lines, taps = shape.kernel
+        self.shape = shape
+        k = self.k = Kernel(
+            name,
+            f"Depthwise convolution {lines}x{taps}: pixels [x0, x1) of a line"
+            + (", from the last" if shape.reverse else "")
+            + ".",
+            f"A step makes one pixel, {CHUNK} channels at a time.",
+        )
+        self.lines, self.out = k.lines("lines"), k.output("out")
+        self.x0, self.x1 = k.number("x0"), k.number("x1")
+        self.first, self.last, self.width = k.number("first"), k.number("last"), k.number("width")
+        self.weights = k.flash("weights")
+        self.outputs: Value = shape.outputs or k.constant(self.weights, HEAD_WORDS, "outputs")
+        self.step: Value = shape.in_step or (shape.outputs // shape.multiplier or self.outputs)
+        self.out_step: Value = shape.out_step or self.outputs
+
+    def build(self) -> Function:
+        k, shape = self.k, self.shape
+        self.scaler = Scaler(k, shape.scale, self.weights)
+        self.offsets = k.Broadcast(self.scaler.input_offset, "offsets")
+        every = k.let("every_line", self.first.equals(0) & self.last.equals(shape.kernel[0]))
+        bounds = (self.x1 - 1, self.x0 - 1, -1) if shape.reverse else (self.x0, self.x1, 1)
+        for x in k.loop(*bounds, name="x"):
+            left = k.let("left", x * shape.stride - shape.before)
+            right = left + (shape.dilation * (shape.kernel[1] - 1) + 1)
+            words = as_expr(self.outputs) >> 2 if shape.multiplier == 1 else Const(0)
+            reach = k.let("whole", every & (left >= 0) & (right <= self.width))
+            begin, end = self.taps_inside(left)
+            if shape.reverse:
+                self.by_bytes(x, left, begin, end, words)
+            if shape.multiplier == 1:
+                with k.when(reach):
+                    self.by_words(x, left, words, self.whole_window)
+                with k.otherwise():
+                    self.by_words(x, left, words, self.part_of(begin, end))
+            if not shape.reverse:
+                self.by_bytes(x, left, begin, end, words)
+        return k.finish()
+
+    def taps_inside(self, left: Expr) -> tuple[Var, Var]:
+        """The taps that lie in the line: from the first on, below the last."""
+        k, d, taps = self.k, self.shape.dilation, self.shape.kernel[1]
+        begin = (d - 1 - left) // d if d > 1 else -left
+        end = (self.width - left + (d - 1)) // d
+        return k.let("begin", k.most(begin, 0)), k.let("end", k.least(end, taps))
+
+    def by_words(
+        self, x: Expr, left: Expr, words: Expr, window: Callable[[list[Var], Var, Expr], None]
+    ) -> None:
+        """Chunk by chunk: sums in registers from bias to byte."""
+        k, shape = self.k, self.shape
+        at = k.RegAlloc("at", left * self.step + ((words - 1) * CHUNK if shape.reverse else 0))
+        behind = (words - 1) * shape.chunk_words if shape.reverse else 0
+        w = k.RegAlloc("w", self.weights + (DEPTHWISE_HEAD + behind))
+        step = self.out_step
+        o = k.RegAlloc("o", self.out + (x * step + ((words - 1) * CHUNK if shape.reverse else 0)))
+        for _ in k.loop(0, words, name="chunk"):
+            biases = k.FlashLoad(w, *(f"bias{c}" for c in range(CHUNK)))
+            sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
+            window(sums, w, at)
+            self.store(sums, w, o)
+            if shape.reverse:
+                k.set(w, w - 2 * shape.chunk_words)
+            k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
+            k.set(at, at - CHUNK if shape.reverse else at + CHUNK)
+
+    def whole_window(self, sums: list[Var], w: Var, at: Expr) -> None:
+        """All taps, a line at a time."""
+        k, shape = self.k, self.shape
+        lines, taps = shape.kernel
+        apart = self.step * shape.dilation
+        for line in k.loop(0, lines, name="line", unroll=lines if lines * taps <= 12 else 0):
+            x = k.RegAlloc("x", k.line(self.lines, line) + at)
+            for tap in range(0, taps, 2):
+                names = [f"w{t}" for t in range(tap, min(tap + 2, taps))]
+                for t, word in enumerate(k.FlashLoad(w, *names, type=Type.WORD)):
+                    self.tap(sums, k.RAMLoad(x), word)
+                    if tap + t + 1 < taps:
+                        k.set(x, x + apart)
+
+    def part_of(self, begin: Var, end: Var) -> Callable[[list[Var], Var, Expr], None]:
+        """The taps [begin, end) of the lines [first, last)."""
+        k, shape = self.k, self.shape
+        taps = shape.kernel[1]
+
+        def window(sums: list[Var], w: Var, at: Expr) -> None:
+            inner = k.RegAlloc("v", w + (self.first * taps + begin))
+            back = k.let("skipped", taps - (end - begin))
+            for line in k.loop(self.first, self.last, name="line"):
+                x = k.RegAlloc("x", k.line(self.lines, line) + (at + begin * (shape.dilation * self.step)))
+                for _ in k.loop(begin, end, name="tap"):
+                    (word,) = k.FlashLoad(inner, "weights4", type=Type.WORD)
+                    self.tap(sums, k.RAMLoad(x), word)
+                    k.set(x, x + shape.dilation * self.step)
+                k.set(inner, inner + back)
+            k.set(w, w + shape.taps)
+
+        return window
+
+    def tap(self, sums: list[Var], word: Var, weights: Var) -> None:
+        """One product for each of four channels."""
+        k = self.k
+        for half, w in enumerate(k.widen(weights, "w")):
+            name = ("widen_even_plus", "widen_odd_plus")[half]
+            pair = k.let(("x_even", "x_odd")[half], call(name, self.offsets, word))
+            k.set(sums[half], call("mla_low", pair, w, sums[half]))
+            k.set(sums[half + 2], call("mla_high", pair, w, sums[half + 2]))
+
+    def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: Expr) -> None:
+        """The outputs that no word holds, a byte of input at a time; a chunk is read before it is written."""
+        k, shape = self.k, self.shape
+        chunks, rest = (0, shape.rest) if shape.multiplier == 1 else divmod(shape.outputs, CHUNK)
+        if rest and shape.reverse:
+            self.bytes_chunk(x, left, begin, end, words + chunks, rest)
+        for chunk in k.span(0, chunks, reverse=shape.reverse, name="chunk") if chunks else ():
+            self.bytes_chunk(x, left, begin, end, chunk, CHUNK)
+        if rest and not shape.reverse:
+            self.bytes_chunk(x, left, begin, end, words + chunks, rest)
+
+    def bytes_chunk(self, x: Expr, left: Expr, begin: Var, end: Var, chunk: Value, outputs: int) -> None:
+        k, shape = self.k, self.shape
+        w = k.RegAlloc("w", self.weights + (chunk * shape.chunk_words + DEPTHWISE_HEAD))
+        biases = k.FlashLoad(w, *(f"bias{c}" for c in range(outputs)))
+        sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
+        sources = [k.let(f"channel{c}", (chunk * CHUNK + c) // shape.multiplier) for c in range(outputs)]
+        for line in k.loop(self.first, self.last, name="line"):
+            v = k.RegAlloc("v", w + (line * shape.kernel[1] + begin))
+            for tap in k.loop(begin, end, name="tap"):
+                at = k.let("pixel", (left + tap * shape.dilation) * self.step)
+                row = k.let("row", k.line(self.lines, line) + at)
+                (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
+                pairs = k.widen(word, "w")
+                for c, source in enumerate(sources):
+                    byte = k.RAMLoad(row, source, Kind.BYTE, name="byte")
+                    value = k.Broadcast(byte + self.scaler.input_offset)
+                    product = ("mla_low", "mla_high")[c // 2]
+                    k.set(sums[c], call(product, value, pairs[c % 2], sums[c]))
+        k.set(w, w + shape.taps)
+        out = k.let("target", self.out + (x * self.out_step + chunk * CHUNK))
+        self.store(sums, w, out)
+
+    def store(self, sums: list[Var], w: Var, o: Var) -> None:
+        """A chunk's bytes."""
+        k = self.k
+        multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(len(sums))))
+        (shifts,) = k.FlashLoad(w, "shifts")
+        for c, total in enumerate(sums):
+            shift = shift_of(shifts, c, SHIFT_BITS)
+            k.RAMStore(o, c, self.scaler.byte(total, multipliers[c], shift))

@@ -1,0 +1,205 @@
+"""Element by element: sums, products, tables and PReLU.
+
+Bytes go by in the order of the line (from its end in reverse), each written where or behind where it was
+read: an output may lie over an input at any distance that does not run ahead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from onchip.microcontroller.int8.model import Add, HardSwish, Int8, Logistic, Mul, PReLU, Quantize
+from onchip.microcontroller.kernel import Function, Kernel, Kind
+from onchip.microcontroller.kernel.intrinsics import call
+from onchip.microcontroller.kernel.ir import Expr, Var
+
+__all__ = ["ElementShape", "Operand", "element_shape", "element_words", "elements"]
+
+Operand = Literal["none", "map", "pixel", "one", "constant pixel", "constant one"]
+"""The second operand: another map, one pixel or one byte for all, in RAM or among the constants."""
+Elementwise = Add | Mul | Logistic | HardSwish | Quantize | PReLU
+DOWN = 1 << 30
+ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
+"""Words in front of the bytes of a constant operand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementShape:
+    """What a kernel is specialised on."""
+
+    does: Literal["add", "mul", "table", "prelu"]
+    channels: int
+    second: Operand = "none"
+    exact: bool = False
+    """Whether some factor is above one, or some value too large for the short form of scaling."""
+    reverse: bool = False
+    in_step: int = 0
+    out_step: int = 0
+
+
+def packed(values: Int8) -> list[int]:
+    """Bytes as words, the last filled with zeros."""
+    flat = np.zeros(-(-values.size // 4) * 4, np.int8)
+    flat[: values.size] = values.ravel()
+    return [int(word) for word in flat.view("<i4")]
+
+
+def element_shape(
+    layer: Elementwise, *, reverse: bool = False, in_step: int = 0, out_step: int = 0
+) -> ElementShape:
+    """The kernel that a layer needs."""
+    channels = layer.output_shape[3]
+    does: Literal["add", "mul", "table", "prelu"] = "table"
+    second: Operand = "none"
+    exact = False
+    if isinstance(layer, Add | Mul):
+        does = "add" if isinstance(layer, Add) else "mul"
+        shape = layer.input_shapes[1] if layer.constant is None else layer.constant.shape
+        size = int(np.prod(shape))
+        second = "map"
+        if size == 1 or (size == channels and (layer.constant is not None or shape != layer.output_shape)):
+            second = "one" if size == 1 else "pixel"
+            if layer.constant is not None:
+                second = "constant one" if size == 1 else "constant pixel"
+        shifts = (layer.shift, *layer.shifts) if isinstance(layer, Add) else (layer.shift,)
+        exact = max(shifts) > 0 or (isinstance(layer, Add) and layer.left_shift > 20)
+    elif isinstance(layer, PReLU):
+        does, second = "prelu", "constant one" if layer.alpha.size == 1 else "constant pixel"
+        exact = max(layer.shift, layer.shift_below) > 0
+    return ElementShape(
+        does=does,
+        channels=channels,
+        second=second,
+        exact=exact,
+        reverse=reverse,
+        in_step=in_step,
+        out_step=out_step,
+    )
+
+
+def element_words(layer: Elementwise) -> list[int]:
+    """The layer's constants: its factors, then the bytes of a constant operand or a table."""
+    sign = 1 if not isinstance(layer, Logistic | HardSwish | Quantize) and element_shape(layer).exact else -1
+    if isinstance(layer, Add):
+        (a, b), (ma, mb), (sa, sb) = layer.input_offsets, layer.multipliers, layer.shifts
+        words = [a, ma, sign * sa, b, mb, sign * sb, 1 << layer.left_shift]
+        words += [layer.multiplier, sign * layer.shift, layer.output_offset, layer.low, layer.high, 0]
+    elif isinstance(layer, Mul):
+        words = [*layer.input_offsets, layer.multiplier, sign * layer.shift]
+        words += [layer.output_offset, layer.low, layer.high, 0]
+    elif isinstance(layer, PReLU):
+        words = [layer.input_offset, layer.alpha_offset, layer.multiplier, sign * layer.shift]
+        words += [layer.multiplier_below, sign * layer.shift_below, layer.output_offset]
+        return words + packed(layer.alpha)
+    else:
+        return packed(layer.table)
+    if layer.constant is not None and element_shape(layer).second != "map":
+        words += packed(layer.constant)
+    return words
+
+
+def elements(name: str, shape: ElementShape) -> Function:
+    """The kernel: output pixels [x0, x1) of a line from the same pixels of one or two lines."""
+    k = Kernel(
+        name,
+        f"{shape.does} of {shape.channels} channels, element by element: pixels [x0, x1) of a line"
+        + (", from the last." if shape.reverse else "."),
+    )
+    lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
+    weights = k.flash("weights")
+    compute = _COMPUTE[shape.does](k, shape, weights)
+    step = shape.in_step or shape.channels
+    for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
+        first = k.let("first_map", k.line(lines, 0) + x * step)
+        if shape.second == "map":
+            second: Expr = k.let("second_map", k.line(lines, 1) + x * step)
+        elif shape.second in ("pixel", "one"):
+            second = k.line(lines, 1)
+        o = k.let("o", out + x * (shape.out_step or shape.channels))
+        for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
+            a = k.RAMLoad(first, c, Kind.BYTE, name="a")
+            at = 0 if shape.second.endswith("one") else c
+            if shape.second in ("map", "pixel", "one"):
+                b: Expr = k.RAMLoad(second, at, Kind.BYTE, name="b")
+            elif shape.second.startswith("constant"):
+                b = k.let("b", k.constant_byte(weights, at + 4 * _HEAD[shape.does]))
+            else:
+                b = a
+            k.RAMStore(o, c, compute(a, b))
+    return k.finish()
+
+
+_Compute = Callable[[Expr, Expr], Expr]
+_HEAD = {"add": ADD_WORDS, "mul": MUL_WORDS, "prelu": PRELU_WORDS}
+
+
+def _names(k: Kernel, weights: Var, names: str) -> list[Var]:
+    return [k.constant(weights, i, name) for i, name in enumerate(names.split())]
+
+
+def _scaled(shape: ElementShape, value: Expr, multiplier: Expr, shift: Expr) -> Expr:
+    return call("scaled" if shape.exact else "scaled_down", value, multiplier, shift)
+
+
+def _add(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
+    a_offset, a_factor, a_shift, b_offset, b_factor, b_shift, unit, factor, shift, offset, low, high = _names(
+        k,
+        weights,
+        "a_offset a_multiplier a_shift b_offset b_multiplier b_shift unit"
+        " multiplier shift output_offset low high",
+    )
+
+    def compute(a: Expr, b: Expr) -> Expr:
+        left = k.let("left", _scaled(shape, (a + a_offset) * unit, a_factor, a_shift))
+        right = k.let("right", _scaled(shape, (b + b_offset) * unit, b_factor, b_shift))
+        y = k.let("y", _scaled(shape, left + right, factor, shift) + offset)
+        return k.least(k.most(y, low), high)
+
+    return compute
+
+
+def _mul(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
+    a_offset, b_offset, factor, shift, offset, low, high = _names(
+        k, weights, "a_offset b_offset multiplier shift output_offset low high"
+    )
+
+    def compute(a: Expr, b: Expr) -> Expr:
+        y = k.let("y", _scaled(shape, (a + a_offset) * (b + b_offset), factor, shift) + offset)
+        return k.least(k.most(y, low), high)
+
+    return compute
+
+
+def _prelu(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
+    offset, alpha_offset, factor, shift, below_factor, below_shift, output_offset = _names(
+        k,
+        weights,
+        "input_offset alpha_offset multiplier shift multiplier_below shift_below output_offset",
+    )
+
+    def compute(a: Expr, b: Expr) -> Expr:
+        value = k.let("value", a + offset)
+        y = k.RegAlloc("y", 0)
+        with k.when(value >= 0):
+            k.set(y, _scaled(shape, value, factor, shift))
+        with k.otherwise():
+            k.set(y, _scaled(shape, value * (b + alpha_offset), below_factor, below_shift))
+        return k.saturate(y + output_offset)
+
+    return compute
+
+
+def _table(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
+    return lambda a, b: k.constant_byte(weights, a + 128)
+
+
+_COMPUTE: dict[str, Callable[[Kernel, ElementShape, Var], _Compute]] = {
+    "add": _add,
+    "mul": _mul,
+    "prelu": _prelu,
+    "table": _table,
+}

@@ -1,0 +1,169 @@
+"""Pools: the mean, the scaled mean or the greatest of a window, channel by channel.
+
+A pool over a whole map may also take each line as it is made: `add_line` gathers it into one integer a
+channel, `finish_sums` makes the bytes of them, and no map is ever held. Otherwise a pixel is made in the
+workspace and then copied: the output may lie anywhere over what no later pixel reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
+from onchip.microcontroller.kernel import Function, Kernel, Kind
+from onchip.microcontroller.kernel.intrinsics import call
+from onchip.microcontroller.kernel.ir import Expr, Var
+from onchip.microcontroller.kernels.moves import copied
+
+__all__ = ["PoolShape", "add_line", "finish_sums", "pool", "pool_shape", "pool_words"]
+
+Pooling = AveragePool | MaxPool | Mean
+LEAST = -(1 << 31)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolShape:
+    """What a kernel is specialised on."""
+
+    does: Literal["average", "greatest", "mean"]
+    channels: int
+    kernel: tuple[int, int]
+    """Lines, and taps along a line."""
+    stride: int = 1
+    before: int = 0
+    exact: bool = False
+    """Of a scaled mean: whether its factor is above one, or its sums reach 2**30."""
+    reverse: bool = False
+    in_step: int = 0
+    out_step: int = 0
+
+
+def pool_shape(
+    layer: Pooling, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+) -> PoolShape:
+    """The kernel that a layer needs."""
+    along = 0 if columns else 1
+    if isinstance(layer, Mean):
+        sizes = [layer.input_shapes[0][axis] if axis in layer.axes else 1 for axis in (1, 2)]
+        kernel, stride, before = (sizes[0], sizes[1]), (sizes[0], sizes[1])[along], 0
+    else:
+        kernel, stride, before = layer.kernel, layer.stride[along], layer.padding[along]
+    return PoolShape(
+        does="average"
+        if isinstance(layer, AveragePool)
+        else "mean"
+        if isinstance(layer, Mean)
+        else "greatest",
+        channels=layer.output_shape[3],
+        kernel=kernel[::-1] if columns else kernel,
+        stride=stride,
+        before=before,
+        exact=isinstance(layer, Mean) and (layer.shift > 0 or layer.count * 256 >= 1 << 30),
+        reverse=reverse,
+        in_step=in_step,
+        out_step=out_step,
+    )
+
+
+def pool_words(layer: Pooling) -> list[int]:
+    """The layer's constants: least and greatest byte, places of a whole window, and a mean's factors."""
+    if isinstance(layer, Mean):
+        shift = layer.shift if pool_shape(layer).exact else -layer.shift
+        return [
+            -128,
+            127,
+            layer.count,
+            layer.input_offset * layer.count,
+            layer.multiplier,
+            shift,
+            layer.output_offset,
+        ]
+    return [layer.low, layer.high, layer.kernel[0] * layer.kernel[1]]
+
+
+class _Finish:
+    """Makes a byte of what a window's bytes were gathered to."""
+
+    def __init__(self, k: Kernel, shape: PoolShape, weights: Var) -> None:
+        self.k, self.shape = k, shape
+        names = ("low", "high", "count", "moved", "multiplier", "shift", "output_offset")
+        known = names if shape.does == "mean" else names[:3]
+        self.value = {name: k.constant(weights, i, name) for i, name in enumerate(known)}
+
+    def byte(self, total: Expr, count: Expr) -> Expr:
+        k, value = self.k, self.value
+        y = k.RegAlloc("y", total)
+        if self.shape.does == "average":
+            half = k.let("half", count >> 1)
+            with k.when(total > 0):
+                k.set(y, (total + half) // count)
+            with k.otherwise():
+                k.set(y, (total - half) // count)
+        elif self.shape.does == "mean":
+            name = "scaled" if self.shape.exact else "scaled_down"
+            scaled = call(name, total + value["moved"], value["multiplier"], value["shift"])
+            k.set(y, scaled + value["output_offset"])
+        return k.least(k.most(y, value["low"]), value["high"])
+
+    def more(self, total: Var, byte: Expr) -> None:
+        """One more byte of the window."""
+        k = self.k
+        k.set(total, k.most(total, byte) if self.shape.does == "greatest" else total + byte)
+
+
+def pool(name: str, shape: PoolShape) -> Function:
+    """The kernel: output pixels [x0, x1) of a line from input lines [first, last) of the window's."""
+    lines_of, taps = shape.kernel
+    k = Kernel(
+        name,
+        f"{shape.does} of {lines_of}x{taps} windows of {shape.channels} channels: pixels [x0, x1) of a line"
+        + (", from the last." if shape.reverse else "."),
+    )
+    lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
+    first, last, width = k.number("first"), k.number("last"), k.number("width")
+    patch, weights = k.output("patch"), k.flash("weights")
+    finish = _Finish(k, shape, weights)
+    step = shape.in_step or shape.channels
+    for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
+        left = k.let("left", x * shape.stride - shape.before)
+        begin = k.let("begin", k.most(left, 0))
+        end = k.let("end", k.least(left + taps, width))
+        count = k.let("places", (last - first) * (end - begin))
+        o = k.let("o", out + x * (shape.out_step or shape.channels))
+        for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
+            total = k.RegAlloc("total", LEAST if shape.does == "greatest" else 0)
+            for line in k.loop(first, last, name="line"):
+                row = k.let("row", k.line(lines, line) + c)
+                for column in k.loop(begin, end, name="column"):
+                    finish.more(total, k.RAMLoad(row, column * step, Kind.BYTE, name="byte"))
+            k.RAMStore(patch, c, finish.byte(total, count))
+        copied(k, patch, o, shape.channels, reverse=shape.reverse)
+    return k.finish()
+
+
+def add_line(name: str, shape: PoolShape) -> Function:
+    """The kernel that gathers pixels [x0, x1) of a line into one integer a channel."""
+    k = Kernel(name, f"Gathers pixels [x0, x1) of a line of {shape.channels} channels: {shape.does}.")
+    lines, x0, x1, sums = k.lines("lines"), k.number("x0"), k.number("x1"), k.output("sums")
+    greatest = shape.does == "greatest"
+    step = shape.in_step or shape.channels
+    for c in k.loop(0, shape.channels, name="c"):
+        total = k.RegAlloc("total", k.RAMLoad(sums, c * 4, Kind.INT, name="before"))
+        row = k.let("row", k.line(lines, 0) + c)
+        for x in k.loop(x0, x1, name="x"):
+            byte = k.RAMLoad(row, x * step, Kind.BYTE, name="byte")
+            k.set(total, k.most(total, byte) if greatest else total + byte)
+        k.RAMStore(sums, c * 4, total, Kind.INT)
+    return k.finish()
+
+
+def finish_sums(name: str, shape: PoolShape) -> Function:
+    """The kernel that makes the output pixel of what `add_line` gathered."""
+    k = Kernel(name, f"The {shape.does} of a map of {shape.channels} channels, from what was gathered of it.")
+    sums, out, weights = k.input("sums"), k.output("out"), k.flash("weights")
+    finish = _Finish(k, shape, weights)
+    for c in k.loop(0, shape.channels, name="c"):
+        total = k.RAMLoad(sums, c * 4, Kind.INT, name="total")
+        k.RAMStore(out, c, finish.byte(total, finish.value["count"]))
+    return k.finish()

@@ -1,0 +1,241 @@
+"""Which kernel makes a layer, with which constants and how much workspace, and how it walks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from onchip.base.errors import ModelError
+from onchip.microcontroller.int8.model import (
+    Add,
+    AveragePool,
+    Concat,
+    Conv,
+    Depthwise,
+    FullyConnected,
+    HardSwish,
+    Int8,
+    Layer,
+    Logistic,
+    MaxPool,
+    Mean,
+    Mul,
+    Pad,
+    PReLU,
+    Quantize,
+    Resize,
+    Softmax,
+)
+from onchip.microcontroller.kernel import Function
+from onchip.microcontroller.kernel.intrinsics import signed
+from onchip.microcontroller.kernels.conv import CHUNK as CONV_CHUNK
+from onchip.microcontroller.kernels.conv import ConvShape, conv, conv_words
+from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
+from onchip.microcontroller.kernels.depthwise import depthwise, depthwise_words
+from onchip.microcontroller.kernels.elements import element_shape, element_words, elements
+from onchip.microcontroller.kernels.library import PIXELS as LIBRARY_PIXELS
+from onchip.microcontroller.kernels.library import library_for, library_workspace
+from onchip.microcontroller.kernels.moves import (
+    concat,
+    concat_shape,
+    pad,
+    pad_shape,
+    pad_words,
+    resize,
+    resize_shape,
+    resize_words,
+)
+from onchip.microcontroller.kernels.pools import add_line, finish_sums, pool, pool_shape, pool_words
+from onchip.microcontroller.kernels.scale import Scale
+from onchip.microcontroller.kernels.softmax import SoftmaxShape, softmax_kernel, softmax_words
+from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
+
+__all__ = ["SHAREABLE", "KernelUse", "PoolSums", "kernel_for", "pool_sums_for", "walk_of", "workspace_bytes"]
+
+
+SHAREABLE = (Conv, Depthwise, FullyConnected)
+"""Layers for which there is a kernel of the library, besides one for their shape."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelUse:
+    """A layer's kernel: the function (equal name, equal code), its constants, bytes of workspace (`patch`).
+
+    A step makes `pixels` pixels, `channels` (0: all) channels of each at a time. `operand` is a constant map
+    that is the layer's second operand: it is to lie in flash, `lines[1]` is its line.
+    """
+
+    function: Function
+    words: tuple[int, ...]
+    workspace: int
+    pixels: int
+    channels: int
+    operand: Int8 | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PoolSums:
+    """A pool over a whole map, line by line: `sums`, an integer a channel, begin as bytes of `fill`."""
+
+    add: Function
+    finish: Function
+    words: tuple[int, ...]
+    fill: int
+
+
+def kernel_for(
+    layer: Layer,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    pixels: int = 0,
+    shared: bool = False,
+) -> KernelUse:
+    """The kernel of a layer; ModelError if there is none.
+
+    A `shared` one is the library's, if the layer is one of `SHAREABLE`: the same for layers of any shape.
+
+    With `columns` its lines are columns of the map. `in_step` and `out_step` are bytes from a pixel of a line
+    to the next, 0 where pixels lie one behind the other; `pixels` of a step are chosen where 0 is given.
+    """
+    steps = {"in_step": in_step, "out_step": out_step}
+    turned: dict[str, Any] = {"reverse": reverse, "columns": columns, **steps}
+    straight: dict[str, Any] = {"reverse": reverse, **steps}
+    if shared and isinstance(layer, SHAREABLE) and not in_step and not out_step:
+        use = library_for(layer, reverse=reverse, columns=columns)
+        most = min(use.pixels, pixels or use.pixels)  # a call for one pixel makes one
+        return KernelUse(use.function, _signed(use.words), use.workspace, most, use.channels)
+    match layer:
+        case Conv() | FullyConnected():
+            shape = conv_shape(layer, pixels=pixels, **turned)
+            words = conv_words(layer, columns=columns)
+            return _use("conv", conv, shape, words, shape.patch_bytes, shape.pixels, _conv_chunk(shape))
+        case Depthwise():
+            words = depthwise_words(layer, columns=columns)
+            return _use(
+                "depthwise", depthwise, depthwise_shape(layer, **turned), words, 0, 1, DEPTHWISE_CHUNK
+            )
+        case AveragePool() | MaxPool() | Mean():
+            return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
+        case Add() | Mul() | Logistic() | HardSwish() | Quantize() | PReLU():
+            element = element_shape(layer, **straight)
+            operand = layer.constant if isinstance(layer, Add | Mul) and element.second == "map" else None
+            return _use("elements", elements, element, element_words(layer), operand=operand)
+        case Softmax():
+            softmax = SoftmaxShape(channels=layer.output_shape[3], **straight)
+            return _use("softmax", softmax_kernel, softmax, softmax_words(layer))
+        case Pad():
+            return _use("pad", pad, pad_shape(layer, **turned), pad_words(layer), workspace_bytes(layer))
+        case Concat():
+            if in_step:
+                raise ModelError(
+                    "a concatenation reads pixels that lie one behind the other", item=layer.name
+                )
+            shape_ = concat_shape(layer, reverse=reverse, columns=columns, out_step=out_step)
+            return _use("concat", concat, shape_, [], workspace_bytes(layer))
+        case Resize():
+            if columns:
+                raise ModelError("a resizing is made row by row", item=layer.name)
+            return _use(
+                "resize", resize, resize_shape(layer, **straight), resize_words(layer), workspace_bytes(layer)
+            )
+    raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
+
+
+def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> PoolSums:
+    """The two kernels of a pool over a whole map that takes each line as it is made."""
+    shape = pool_shape(layer, in_step=in_step)
+    fill = 0x80 if shape.does == "greatest" else 0
+    name = _name("pool", shape)
+    return PoolSums(
+        add_line(f"{name}_add", shape), finish_sums(f"{name}_finish", shape), tuple(pool_words(layer)), fill
+    )
+
+
+def walk_of(layer: Layer, *, shared: bool = False) -> tuple[int, int]:
+    """Pixels of a step and channels of a chunk of the layer's kernel (0: all)."""
+    if shared and isinstance(layer, Conv | FullyConnected):
+        return LIBRARY_PIXELS, _conv_chunk(conv_shape(layer))
+    match layer:
+        case Conv() | FullyConnected():
+            shape = conv_shape(layer)
+            return shape.pixels, _conv_chunk(shape)
+        case Depthwise():
+            return 1, DEPTHWISE_CHUNK
+    return 1, 0
+
+
+def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
+    """Bytes of RAM that the layer's kernel needs beside its input and output."""
+    if shared and isinstance(layer, SHAREABLE):
+        return library_workspace(layer)
+    match layer:
+        case Conv() | FullyConnected():
+            # Along columns a kernel may need a patch where along rows it needs none; a pixel of it is enough.
+            turned = conv_shape(layer, columns=True, pixels=1)
+            return max(conv_shape(layer).patch_bytes, turned.patch_bytes)
+        case AveragePool() | MaxPool() | Mean() | Pad() | Concat() | Resize():
+            return layer.output_shape[3]
+    return 0
+
+
+def _conv_chunk(shape: ConvShape) -> int:
+    # Chunks begin anew in every group: with an odd number of channels each, no multiple of two is kept.
+    return 1 if shape.groups > 1 and shape.odd else CONV_CHUNK
+
+
+def _use(
+    kind: str,
+    make: Callable[[str, Any], Function],
+    shape: Any,
+    words: list[int],
+    workspace: int = 0,
+    pixels: int = 1,
+    channels: int = 0,
+    operand: Int8 | None = None,
+) -> KernelUse:
+    function = make(_name(kind, shape), shape)
+    return KernelUse(function, _signed(words), workspace, pixels, channels, operand)
+
+
+def _signed(words: Iterable[int]) -> tuple[int, ...]:
+    return tuple(signed(int(word)) for word in words)
+
+
+@cache
+def _traced(kind: str, make: Callable[[str, Any], Function], shape: Any) -> Function:
+    return make(_name(kind, shape), shape)
+
+
+def _name(kind: str, shape: Any) -> str:
+    """A name that says the shape: every field that is not as it mostly is."""
+    parts = [kind]
+    for field in fields(shape):
+        value = getattr(shape, field.name)
+        if value == field.default:
+            continue
+        if isinstance(value, bool):
+            parts.append(field.name)
+        elif isinstance(value, tuple):
+            parts.append(field.name[0] + "x".join(map(str, value)))
+        elif isinstance(value, str | Scale | Enum):
+            parts.append(str(value).replace(" ", "_"))
+        else:
+            parts.append(f"{_SHORT.get(field.name, field.name)}{value}")
+    return "_".join(parts)
+
+
+_SHORT = {
+    "channels": "c",
+    "outputs": "o",
+    "stride": "s",
+    "dilation": "d",
+    "before": "b",
+    "pixels": "p",
+    "groups": "g",
+}

@@ -1,0 +1,92 @@
+"""Which kernel makes a layer with weights, and its constants: convolutions, fully connected, depthwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
+from onchip.microcontroller.kernels.conv import CHUNK, ConvShape
+from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
+from onchip.microcontroller.kernels.depthwise import DepthwiseShape
+from onchip.microcontroller.kernels.scale import scaled_of
+
+__all__ = ["conv_shape", "depthwise_shape", "pixels_of"]
+
+COST = {1: 1.5, 2: 1.1875, 3: 1.0833}
+"""Instructions per product of a block of so many pixels and two channels: loads, widenings, dot products."""
+
+
+def pixels_of(width: int, gathers: bool) -> int:
+    """The pixels of a step that make a line of `width` in the fewest instructions.
+
+    Where a step may gather, a shorter one at the end costs as much as a whole one.
+    """
+
+    def cost(pixels: int) -> float:
+        steps, rest = divmod(width, pixels)
+        short = 0.0 if not rest else pixels * COST[pixels] if gathers else rest * COST[rest]
+        return steps * pixels * COST[pixels] + short
+
+    return min(COST, key=lambda pixels: (cost(pixels), pixels))
+
+
+def conv_shape(
+    layer: Conv | FullyConnected,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    pixels: int = 0,
+) -> ConvShape:
+    """The kernel that a convolution or a fully connected layer needs; `pixels` 0 chooses."""
+    along = 0 if columns else 1
+    rows, width = layer.output_shape[1:3]
+    length = rows if columns else width
+    if isinstance(layer, FullyConnected):
+        return ConvShape(
+            channels=layer.weights.shape[1],
+            odd=layer.weights.shape[0] % CHUNK == 1,
+            in_step=in_step,
+            out_step=out_step,
+            pixels=pixels or pixels_of(length, False),
+            reverse=reverse,
+            scale=scaled_of(layer).scale,
+        )
+    shape = ConvShape(
+        channels=layer.input_shapes[0][3],
+        outputs=layer.output_shape[3] if layer.groups > 1 else 0,
+        odd=layer.output_shape[3] // layer.groups % CHUNK == 1,
+        kernel=layer.kernel[::-1] if columns else layer.kernel,
+        stride=layer.stride[along],
+        dilation=layer.dilation[along],
+        before=layer.padding[along],
+        groups=layer.groups,
+        padded=any(layer.padding),
+        in_step=in_step,
+        out_step=out_step,
+        pixels=pixels or 1,
+        reverse=reverse,
+        scale=scaled_of(layer).scale,
+    )
+    return shape if pixels else replace(shape, pixels=pixels_of(length, shape.gathers))
+
+
+def depthwise_shape(
+    layer: Depthwise, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+) -> DepthwiseShape:
+    """The kernel that a depthwise convolution needs."""
+    along = 0 if columns else 1
+    return DepthwiseShape(
+        outputs=layer.output_shape[3] if layer.depth_multiplier > 1 else 0,
+        rest=layer.output_shape[3] % DEPTHWISE_CHUNK if layer.depth_multiplier == 1 else 0,
+        multiplier=layer.depth_multiplier,
+        kernel=layer.kernel[::-1] if columns else layer.kernel,
+        stride=layer.stride[along],
+        dilation=layer.dilation[along],
+        before=layer.padding[along],
+        in_step=in_step,
+        out_step=out_step,
+        reverse=reverse,
+        scale=scaled_of(layer).scale,
+    )

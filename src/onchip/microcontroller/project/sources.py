@@ -1,0 +1,307 @@
+"""The C of a network: a project's files by name, from a plan and the int8 model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from onchip.base.errors import PlanFormatError
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.kernel import c_prelude, c_prototype, c_source
+from onchip.microcontroller.kernel.names import c_comment, c_name
+from onchip.microcontroller.project.driver import unit_source
+from onchip.microcontroller.project.library import Library
+from onchip.microcontroller.project.text import Text, plus
+from onchip.microcontroller.project.units import Firmware, firmware_of
+from onchip.plans import Plan
+
+__all__ = ["Sources", "sources_of"]
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+MOST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The C files of a network, by name; what they are called in C, and what they take.
+
+    `constant_bytes` are those of weights and factors by layer. `streamed` says that the input comes from a
+    reader of the user's. `users` are the layers that each kernel makes, by its name in C.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    arena_bytes: int
+    constant_bytes: Mapping[str, int]
+    streamed: bool
+    input_bytes: int
+    output_bytes: int
+    users: Mapping[str, frozenset[str]]
+
+
+def sources_of(
+    plan: Plan, model: Int8Model, shared: Collection[str] = (), *, reader: bool = False
+) -> Sources:
+    """The network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
+
+    The input comes from a `reader` of the user's where that is asked for or the plan fetches it in pieces;
+    a plan that holds it whole has the reader put all of it there first.
+
+    Raises `PlanFormatError` or `ModelError` for what cannot be written.
+    """
+    if plan.chip.memories:
+        raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
+    firmware = firmware_of(plan, model)
+    streamed = reader or firmware.input_address is None
+    name = _name(model.name)
+    library = Library(name, shared)
+    units = []
+    for i, unit in enumerate(firmware.units):
+        units.append((f"step{i}", unit_source(unit, f"step{i}", library)))
+    head = _head(model)
+    files = {
+        "onchip_dsp.h": c_prelude(),
+        "kernels.h": _kernels_header(head, library),
+        "kernels.c": _kernels(head, library),
+        "weights.h": _weights_header(head, library),
+        "weights.c": _weights(head, library),
+        "model.h": _header(head, name, firmware, streamed),
+        "model.c": _model(head, name, firmware, units, streamed),
+    }
+    constants: dict[str, int] = {}
+    for words, layer in library.constants.values():
+        constants[layer] = constants.get(layer, 0) + 4 * len(words)
+    for values, layer in library.maps.values():
+        constants[layer] = constants.get(layer, 0) + values.size
+    return Sources(
+        name,
+        files,
+        firmware.arena_bytes,
+        constants,
+        streamed,
+        model.tensors[firmware.input].bytes,
+        model.tensors[firmware.output].bytes,
+        {function: frozenset(layers) for function, layers in library.users.items()},
+    )
+
+
+def _name(name: str) -> str:
+    """The model's name as C's, not too long to read."""
+    found = c_name(name).lower().strip("_") or "model"
+    if len(found) > MOST_NAME:
+        found = f"{found[: MOST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return found if found[0].isalpha() else f"model_{found}"
+
+
+def _head(model: Int8Model) -> str:
+    """The comment that every file begins with."""
+    return (
+        f"/* {LICENCE}\n"
+        f" * Written by onchip from {c_comment(model.name)} (SHA-256 {model.sha256[:16]}...). */\n"
+    )
+
+
+def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
+    read, made = (firmware.model.tensors[t] for t in (firmware.input, firmware.output))
+    big = name.upper()
+    rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", ""]
+    for what, tensor in (("INPUT", read), ("OUTPUT", made)):
+        _, height, width, channels = tensor.shape
+        rows += [
+            f"/* {c_comment(tensor.name)}: rows, columns, channels; real = scale * (byte - zero point). */",
+            f"#define {big}_{what}_BYTES {tensor.bytes}",
+            f"#define {big}_{what}_ROWS {height}",
+            f"#define {big}_{what}_COLUMNS {width}",
+            f"#define {big}_{what}_CHANNELS {channels}",
+            f"#define {big}_{what}_SCALE {tensor.scale!r}f",
+            f"#define {big}_{what}_ZERO_POINT {_in_brackets(tensor.zero_point)}",
+            "",
+        ]
+    rows += [
+        "/* RAM for all activations and workspaces. */",
+        f"#define {big}_ARENA_BYTES {firmware.arena_bytes}",
+        "",
+    ]
+    if streamed:
+        rows += [
+            "/* Puts the input's pixels [row, row + rows) x [column, column + columns) at `bytes`, one row",
+            " * behind the other; 0, or what invoke is to return. */",
+            f"typedef int (*{name}_reader)(void *context, int32_t row, int32_t rows, int32_t column,",
+            "        int32_t columns, int8_t *bytes);",
+            "",
+            "/* Runs the network; 0, or what the reader returned: then there is no output. */",
+            f"int {name}_invoke({name}_reader read, void *context);",
+        ]
+    else:
+        rows += [
+            f"/* Where the input's bytes go before each {name}_invoke, which writes over them. */",
+            f"int8_t *{name}_input(void);",
+            "",
+            "/* Runs the network. */",
+            f"void {name}_invoke(void);",
+        ]
+    rows += [
+        "",
+        f"/* Where the output's bytes lie after {name}_invoke. */",
+        f"const int8_t *{name}_output(void);",
+        "",
+        "#endif",
+    ]
+    return head + "\n".join(rows) + "\n"
+
+
+def _in_brackets(number: int) -> str:
+    return f"({number})" if number < 0 else str(number)
+
+
+_HELPERS = """\
+/* What comes next is counted for a layer, in a build that counts. */
+#ifdef ONCHIP_MARKS
+{marks}
+#define MARK(number) onchip_mark_##number()
+#else
+#define MARK(number) (void)0
+#endif
+
+static int8_t arena[{bytes}] __attribute__((aligned(4)));
+
+/* The lines of a map that the kernel under way reads. */
+static const int8_t *lines[{lines}];
+
+"""
+
+_WINDOW = """\
+/* Points `lines` to those that a window reads: `taps`, each `apart` from the one before, the first `top`. The
+ * map has `size` lines, of which `slots` are there at a time. A line that does not exist is never read. */
+static inline void window(const int8_t *map, int32_t top, int32_t apart, int32_t taps, int32_t size,
+        int32_t slots, int32_t pitch)
+{
+    for (int32_t i = 0; i < taps; ++i)
+        lines[i] = map + clipped(top + i * apart, size) % slots * pitch;
+}
+
+"""
+
+_CLIPPED = """\
+static inline int32_t clipped(int32_t line, int32_t size)
+{
+    return larger(0, smaller(line, size - 1));
+}
+
+"""
+
+_INSIDE = """\
+/* Of a window's lines, the first that exists, and the one behind the last. */
+static inline int32_t first_inside(int32_t top, int32_t apart)
+{
+    return top < 0 ? (apart - 1 - top) / apart : 0;
+}
+
+static inline int32_t last_inside(int32_t top, int32_t apart, int32_t taps, int32_t size)
+{
+    return smaller(taps, (size - top + apart - 1) / apart);
+}
+
+"""
+
+_FETCH = """\
+static {name}_reader reader;
+static void *reader_context;
+static int failed;
+
+/* Pixels of the input, from the user. */
+static void fetch(int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes)
+{{
+    if (!failed)
+        failed = reader(reader_context, row, rows, column, columns, bytes);
+}}
+
+"""
+
+
+def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, str]], streamed: bool) -> str:
+    model = firmware.model
+    body = "\n".join(source for _, source in units)
+    most = max(
+        [2, *(o.rows.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands)]
+        + [o.columns.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands]
+        + [len(op.operands) for u in firmware.units for s in u.stages for op in s.ops]
+    )
+    marks = "\n".join(f"void onchip_mark_{i}(void);" for i in range(len(model.layers)))
+    parts = [
+        head,
+        '#include "model.h"\n\n#include <string.h>\n\n#include "kernels.h"\n#include "onchip_dsp.h"\n',
+    ]
+    parts.append('#include "weights.h"\n\n')
+    parts.append(_HELPERS.format(marks=marks, bytes=firmware.arena_bytes, lines=most))
+    if "window(" in body or "clipped(" in body:
+        parts.append(_CLIPPED)
+    if "window(" in body:
+        parts.append(_WINDOW)
+    if "_inside(" in body:
+        parts.append(_INSIDE)
+    if streamed:
+        parts.append(_FETCH.format(name=name))
+    parts.append(body)
+    text = Text()
+    if streamed:
+        with text.block(f"int {name}_invoke({name}_reader read, void *context)"):
+            text.say("reader = read;")
+            text.say("reader_context = context;")
+            text.say("failed = 0;")
+            if firmware.input_address is not None:
+                _, rows, columns, _ = model.tensors[firmware.input].shape
+                where = plus("arena", str(firmware.input_address))
+                text.say(f"fetch(0, {rows}, 0, {columns}, {where});")
+            for function, _ in units:
+                text.say(f"{function}();")
+            text.say("return failed;")
+    else:
+        with text.block(f"int8_t *{name}_input(void)"):
+            text.say(f"return {plus('arena', str(firmware.input_address))};")
+        with text.block(f"void {name}_invoke(void)"):
+            for function, _ in units:
+                text.say(f"{function}();")
+    with text.block(f"const int8_t *{name}_output(void)"):
+        text.say(f"return {plus('arena', str(firmware.output_address))};")
+    return "".join(parts) + f"\n{text}"
+
+
+def _kernels_header(head: str, library: Library) -> str:
+    prototypes = "\n\n".join(f"{c_prototype(f)};" for f in library.functions.values())
+    guard = f"{library.prefix.upper()}_KERNELS_H"
+    return f"{head}#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{prototypes}\n\n#endif\n"
+
+
+def _kernels(head: str, library: Library) -> str:
+    bodies = "\n".join(c_source(f) for f in library.functions.values())
+    return f'{head}#include "kernels.h"\n\n#include "onchip_dsp.h"\n\n{bodies}'
+
+
+def _weights_header(head: str, library: Library) -> str:
+    guard = f"{library.prefix.upper()}_WEIGHTS_H"
+    rows = [f"extern const int32_t {name}[{len(words)}];" for name, (words, _) in library.constants.items()]
+    rows += [f"extern const int8_t {name}[{map.size}];" for name, (map, _) in library.maps.items()]
+    return "\n".join(
+        [f"{head}#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", *rows, "", "#endif", ""]
+    )
+
+
+def _weights(head: str, library: Library) -> str:
+    parts = [f'{head}#include "weights.h"\n']
+    for name, (words, layer) in library.constants.items():
+        parts.append(
+            f"\n/* {c_comment(layer)} */\n"
+            f"const int32_t {name}[{len(words)}] __attribute__((aligned(8))) = {{\n"
+        )
+        for i in range(0, len(words), 8):
+            row = ", ".join("INT32_MIN" if w == -(1 << 31) else str(w) for w in words[i : i + 8])
+            parts.append(f"    {row},\n")
+        parts.append("};\n")
+    for name, (values, layer) in library.maps.items():
+        parts.append(f"\n/* {c_comment(layer)} */\nconst int8_t {name}[{values.size}] = {{\n")
+        flat = [str(v) for v in values.ravel().tolist()]
+        parts += [f"    {', '.join(flat[i : i + 16])},\n" for i in range(0, len(flat), 16)]
+        parts.append("};\n")
+    return "".join(parts)

@@ -1,0 +1,348 @@
+"""A plan as what the C is written from: units that run one after the other, and where every tensor lies.
+
+A unit is a layer that runs alone, or a group in rings. Everything comes from the plan program and from
+`check.rings`, which derives a group's rings from the plan; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from onchip.base.errors import ModelError, PlanFormatError
+from onchip.check.maps import Maps
+from onchip.check.rings import RingRun, rings_of
+from onchip.microcontroller.int8.model import Int8Model, Layer
+from onchip.microcontroller.project.windows import Operand, operands
+from onchip.network import Network
+from onchip.plans import Alloc, Free, Group, Load, Plan, Rings, Run, Scratch, Store
+
+__all__ = ["Firmware", "Op", "Place", "Span", "StageUnit", "Unit", "firmware_of"]
+
+Span = tuple[int, int]
+"""Columns from the first to before the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies: whole, or `slots` rows or columns of `pitch` bytes at a time, or one pixel.
+
+    Row y lies at slot y mod `slots`, from column `origin` of the strip on.
+    """
+
+    kind: Literal["whole", "rows", "columns", "pixel"]
+    address: int
+    slots: int
+    pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A layer in a unit; `number` is its place in the network.
+
+    A step makes `pixels` pixels where it sweeps whole rows, `channels` (0: all) channels of each at a time.
+    One that is `in_place` writes over what it reads: it must walk as the plan says, to the start if
+    `reverse`. `workspace` are the bytes that the plan gives its kernel.
+    """
+
+    number: int
+    layer: Layer
+    operands: tuple[Operand, ...]
+    in_place: bool
+    reverse: bool
+    pixels: int
+    channels: int
+    workspace: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageUnit:
+    """Layers that sweep bands of `rows` rows together; one that `adds` takes its input a row at a time.
+
+    `by_columns` says that it sweeps its bands column by column. `spans[strip]` are the columns of every
+    tensor that it touches; `sums` is where it adds up. A `pool` adds up the pixels that the last of the
+    layers makes.
+    """
+
+    ops: tuple[Op, ...]
+    rows: int
+    adds: bool
+    by_columns: bool
+    spans: tuple[Mapping[int, Span], ...]
+    sums: int = 0
+    pool: Op | None = None
+
+    @property
+    def makes(self) -> int:
+        """The tensor that the stage hands on."""
+        return self.sweeps if self.pool is None else self.pool.layer.output
+
+    @property
+    def sweeps(self) -> int:
+        """The tensor whose bands it sweeps."""
+        return self.ops[-1].layer.output
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A layer or a group of them: its stages, in the order in which they hand on.
+
+    `patch` is where kernels have their workspace. `origins[strip]` is the first column of every tensor in a
+    ring of rows. The tensor `fetched` comes from the user, by rows or, if `fetched_columns`, by columns.
+    """
+
+    name: str
+    stages: tuple[StageUnit, ...]
+    places: Mapping[int, Place]
+    patch: int
+    reverse: bool = False
+    origins: tuple[Mapping[int, int], ...] = ({},)
+    fetched: int | None = None
+    fetched_columns: bool = False
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is one sweep over rows, with nothing to make on the way."""
+        stage = self.stages[0]
+        plain = not stage.by_columns and not stage.adds and len(self.stages) == 1
+        return plain and self.fetched is None and len(self.origins) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """A network ready to be written as C: `arena_bytes` hold everything that the units make and read.
+
+    `input` and `output` are tensors with their addresses; an input without one is fetched by a unit.
+    """
+
+    model: Int8Model
+    units: tuple[Unit, ...]
+    arena_bytes: int
+    input: int
+    input_address: int | None
+    output: int
+    output_address: int
+
+
+def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
+    """The plan's units for this model.
+
+    Raises `PlanFormatError` for a plan that is of another network or moves tensors to a memory that a
+    microcontroller does not have, `ModelError` for a network with several inputs or outputs.
+    """
+    network = plan.network
+    _same(network, model)
+    if len(model.inputs) != 1 or len(set(model.outputs)) != 1:
+        raise ModelError("must have one input and one output", where=model.name)
+    ids = {t.name: t.id for t in model.tensors}
+    number = {layer.name: i for i, layer in enumerate(model.layers)}
+    groups = {group.name: group for group in plan.groups}
+    maps = Maps(network)
+    address: dict[int, int] = {}
+    scratch: dict[str, int] = {}
+    over: dict[int, int] = {}
+    units: list[Unit] = []
+    loaded: int | None = None
+    for step in plan.program:
+        match step:
+            case Load(tensor, at) if ids[tensor] == model.inputs[0] and loaded is None and not units:
+                loaded = address[ids[tensor]] = at
+            case Alloc(tensor, at, other, _, ()):
+                address[ids[tensor]] = at
+                if other is not None:
+                    over[ids[tensor]] = ids[other]
+            case Scratch(operator, at):
+                scratch[operator] = at
+            case Run(operator, streaming):
+                at = scratch.get(operator, 0)
+                if operator in groups:
+                    units.append(
+                        _group(network, maps, model, number, groups[operator], streaming, address, at, over)
+                    )
+                else:
+                    if streaming:
+                        raise PlanFormatError("only a group in rings fetches its input", item=operator)
+                    units.append(_alone(network, model, number[operator], address, at, over))
+            case Free() | Store():
+                pass
+            case _:
+                raise PlanFormatError(
+                    "moves tensors to and from a memory outside: no plan for a microcontroller",
+                    where=model.name,
+                )
+    output = model.outputs[0]
+    extent = plan.result.extent_bytes
+    return Firmware(model, tuple(units), extent, model.inputs[0], loaded, output, address[output])
+
+
+def _same(network: Network, model: Int8Model) -> None:
+    tensors = {(t.name, t.bytes) for t in network.tensors}
+    layers = {
+        (op.name, *(network.tensors[t].name for t in dict.fromkeys(op.inputs))) for op in network.operators
+    }
+    name = [t.name for t in model.tensors]
+    mine = {(layer.name, *(name[t] for t in dict.fromkeys(layer.inputs))) for layer in model.layers}
+    if tensors != {(t.name, t.bytes) for t in model.tensors} or layers != mine:
+        raise PlanFormatError("is a plan of another network", where=model.name)
+
+
+def _op(
+    network: Network, model: Int8Model, number: int, in_place: bool, reverse: bool, *, grouped: bool
+) -> Op:
+    layer = model.layers[number]
+    found = network.operators[network.operator_id[layer.name]]
+    read = operands(layer, model)
+    g = found.geometry
+    if g is None or (grouped and g.kind == "other"):
+        raise ModelError("reads no window that a group could follow", where=model.name, item=layer.name)
+    for o in read if grouped else ():
+        if o.shape != model.tensors[o.tensor].shape and o.shape[1:3] != (1, 1):
+            raise ModelError("reshapes its input inside a group", where=model.name, item=layer.name)
+    return Op(number, layer, read, in_place, reverse, g.pixels, g.channels, found.workspace)
+
+
+def _whole(model: Int8Model, tensor: int, address: int) -> Place:
+    _, rows, columns, channels = model.tensors[tensor].shape
+    return Place("whole", address, rows, columns * channels)
+
+
+def _alone(
+    network: Network,
+    model: Int8Model,
+    number: int,
+    address: Mapping[int, int],
+    scratch: int,
+    over: Mapping[int, int],
+) -> Unit:
+    layer = model.layers[number]
+    geometry = network.operators[network.operator_id[layer.name]].geometry
+    reverse = geometry is not None and geometry.traversal == "reverse"
+    op = _op(network, model, number, over.get(layer.output) in layer.inputs, reverse, grouped=False)
+    places = {t: _whole(model, t, address[t]) for t in (*layer.inputs, layer.output)}
+    for o in op.operands:
+        places[o.tensor] = Place("whole", address[o.tensor], o.shape[1], o.pitch)
+    return Unit(layer.name, (StageUnit((op,), 1, False, False, ({},)),), places, scratch, reverse)
+
+
+def _group(
+    network: Network,
+    maps: Maps,
+    model: Int8Model,
+    number: Mapping[str, int],
+    group: Group,
+    streaming: Sequence[tuple[str, int]],
+    address: Mapping[int, int],
+    scratch: int,
+    over: Mapping[int, int],
+) -> Unit:
+    rings = group.tiling
+    if not isinstance(rings, Rings):
+        raise PlanFormatError("is no group in rings", where=model.name, item=group.name)
+    tensor_of = [_tensor(network, model, t) for t in range(len(network.tensors))]
+    streamed = [network.tensor_id[name] for name, _ in streaming]
+    run = rings_of(maps, group, streamed, alignment=1)
+    fetched = [tensor_of[t] for t in streamed]
+    if fetched and fetched != [model.inputs[0]]:
+        raise PlanFormatError("fetches what is not the network's input", where=model.name, item=group.name)
+    output = model.layer[group.operators[-1]].output
+    target = over.get(output)
+    stages = []
+    sums = scratch
+    for s, stage in enumerate(rings.stages):
+        ops = tuple(
+            _op(
+                network,
+                model,
+                number[name],
+                target in model.layer[name].inputs and model.layer[name].output == output,
+                run.reverse,
+                grouped=True,
+            )
+            for name in stage.operators
+        )
+        spans = tuple(
+            {
+                tensor_of[t]: _span(columns, run.maps[t].columns, run.reverse)
+                for t, columns in strip[s].columns.items()
+            }
+            for strip in run.strips
+        )
+        reads_columns = rings.fetched == "columns" and any(
+            t in fetched for op in ops for t in op.layer.inputs
+        )
+        by_columns = len(ops) > 1 or reads_columns
+        pool = ops[-1] if run.accumulates[s] and len(ops) > 1 else None
+        body = ops if pool is None else ops[:-1]
+        adds = run.accumulates[s] and pool is None
+        stages.append(StageUnit(body, stage.rows, adds, by_columns, spans, sums, pool))
+        if run.accumulates[s]:
+            sums += 4 * ops[-1].layer.output_shape[3]
+    places = _rings(run, scratch, tensor_of)
+    for unit in stages:
+        if unit.pool is not None:
+            places[unit.sweeps] = _pooled(unit, run, scratch)
+    for name in group.operators:
+        for t in (*model.layer[name].inputs, model.layer[name].output):
+            if t not in places and t in address:
+                places[t] = _whole(model, t, address[t])
+    return Unit(
+        group.name,
+        tuple(stages),
+        places,
+        scratch + run.sums,
+        run.reverse,
+        _origins(stages, places),
+        fetched[0] if fetched else None,
+        rings.fetched == "columns" and bool(fetched),
+    )
+
+
+def _pooled(stage: StageUnit, run: RingRun, scratch: int) -> Place:
+    """Where a pixel lies until it is added up: in the workspace, behind that of the kernel that makes it."""
+    op = stage.ops[-1]
+    pixel = op.layer.output_shape[3]
+    if op.workspace + pixel > run.workspace:
+        raise PlanFormatError("leaves no place for the pixels that a pool adds up", item=op.layer.name)
+    return Place("pixel", scratch + run.sums + op.workspace, 1, pixel)
+
+
+def _tensor(network: Network, model: Int8Model, tensor: int) -> int:
+    name = network.tensors[tensor].name
+    return next(t.id for t in model.tensors if t.name == name)
+
+
+def _span(columns: Span, width: int, reverse: bool) -> Span:
+    """Columns in the map's own direction."""
+    first, end = columns
+    return (width - end, width - first) if reverse else (first, end)
+
+
+def _rings(run: RingRun, scratch: int, tensor_of: Sequence[int]) -> dict[int, Place]:
+    """Rings behind the sums and the workspace: of rows, then of the columns of one stage at a time."""
+    found = {}
+    at = scratch + run.sums + run.workspace
+    for part in run.row_rings:
+        assert part.tensor is not None
+        found[tensor_of[part.tensor]] = Place("rows", at, part.rows, part.columns * part.channels)
+        at += part.bytes
+    for stage in run.column_rings:
+        behind = at
+        for part in stage:
+            assert part.tensor is not None
+            found[tensor_of[part.tensor]] = Place("columns", behind, part.columns, part.rows * part.channels)
+            behind += part.bytes
+    return found
+
+
+def _origins(stages: Sequence[StageUnit], places: Mapping[int, Place]) -> tuple[dict[int, int], ...]:
+    """In every strip, the first column that a ring of rows holds: the first that any stage touches."""
+    found = []
+    for strip in range(len(stages[0].spans)):
+        first: dict[int, int] = {}
+        for stage in stages:
+            for t, (left, right) in stage.spans[strip].items():
+                if t in places and places[t].kind == "rows" and left < right:
+                    first[t] = min(left, first.get(t, left))
+        found.append(first)
+    return tuple(found)

@@ -1,0 +1,218 @@
+"""The project on disk: all of its files at once, or none of them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from onchip.base import guard
+from onchip.base.errors import UsageError
+from onchip.machines.board import Board
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.kernel.names import c_comment
+from onchip.microcontroller.project.sources import LICENCE, Sources
+
+__all__ = ["project_files", "replaceable", "write_project"]
+
+MARKER = "model.h"
+"""The file by which a folder is known as a project that may be replaced."""
+
+_OURS = frozenset(
+    {
+        *("Makefile", "README.md", "example", "main.c", "onchip_dsp.h"),
+        *(f"{unit}.{kind}" for unit in ("model", "kernels", "weights") for kind in "cho"),
+    }
+)
+"""What a project consists of and its Makefile makes, but for the library, whose name is the network's."""
+
+
+def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str, str]:
+    """The whole project by file name: sources, an example, a Makefile and a page that says how to use it."""
+    main = _STREAMED if sources.streamed else _HELD
+    words = {
+        "name": sources.name,
+        "big": sources.name.upper(),
+        "licence": LICENCE,
+        "core": board.core,
+        "board": c_comment(board.name),
+        "model": c_comment(model.name),
+        "sha256": model.sha256,
+        "arena": f"{sources.arena_bytes:,}",
+        "constants": f"{sum(sources.constant_bytes.values()):,}",
+        "input": sources.input_bytes,
+        "output": sources.output_bytes,
+    }
+    return {
+        **sources.files,
+        "main.c": (_MAIN_HEAD + main).format(**words),
+        "Makefile": _MAKEFILE.format(**words),
+        "README.md": (_README + (_README_STREAMED if sources.streamed else _README_HELD)).format(**words),
+    }
+
+
+def replaceable(folder: Path) -> None:
+    """Raises `UsageError` for a folder that cannot become a project: no place for one, or others' files."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UsageError("is there and is no folder", where=str(folder))
+    if not folder.parent.is_dir():
+        raise UsageError("its folder does not exist", where=str(folder))
+    if not os.access(folder.parent, os.W_OK):
+        raise UsageError("its folder cannot be written", where=str(folder))
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            ours = "Written by onchip" in (folder / MARKER).read_text(errors="replace")[:500]
+        except OSError:
+            ours = False
+        if not ours:
+            raise UsageError("is a folder with files that onchip has not written", where=str(folder))
+        others = sorted(path.name for path in folder.iterdir() if not _made_by_us(path))
+        if others:
+            reason = f"would be replaced, and has {others[0]!r}, which onchip has not written"
+            raise UsageError(reason, where=str(folder))
+
+
+def _made_by_us(path: Path) -> bool:
+    library = path.name.startswith("lib") and path.suffix == ".a"
+    return (path.name in _OURS or library) and path.is_file()
+
+
+def write_project(files: Mapping[str, str], folder: Path) -> None:
+    """Write the files as `folder`, in place of an older project if it is one: whole, or not at all.
+
+    Raises `UsageError` naming the folder where it cannot be written.
+    """
+    replaceable(folder)
+    beside = folder.parent / f".onchip-{secrets.token_hex(8)}.tmp"
+    old = folder.parent / f".onchip-{secrets.token_hex(8)}.old"
+    guard.keep(beside)
+    try:
+        beside.mkdir()
+        for name, text in files.items():
+            (beside / name).write_text(text, encoding="utf-8")
+        if folder.is_dir():
+            folder.rename(old)
+        try:
+            beside.rename(folder)
+        except BaseException:
+            if old.is_dir():
+                old.rename(folder)
+            raise
+    except OSError as problem:
+        raise UsageError(problem.strerror or "cannot be written", where=str(folder)) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        guard.drop(beside)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+_MAIN_HEAD = """\
+/* {licence}
+ * An example: reads inputs of {input} bytes from the standard input, runs the network on each, and writes its
+ * {output} bytes to the standard output. */
+#include <stdio.h>
+
+#include "model.h"
+
+"""
+
+_HELD = """\
+int main(void)
+{{
+    while (fread({name}_input(), 1, {big}_INPUT_BYTES, stdin) == {big}_INPUT_BYTES) {{
+        {name}_invoke();
+        if (fwrite({name}_output(), 1, {big}_OUTPUT_BYTES, stdout) != {big}_OUTPUT_BYTES)
+            return 1;
+    }}
+    return 0;
+}}
+"""
+
+_STREAMED = """\
+static int8_t image[{big}_INPUT_BYTES]; /* instead of a camera */
+
+static int from_image(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns,
+        int8_t *bytes)
+{{
+    (void)context;
+    for (int32_t y = row; y < row + rows; ++y)
+        for (int32_t i = 0; i < columns * {big}_INPUT_CHANNELS; ++i)
+            *bytes++ = image[(y * {big}_INPUT_COLUMNS + column) * {big}_INPUT_CHANNELS + i];
+    return 0;
+}}
+
+int main(void)
+{{
+    while (fread(image, 1, {big}_INPUT_BYTES, stdin) == {big}_INPUT_BYTES) {{
+        if ({name}_invoke(from_image, 0))
+            return 1;
+        if (fwrite({name}_output(), 1, {big}_OUTPUT_BYTES, stdout) != {big}_OUTPUT_BYTES)
+            return 1;
+    }}
+    return 0;
+}}
+"""
+
+_MAKEFILE = """\
+# {licence}
+# make: the library for a {core}. make example: the same in plain C for this machine, with main.c.
+CROSS ?= arm-none-eabi-
+CORE ?= {core}
+OPTIMISE ?= -O3
+CHECKED = -std=c11 -Wall -Wextra -Werror -ffunction-sections -fdata-sections
+SOURCES = model.c kernels.c weights.c
+HEADERS = model.h kernels.h weights.h onchip_dsp.h
+OBJECTS = $(SOURCES:.c=.o)
+
+lib{name}.a: $(OBJECTS)
+\t$(CROSS)ar rcs $@ $(OBJECTS)
+\t$(CROSS)size -t $(OBJECTS)
+
+%.o: %.c $(HEADERS)
+\t$(CROSS)gcc -mcpu=$(CORE) -mthumb $(OPTIMISE) $(CHECKED) $(CFLAGS) -c -o $@ $<
+
+example: main.c $(SOURCES) $(HEADERS)
+\t$(CC) $(OPTIMISE) $(CHECKED) $(CFLAGS) -o $@ main.c $(SOURCES)
+
+clean:
+\trm -f *.o *.a example
+
+.PHONY: clean
+"""
+
+_README = """\
+# {name}
+
+C for `{model}` (SHA-256 {sha256}), written by onchip for {board} ({core}).
+
+- `model.h`: the three functions, and shapes, scales and zero points of input and output.
+- `model.c`: when which layer makes which row, and where every byte lies: one array of {arena} bytes for all
+  activations and workspaces. No dynamic memory; one network at a time.
+- `kernels.c`, `onchip_dsp.h`: the layers' kernels, with the DSP instructions of Cortex-M4 and M7, or in plain
+  C on anything else.
+- `weights.c`: {constants} bytes of constants for the flash.
+- `main.c`: an example that runs anywhere. `make` builds the library with `arm-none-eabi-gcc`, `make example`
+  the example with this machine's compiler.
+
+"""
+
+_README_HELD = """\
+```c
+int8_t *input = {name}_input();          /* {input} bytes; put the image there */
+{name}_invoke();                          /* writes over the input */
+const int8_t *output = {name}_output();   /* {output} bytes */
+```
+"""
+
+_README_STREAMED = """\
+The input is never in RAM as a whole: `{name}_invoke` asks a function of yours for the pixels it needs next.
+
+```c
+int read_rows(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes);
+if ({name}_invoke(read_rows, 0) == 0) {{
+    const int8_t *output = {name}_output();   /* {output} bytes */
+}}
+```
+"""

@@ -1,0 +1,1 @@
+"""What `onchip mcu` answers: the plan, the linked program, the front, how it is printed."""

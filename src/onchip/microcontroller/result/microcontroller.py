@@ -1,0 +1,226 @@
+"""A network on a microcontroller, as C and in figures: what `onchip.mcu` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from onchip.plans import Alloc, Free, Load, Run, Scratch
+
+if TYPE_CHECKING:
+    from onchip.machines.board import Board
+    from onchip.microcontroller.emulator import Image
+    from onchip.microcontroller.emulator.verify import Verified
+    from onchip.microcontroller.int8.model import Int8Model
+    from onchip.microcontroller.project import Sources
+    from onchip.microcontroller.result.microcontroller_beside import Beside
+    from onchip.results.planned import Plan
+
+__all__ = ["Buffers", "Kernels", "Microcontroller", "buffers"]
+
+Kernels = Literal["auto", "specialised", "shared"]
+"""For every layer's shape, for all shapes, or shared only where the code would not fit the flash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """What a step of the plan, a layer or a group, needs at once, in bytes.
+
+    `bytes` is less than the sum of `tensors` and `scratch` where the output lies over the input.
+    """
+
+    name: str
+    layers: tuple[str, ...]
+    tensors: tuple[tuple[str, int], ...]
+    scratch: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Microcontroller:
+    """A network planned for a board, its C, and what that takes: linked where there is a cross compiler.
+
+    `image` is the program that was linked (None without a compiler, or where it does not fit), `short` what
+    the board lacks: (memory, needed, there). `run` is what the emulated core did, if it was asked to.
+    `whole` says why the plan has whole tensors, where it could not overlap and fuse. The layers in `shared`
+    are made by kernels for all shapes. `shared_flash` are the bytes of flash that the program takes with as
+    many layers sharing kernels as can, where that was tried and does not fit either: all else is of kernels
+    made for each shape then. `beside` are other methods, where they were asked for. `unlinked` says why there
+    is no image of a program that may fit.
+    """
+
+    model: Int8Model
+    board: Board
+    plan: Plan
+    sources: Sources
+    image: Image | None
+    short: tuple[tuple[str, int, int], ...]
+    run: Verified | None
+    whole: str | None = None
+    shared: tuple[str, ...] = ()
+    beside: Beside = ()
+    shared_flash: int | None = None
+    unlinked: str | None = None
+
+    @property
+    def kernels(self) -> Literal["specialised", "shared", "some shared"]:
+        """Which kernels all other figures are of."""
+        from onchip.microcontroller.kernels import SHAREABLE
+
+        if not self.shared:
+            return "specialised"
+        every = sum(isinstance(layer, SHAREABLE) for layer in self.model.layers)
+        return "shared" if len(self.shared) == every else "some shared"
+
+    @property
+    def arena_bytes(self) -> int:
+        """RAM for activations and workspaces: the plan's extent."""
+        return self.sources.arena_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Flash for weights, factors and tables."""
+        return sum(self.sources.constant_bytes.values())
+
+    @property
+    def ram_bytes(self) -> int:
+        """RAM: linked, stack and all, or what is known without a compiler."""
+        if self.image is not None:
+            return self.image.ram_bytes
+        return next((needs for memory, needs, _ in self.short if memory == "RAM"), self.arena_bytes)
+
+    @property
+    def flash_bytes(self) -> int:
+        """Flash: linked, or what is known without a compiler."""
+        if self.image is not None:
+            return self.image.flash_bytes
+        return next((needs for memory, needs, _ in self.short if memory == "flash"), self.constant_bytes)
+
+    @property
+    def fits(self) -> bool:
+        return not self.short
+
+    @property
+    def bottleneck(self) -> Buffers:
+        """The step that needs the most RAM at once."""
+        return max(buffers(self.plan), key=lambda step: step.bytes)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the C project: whole, or not at all; replaces a folder only of onchip's own files."""
+        from onchip.microcontroller.project.write import project_files, write_project
+
+        write_project(project_files(self.sources, self.model, self.board), Path(folder))
+
+    @property
+    def status(self) -> str:
+        """`optimal` only where its RAM is the least of the plan's space, never because nothing crosses."""
+        sought = self.plan.options.get("objective") == "peak"
+        return self.plan.result.status if sought else "feasible"
+
+    def data(self) -> dict[str, Any]:
+        """The result as JSON has it."""
+        found: dict[str, Any] = {
+            "network": self.model.name,
+            "sha256": self.model.sha256,
+            "board": self.board.name,
+            "ram_bytes": self.ram_bytes,
+            "flash_bytes": self.flash_bytes,
+            "board_ram_bytes": self.board.ram_bytes,
+            "board_flash_bytes": self.board.flash_bytes,
+            "fits": self.fits,
+            "linked": self.image is not None,
+            "arena_bytes": self.arena_bytes,
+            "constant_bytes": self.constant_bytes,
+            "constants": dict(self.sources.constant_bytes),
+            "buffers": [
+                {
+                    "name": step.name,
+                    "layers": list(step.layers),
+                    "tensors": dict(step.tensors),
+                    "scratch_bytes": step.scratch,
+                    "bytes": step.bytes,
+                }
+                for step in buffers(self.plan)
+            ],
+            "bottleneck": self.bottleneck.name,
+            "status": self.status,
+            "space": self.plan.result.space,
+            "macs": self.plan.result.macs,
+            "whole_tensors": self.whole,
+            "kernels": self.kernels,
+            "shared_kernels": list(self.shared),
+            "flash_bytes_all_shared": self.shared_flash,
+        }
+        if self.beside:
+            found["compare"] = [method.data() for method in self.beside]
+        if self.image is not None:
+            found["linked_bytes"] = {
+                "bss": self.image.bss_bytes,
+                "data": self.image.data_bytes,
+                "stack": self.image.stack_bytes,
+                "code_and_constants": self.image.code_bytes,
+            }
+        if self.run is not None:
+            run = self.run
+            found["run"] = {
+                "match": run.match,
+                "inputs": run.runs,
+                "output_bytes": run.output_bytes,
+                "different_bytes": run.different,
+                "stack_bytes": run.stack_bytes,
+                "instructions": run.total.instructions,
+                "loads": run.total.loads,
+                "stores": run.total.stores,
+                "layers": {
+                    name: {"instructions": c.instructions, "loads": c.loads, "stores": c.stores}
+                    for name, c in run.by_layer.items()
+                },
+            }
+        return found
+
+
+def buffers(plan: Plan) -> tuple[Buffers, ...]:
+    """What every step of a plan has in RAM while it runs."""
+    size = {t.name: t.bytes for t in plan.network.tensors}
+    work = {op.name: op.workspace for op in plan.network.operators}
+    groups = {group.name: group for group in plan.groups}
+    at: dict[str, int] = {}
+    over: dict[str, str] = {}
+    scratch: tuple[int, int] | None = None
+    found = []
+    for step in plan.program:
+        match step:
+            case Load(tensor, address):
+                at[tensor] = address
+            case Alloc(tensor, address, below):
+                at[tensor] = address
+                if below is not None:
+                    over[tensor] = below
+            case Scratch(operator, address):
+                held = groups[operator].scratch_bytes if operator in groups else work[operator]
+                scratch = address, held
+            case Run(operator):
+                ranges = [(a, a + size[t]) for t, a in at.items()]
+                if scratch is not None:
+                    ranges.append((scratch[0], sum(scratch)))
+                layers = groups[operator].operators if operator in groups else (operator,)
+                held = scratch[1] if scratch is not None else 0
+                tensors = tuple((t, size[t]) for t in at)
+                found.append(Buffers(operator, layers, tensors, held, _covered(ranges)))
+                scratch = None
+                for t in [t for t in at if t in over]:
+                    at.pop(over.pop(t), None)
+            case Free(tensor):
+                at.pop(tensor, None)
+    return tuple(found)
+
+
+def _covered(ranges: Sequence[tuple[int, int]]) -> int:
+    """Bytes that lie in any of the ranges."""
+    total, reach = 0, 0
+    for first, end in sorted(ranges):
+        total += max(0, end - max(first, reach))
+        reach = max(reach, end)
+    return total

@@ -1,0 +1,75 @@
+"""What other methods need for the same network: RAM and work by method, beside onchip's own plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from onchip.base.errors import ModelError
+from onchip.microcontroller.compare.segments import METHODS, best_order
+from onchip.microcontroller.compare.tflm_arena import Arena, tflm_arena
+from onchip.network import Network
+from onchip.plans import Plan
+
+__all__ = ["Beside", "Method", "beside"]
+
+SAYS = {
+    "whole": "whole tensors in the file's order, the largest first at the lowest gap",
+    "order": "whole tensors in the order of least peak (what HMCOS looks for), exactly",
+    "in place": "whole tensors, depthwise layers in place (TinyEngine)",
+    "patches": "the first layers in patches, halos made anew (MCUNetV2, msf-CNN)",
+    "overlap": "layer by layer, each output over its input (vMCU's single layers)",
+    "window": "inverted bottlenecks fused over a window, the expansion made anew (vMCU)",
+    "onchip": "rings of rows, nothing made twice (--objective once)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method: bytes of RAM for activations and workspaces, work as a multiple of making everything once.
+
+    Without bytes it has no answer for this network, and `says` why.
+    """
+
+    name: str
+    ram_bytes: int | None
+    work: float | None
+    says: str
+
+    def data(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"name": self.name, "ram_bytes": self.ram_bytes, "work": self.work, "says": self.says}
+
+
+Beside = tuple[Method, ...]
+
+
+def beside(content: bytes, network: Network, plan: Plan, progress: Callable[[str], None]) -> Beside:
+    """Every method on the network in this `.tflite` file; the last is `plan`, the one that was asked for.
+
+    All see the same layers and workspaces, but for TensorFlow Lite Micro, which says its arena itself.
+    """
+    progress("asking TensorFlow Lite Micro")
+    own = max(sum(op.work for op in network.operators), 1)
+    found = [*_arena(tflm_arena(content))]
+    for name, method in METHODS.items():
+        progress(f"method {name}")
+        try:
+            made = best_order(network) if name == "order" else method(network)
+        except ModelError as problem:
+            found.append(Method(name, None, None, str(problem)))
+        else:
+            found.append(Method(name, made.ram_bytes, made.macs / own, SAYS[name]))
+    macs = plan.result.macs
+    work = 1.0 if macs is None else macs / own
+    return (*found, Method("this plan", plan.result.extent_bytes, work, "as printed above"))
+
+
+def _arena(found: Arena | str) -> tuple[Method, ...]:
+    if isinstance(found, str):
+        return (Method("TFLM", None, None, found),)
+    return (
+        Method("TFLM", found.total, 1.0, "its whole arena, as its interpreter reports it"),
+        Method("TFLM, tensors", found.head, 1.0, "the part of it that holds tensors"),
+    )

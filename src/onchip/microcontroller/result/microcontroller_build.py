@@ -1,0 +1,147 @@
+"""A network planned, written as C, built where there is a compiler, and run where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from onchip.base.errors import DoesNotFitBoard, InputError, MissingTool, NegativeAnswer, TooLargeToEmulate
+from onchip.base.files import temporary_folder
+from onchip.microcontroller.emulator.toolchain import find_toolchain
+from onchip.microcontroller.emulator.verify import link, verify
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.project import sources_of
+from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
+from onchip.microcontroller.result.microcontroller_kernels import shareable, sharing_what_is_needed
+from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.results.planned import Plan
+
+if TYPE_CHECKING:
+    from onchip.machines.board import Board
+    from onchip.microcontroller.int8.model import Int8Model
+    from onchip.microcontroller.project import Sources
+    from onchip.microcontroller.segments import SegmentOptions
+    from onchip.plans import Plan as PlanProgram
+
+__all__ = ["Maker", "built"]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
+
+    Inputs are random, of `seed`; a run takes `seconds` at most (None: as reckoned from the network). Layers
+    that are `shared` are made by kernels for all shapes. Raises `Infeasible`, `NeedsTraffic`, `ModelError`,
+    and with `runs` `MissingTool` or `EmulationFailed`.
+    """
+
+    model: Int8Model
+    board: Board
+    options: SegmentOptions
+    runs: int
+    say: Callable[[str], None]
+    seed: int = 0
+    seconds: float | None = None
+
+    def make(self, kernels: Kernels) -> Microcontroller:
+        """The network with these kernels, in the board's RAM."""
+        made = self.in_ram(shareable(self.model) if kernels == "shared" else ())
+        if kernels != "auto" or made.image is not None or not _can_build():
+            return made
+        self.say("choosing kernels to share")
+        return sharing_what_is_needed(made, self.sources, self.in_ram)
+
+    def in_ram(self, shared: Collection[str]) -> Microcontroller:
+        """Planned and built; planned again where stack and other statics leave less than the plan takes."""
+        made = self.planned(self.board.ram_bytes, shared)
+        beside = made.ram_bytes - made.arena_bytes
+        if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
+            try:
+                return self.planned(self.board.ram_bytes - beside, shared)
+            except NegativeAnswer:
+                return made
+        return made
+
+    def planned(self, ram_bytes: int, shared: Collection[str]) -> Microcontroller:
+        """Planned within so many bytes, and built."""
+        self.say("planning")
+        found = planned_for(network_of(self.model, shared), ram_bytes, self.options)
+        return self.build(found.plan, shared, found.whole)
+
+    def build(
+        self, program: PlanProgram, shared: Collection[str], whole: str | None = None
+    ) -> Microcontroller:
+        """A plan as C, built; `whole` as in `Microcontroller`."""
+        plan = Plan.of(program)
+        sources = sources_of(plan, self.model, shared, reader=self.options.input != "held")
+        self.say("building and running" if self.runs else "building")
+        made = built(
+            self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
+        )
+        return replace(made, whole=whole, shared=tuple(sorted(shared)))
+
+    def beside(self, made: Microcontroller, content: bytes) -> Microcontroller:
+        """What was made, with what other methods need for the network of this file."""
+        from onchip.microcontroller.result.microcontroller_beside import beside
+
+        return replace(made, beside=beside(content, network_of(self.model), made.plan, self.say))
+
+    def sources(self, shared: Collection[str]) -> Sources:
+        """The C alone."""
+        found = planned_for(network_of(self.model, shared), self.board.ram_bytes, self.options)
+        return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
+
+
+def _can_build() -> bool:
+    try:
+        find_toolchain()
+    except MissingTool:
+        return False
+    return True
+
+
+def built(
+    model: Int8Model,
+    board: Board,
+    plan: Plan,
+    sources: Sources,
+    *,
+    runs: int,
+    seed: int = 0,
+    seconds: float | None = None,
+) -> Microcontroller:
+    """The network on the board, run on `runs` inputs; 0 only links it, where there is a compiler.
+
+    Raises `MissingTool` if it is to run and cannot, `EmulationFailed`, `InputError` naming the temporary
+    folder where that cannot be written.
+    """
+    short = _constants_beyond(board, sources)
+    if not runs:
+        try:
+            find_toolchain()
+        except MissingTool as problem:
+            return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
+    with temporary_folder() as folder:
+        try:
+            if not runs:
+                image = link(sources, model, board, folder, seconds=seconds)
+                return Microcontroller(model, board, plan, sources, image, (), None)
+            run = verify(sources, model, board, folder, runs=runs, seed=seed, seconds=seconds)
+            return Microcontroller(model, board, plan, sources, run.image, (), run)
+        except DoesNotFitBoard as problem:
+            return Microcontroller(model, board, plan, sources, None, problem.short, None)
+        except TooLargeToEmulate as problem:
+            if runs:
+                raise
+            return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
+        except OSError as problem:  # the disk with the temporary folder is full, or takes no files
+            reason = problem.strerror or "cannot be written"
+            raise InputError(reason, where=str(problem.filename or folder)) from None
+
+
+def _constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
+    """What is certain to be missing before anything is compiled."""
+    constants = sum(sources.constant_bytes.values())
+    needs = (("RAM", sources.arena_bytes, board.ram_bytes), ("flash", constants, board.flash_bytes))
+    return tuple(row for row in needs if row[1] > row[2])

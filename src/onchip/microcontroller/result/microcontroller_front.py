@@ -1,0 +1,77 @@
+"""RAM against work as a curve for a terminal, and as data: what `onchip mcu --front` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from onchip.report.grid import Grid
+from onchip.report.wording import visible
+
+if TYPE_CHECKING:
+    from onchip.microcontroller.segments import Front, FrontPoint, SegmentOptions
+
+__all__ = ["data", "table"]
+
+WHENCE = {
+    "held": "the image lies in RAM",
+    "once": "the image comes row by row",
+    "again": "the image can be read again",
+}
+
+
+def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> RenderableType:
+    """A line for each point: bytes, work and reckoned instructions against none made twice, and a bar."""
+    head = Text(visible(name), style="bold")
+    head.append(f": RAM against work, {WHENCE[options.input]}", style="not bold")
+    rows = Grid(
+        ("bytes", True),
+        ("multiply-adds", True),
+        ("times", True),
+        ("instructions", True),
+        ("groups", True),
+        ("", False),
+    )
+    for point in found.points:
+        cells = (
+            f"{point.ram_bytes:,}",
+            f"{point.macs:,}",
+            f"{point.factor:.4f}",
+            f"~{point.reckoned:.2f}",
+            str(len(point.choice.groups)),
+            "<- --ram" if point is taken else "",
+        )
+        style = "bold" if point is taken else ""
+        rows.add_row(*(Text(cell, style) for cell in cells), bar=point.ram_bytes)
+    said = (
+        "No plan has fewer bytes in its largest group for no more multiply-adds."
+        if found.complete
+        else "The search was cut short: these are plans, and there may be better ones."
+    )
+    notes = "Bytes are those of activations, rings and workspaces; stack and statics come on top."
+    return Group(head, Text(), rows, Text(), Text(f"{said} {notes}"))
+
+
+def data(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> dict[str, Any]:
+    """The curve as JSON has it; `taken` is a point's place in it, or null."""
+    return {
+        "network": name,
+        "input": options.input,
+        "macs": found.macs,
+        "complete": found.complete,
+        "seconds": found.seconds,
+        "points": [
+            {
+                "arena_bytes": point.ram_bytes,
+                "largest_group_bytes": point.choice.bound,
+                "macs": point.macs,
+                "factor": point.factor,
+                "reckoned_instructions_factor": point.reckoned,
+                "groups": len(point.choice.groups),
+            }
+            for point in found.points
+        ],
+        "taken": None if taken is None else found.points.index(taken),
+    }

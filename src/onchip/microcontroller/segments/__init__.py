@@ -1,0 +1,23 @@
+"""Segments (vMCU): how far an output may overlap its input, and what fuses, on a microcontroller.
+
+A network is cut into groups. A group's output may lie over its input as far as the exact order of reads and
+writes allows; inside a group tensors live in rings of rows, never whole. The plan says each overlap and ring,
+and the checker proves them from the geometry alone.
+"""
+
+from onchip.microcontroller.segments.fold import Space
+from onchip.microcontroller.segments.front import Front, FrontPoint, front
+from onchip.microcontroller.segments.options import InputMode, Objective, SegmentOptions
+from onchip.microcontroller.segments.plan import plan, plan_of
+
+__all__ = [
+    "Front",
+    "FrontPoint",
+    "InputMode",
+    "Objective",
+    "SegmentOptions",
+    "Space",
+    "front",
+    "plan",
+    "plan_of",
+]

@@ -1,0 +1,299 @@
+"""RAM against work: every plan that none beats in both, from nothing made twice to the least RAM there is.
+
+And the choice among them: the fewest bytes for nothing, or the least work that fits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.base.errors import ModelError
+from onchip.base.guard import left, searching
+from onchip.base.interrupt import until_interrupted
+from onchip.microcontroller.segments.bound import Point
+from onchip.microcontroller.segments.chain import Chain, GroupChoice
+from onchip.microcontroller.segments.distances import Distances
+from onchip.microcontroller.segments.fold import Space
+from onchip.microcontroller.segments.group import Figures
+from onchip.microcontroller.segments.layers import layers_of
+from onchip.microcontroller.segments.options import InputMode, SegmentOptions
+from onchip.microcontroller.segments.place import Link, Placed, Way, place
+from onchip.microcontroller.segments.search import (
+    APART,
+    ONCE,
+    Groups,
+    Row,
+    Search,
+    chosen,
+    rows_of_groups,
+    simplest,
+)
+from onchip.network import Network
+
+__all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front", "least_of_any"]
+
+Progress = Callable[[str], None]
+
+BEAM = 8
+"""Labels kept at a place in the first look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Groups at their addresses; `bound` are the bytes of the largest, which no placement goes below.
+
+    No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where none is
+    known (`onchip.microcontroller.segments.claim`).
+    """
+
+    groups: tuple[GroupChoice, ...]
+    placed: Placed
+    bound: int
+    least: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the pool."""
+        return self.placed.bytes
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the groups, each the way it runs."""
+        ways = zip(self.groups, self.placed.traversals, strict=True)
+        return sum(group.way(traversal).macs for group, traversal in ways)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A plan on the front: bytes of RAM, multiply-accumulates, and how many times the network's own.
+
+    `reckoned` are instructions against every layer on its own, reckoned from the multiply-accumulates and
+    from how much slower kernels are that make a pixel a call.
+    """
+
+    ram_bytes: int
+    macs: int
+    factor: float
+    reckoned: float
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Points from the least work to the least RAM; `macs` are the network's own.
+
+    `complete` says that the whole space of plans was searched, every order of every module's layers: then no
+    plan in it has fewer bytes in its largest group for no more work. Addresses may take more bytes than the
+    largest group (`Choice.bound`).
+    """
+
+    chain: Chain
+    points: tuple[FrontPoint, ...]
+    macs: int
+    complete: bool
+    seconds: float
+
+    def within(self, ram_bytes: int) -> FrontPoint | None:
+        """The point with the least work that takes no more bytes; None where there is none."""
+        return next((point for point in self.points if point.ram_bytes <= ram_bytes), None)
+
+
+def chain_of(network: Network) -> Chain:
+    """The network and its cuts. Raises `ModelError` where it is no layers over maps, or has two inputs."""
+    net = layers_of(network)
+    if isinstance(net, str):
+        raise ModelError(net, where=network.source or network.name)
+    if sum(t.kind == "input" for t in network.tensors) != 1:
+        raise ModelError("must have one input", where=network.source or network.name)
+    return Chain(net)
+
+
+def front(
+    network: Network,
+    options: SegmentOptions | None = None,
+    space: Space | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Front:
+    """The front of RAM and multiply-accumulates of the plans in `space`.
+
+    `options.time_limit` ends the search early: the points are then plans like any other, but there may be
+    better ones. Raises as `chain_of`.
+    """
+    options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
+    chain = chain_of(network)
+    search = Search(chain, options.input, _deadline(options))
+    rows, _ = _anew(search, space, progress)
+    own = sum(op.work for op in network.operators)
+    choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
+    points: list[FrontPoint] = []
+    floor = least_of_any(chain, options.input)
+    for slower, choice in sorted(choices, key=lambda c: (c[1].macs, c[1].bytes, c[0])):
+        if not points or choice.bytes < points[-1].ram_bytes:
+            times = choice.macs / max(own, 1), (choice.macs + slower) / max(own, 1)
+            points.append(FrontPoint(choice.bytes, choice.macs, *times, replace(choice, least=floor)))
+    complete = search.complete and search.all_orders
+    return Front(chain, tuple(points), own, complete, time.monotonic() - started)
+
+
+def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None = None) -> Choice:
+    """The groups that the objective asks for; those with the fewest bytes known where none fit.
+
+    An image that may be fetched may as well be fetched whole: where that takes fewer bytes, it is.
+    """
+    found = _chosen(chain, ram_bytes, options, progress)
+    if options.input == "held" or chain.net.maps[chain.input].bytes >= found.bytes:
+        return found
+    held = _chosen(chain, ram_bytes, replace(options, input="held"), progress)
+    dearer = held.macs > found.macs and found.bytes <= ram_bytes and options.objective == "free"
+    best = held if held.bytes < found.bytes and not dearer else found
+    return replace(best, least=min(found.least, held.least))
+
+
+def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None) -> Choice:
+    search = Search(chain, options.input, _deadline(options))
+    anew = Space(instructions=True)
+    floor = least_of_any(chain, options.input)
+    if options.objective == "free":
+        rows, groups = Search(chain, options.input).rows(APART)
+        found = _placed(chain, groups, rows[-1], options)
+        if found.bytes <= ram_bytes:
+            return replace(found, least=floor)
+        rows, groups = Search(chain, options.input).rows(replace(ONCE, instructions=True))
+        fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
+        if fits is not None:
+            return replace(fits, least=floor)
+        rows, groups = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
+        fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
+        if fits is not None:
+            return replace(fits, least=floor)
+    elif options.objective == "once":
+        rows, groups = search.rows(replace(ONCE, instructions=True))
+    else:
+        rows, groups = _anew(search, anew, progress, _smaller)
+    found = min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
+    proved = options.objective == "least" and search.complete and search.all_orders
+    return replace(found, least=rows[-1].bytes if proved else floor)
+
+
+def least_of_any(chain: Chain, mode: InputMode) -> int:
+    """Bytes below which no plan goes: every layer runs, with its workspace, in a group between two cuts."""
+    maps, cuts = chain.net.maps, chain.cuts
+    into = [maps[chain.entering(cut)].bytes if cut or mode == "held" else 0 for cut in cuts[:-1]]
+    out = [maps[chain.net.layers[cut - 1].makes].bytes for cut in cuts[1:]]
+    found = []
+    for i, layer in enumerate(chain.net.layers):
+        before = min(size for cut, size in zip(cuts, into, strict=False) if cut <= i)
+        behind = min(size for cut, size in zip(cuts[1:], out, strict=True) if cut > i)
+        found.append(max(before, behind) + layer.workspace)
+    held = into[0] + chain.net.layers[0].workspace
+    return max(*found, held, out[-1] + chain.net.layers[-1].workspace)
+
+
+def _cheaper(rows: Sequence[Row], ram_bytes: int) -> list[Point]:
+    """Of use is only what is less work than the least that is known to fit."""
+    return [(0, row.work) for row in rows if row.bytes <= ram_bytes][:1] or _smaller(rows)
+
+
+def _smaller(rows: Sequence[Row]) -> list[Point]:
+    """Of use is only what takes fewer bytes than any that is known."""
+    return [(rows[-1].bytes, 0)]
+
+
+def _all(rows: Sequence[Row]) -> list[Point]:
+    """Of use is what none beats that is known."""
+    return [(row.bytes, row.work) for row in rows]
+
+
+def _anew(
+    search: Search,
+    space: Space,
+    progress: Progress | None,
+    known: Callable[[Sequence[Row]], list[Point]] = _all,
+) -> tuple[list[Row], Groups]:
+    """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
+
+    More bytes than the best plan without such work are of no use: that is the cap. A quick look for good
+    plans comes first; what they say of use, by `known`, bounds the search. Ctrl-C ends it like a deadline.
+    """
+    unlimited = Search(search.chain, search.mode)
+    rows, found = unlimited.rows(replace(ONCE, instructions=space.instructions))
+    cap = rows[0].bytes
+    with until_interrupted():
+        try:
+            looks = [(replace(space, strips=space.strips[:1]), BEAM), (space, BEAM), (space, None)]
+            for part, beam in looks if len(space.strips) > 1 else looks[1:]:
+                search.groups(part, cap, _stage(progress, beam), known=known(rows), beam=beam, into=found)
+                rows = rows_of_groups(search.chain, found)
+        except KeyboardInterrupt:
+            search.complete = False
+    return rows_of_groups(search.chain, found), found
+
+
+def _stage(progress: Progress | None, beam: int | None) -> Progress | None:
+    if progress is None:
+        return None
+    prefix = "every plan" if beam is None else "first look"
+    return lambda text: progress(f"{prefix}: {text}")
+
+
+def _deadline(options: SegmentOptions) -> float:
+    searching()
+    limit = left(options.time_limit)
+    return time.monotonic() + (float("inf") if limit is None else limit)
+
+
+def _first_that_fits(
+    chain: Chain, groups: Groups, rows: Sequence[Row], ram_bytes: int, options: SegmentOptions
+) -> Choice | None:
+    """The least work within so many bytes."""
+    for row in rows:
+        if row.bytes <= ram_bytes:
+            found = _placed(chain, groups, row, options)
+            if found.bytes <= ram_bytes:
+                return found
+    return None
+
+
+def _placed(chain: Chain, groups: Groups, row: Row, options: SegmentOptions) -> Choice:
+    """The row of groups in the fewest bytes; every layer alone where that is as good in all.
+
+    A row that only joins fewer layers is not taken: what calls one layer after the other takes more stack.
+    """
+    plain = simplest(chain, groups, row)
+    rows = [row] if any(not group.alone for group in plain.groups()) else [plain, row]
+    choices = [choice for r in rows for choice in _placements(chain, r, options)]
+    return min(choices, key=lambda choice: choice.bytes)
+
+
+def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]:
+    """The groups at their addresses, run the way that is less work; and any way, if that is less RAM.
+
+    Bands do not do as much anew from the first row on as from the last.
+    """
+    groups = chosen(chain, row, options.input)
+    found: list[Choice] = []
+    for strict in (True, False):
+        links = [_link(chain, group, strict=strict) for group in groups]
+        placed = place(links)
+        found.append(Choice(groups, placed, max(link.needs for link in links)))
+        if placed.bytes <= row.bytes:
+            break
+    return found
+
+
+def _link(chain: Chain, group: GroupChoice, *, strict: bool) -> Link:
+    entering, made = chain.entering(group.first), chain.net.layers[group.end - 1].makes
+    maps = chain.net.maps
+    least = min(way.macs for way in (group.forward, group.reverse) if way is not None)
+    source, out = 0 if group.fetched else maps[entering].bytes, maps[made].bytes
+
+    def way(figures: Figures | None, *, mirrored: bool = False) -> Way | None:
+        if figures is None or (strict and figures.macs > least):
+            return None
+        distances = figures.distances or Distances.beside(source, out)
+        return Way(figures.scratch, distances.mirrored(source, out) if mirrored else distances)
+
+    return Link(source, out, way(group.forward), way(group.reverse, mirrored=True))

@@ -1,0 +1,88 @@
+"""Memory that processes share, without a name: nothing of it can be left behind, whoever dies when.
+
+A named segment (`/dev/shm`) outlives processes that are killed before they unlink it. An anonymous file goes
+with the last process that has it, and is not limited by the size of `/dev/shm` either.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onchip.base.errors import UsageError
+
+__all__ = ["Book", "Place", "Segment"]
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and what vector instructions like."""
+
+
+class Place(NamedTuple):
+    """Where an array lies in a segment."""
+
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Book:
+    """Hands out places, one after the other."""
+
+    end: int = 0
+
+    def place(self, dtype: np.dtype[Any] | type, shape: tuple[int, ...]) -> Place:
+        """Room for an array."""
+        kind = np.dtype(dtype)
+        at = -(-self.end // ALIGNMENT) * ALIGNMENT
+        self.end = at + max(math.prod(shape) * kind.itemsize, 1)
+        return Place(at, kind.str, shape)
+
+
+class Segment:
+    """Bytes that several processes map. `descriptor` is what other processes inherit."""
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        self.descriptor = os.memfd_create("onchip") if descriptor is None else descriptor
+        self._map: mmap.mmap | None = None
+
+    def resize(self, size: int) -> None:
+        """Exactly `size` bytes, the old ones kept; for the process that made it. Everyone maps it again.
+
+        The memory is reserved here: later there would be no error, but a signal to whoever touches it. Raises
+        `UsageError` where there is not so much.
+        """
+        try:
+            os.ftruncate(self.descriptor, size)
+            if size:
+                os.posix_fallocate(self.descriptor, 0, size)
+            self.map(size)
+        except OSError as problem:
+            raise UsageError(
+                f"there is no room for {size:,} bytes of shared memory ({problem.strerror})", item="local"
+            ) from None
+
+    def map(self, size: int) -> None:
+        """See the first `size` bytes; arrays of before stay valid where they still are."""
+        self._map = mmap.mmap(self.descriptor, size) if size else None
+
+    def array(self, place: Place) -> Array:
+        """The array at a place, to read and to write."""
+        assert self._map is not None
+        dtype = np.dtype(place.dtype)
+        flat = np.frombuffer(self._map, dtype, math.prod(place.shape), place.offset)
+        return flat.reshape(place.shape)
+
+    def close(self) -> None:
+        """Give it back; arrays still in use keep their bytes until they go."""
+        self._map = None
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

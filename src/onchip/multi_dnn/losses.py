@@ -1,0 +1,37 @@
+"""Where a network's time goes: at work on each unit, slowed down by others, under way, and waiting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onchip.multi_dnn.timeline import Timeline
+
+__all__ = ["Losses", "losses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """One network's times over all its runs, in ms.
+
+    `on_unit` is wall time at each unit, `contention` what of it the others cost, `transitions` what handing
+    over between units took, `waits` how long its groups stood ready for a unit that ran something else.
+    """
+
+    on_unit: tuple[float, ...]
+    contention: float
+    transitions: float
+    waits: float
+
+
+def losses(line: Timeline) -> tuple[Losses, ...]:
+    """For every network of a timeline."""
+    jobs, units = line.workload.jobs, line.workload.soc.units
+    on_unit = [[0.0] * len(units) for _ in jobs]
+    lost, moved, waited = ([0.0] * len(jobs) for _ in range(3))
+    for s in line.segments:
+        j = s.step.job
+        on_unit[j][s.unit] += s.end - s.start
+        lost[j] += sum((p.end - p.start) * (1 - 1 / p.slowdown) for p in s.pieces)
+        moved[j] += s.transition_ms
+        waited[j] += s.start - s.ready
+    return tuple(Losses(tuple(on_unit[j]), lost[j], moved[j], waited[j]) for j in range(len(jobs)))

@@ -1,0 +1,76 @@
+"""Inserted idle time: a group that begins a little later can meet a better neighbour.
+
+Between two moments at which something begins or ends, the cost is linear in a delay, so it pays to try
+exactly those delays that make a group begin or end together with another one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.solution import Claim, Solution, cost_ms
+from onchip.multi_dnn.timeline import Timeline
+
+__all__ = ["polish"]
+
+
+def polish(
+    solution: Solution, *, tries: int = 400, share: float = 0.1, time_limit: float | None = None
+) -> Solution:
+    """The solution with delays before some groups, where they pay; itself where none do.
+
+    At most `tries` schedules are judged, and no delay is longer than `share` of the cost. What comes of it
+    may be better than the best without idle time, so its claim is only that it was found. When `time_limit`
+    (seconds) is over, and on Ctrl-C, the best so far is returned, and its `ended` says so.
+    """
+    began = time.monotonic()
+    workload, objective = solution.timeline.workload, solution.objective
+    best, ended, left, better = solution, solution.ended, tries, True
+    try:
+        while better and left > 0 and ended != "time":
+            better = False
+            for delayed in _delays(best.schedule, best.timeline, share * solution.cost_ms):
+                if not left:
+                    break
+                if time_limit is not None and time.monotonic() - began >= time_limit:
+                    ended = "time"
+                    break
+                left -= 1
+                judged = simulate(workload, delayed)
+                if cost_ms(judged, objective) < best.cost_ms * (1 - 1e-6):
+                    best, better = replace(best, schedule=delayed, timeline=judged), True
+    except KeyboardInterrupt:
+        ended = "stopped"
+    if best is solution:
+        return replace(solution, ended=ended)
+    return replace(
+        best,
+        claim=Claim("searched", False),
+        seconds=solution.seconds + time.monotonic() - began,
+        solver=f"{solution.solver} and delays",
+        ended=ended,
+    )
+
+
+def _delays(schedule: Schedule, timeline: Timeline, most: float) -> Iterator[Schedule]:
+    """The schedule with one group's delay changed so that it meets an event of another network."""
+    idle = dict(schedule.idle_ms)
+    for segment in timeline.segments:
+        events = {
+            moment
+            for other in timeline.segments
+            if other.step.job != segment.step.job
+            for moment in (other.start, other.end)
+        }
+        gaps = {event - segment.start for event in events} | {event - segment.end for event in events}
+        known = idle.get(segment.step, 0.0)
+        waits = {known + gap for gap in gaps if 1e-9 < gap <= most}
+        if known:
+            waits.add(0.0)
+        for wait in sorted(waits):
+            changed: dict[Step, float] = {**idle, segment.step: wait}
+            yield replace(schedule, idle_ms=tuple((step, ms) for step, ms in changed.items() if ms))

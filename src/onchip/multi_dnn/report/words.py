@@ -1,0 +1,141 @@
+"""What there is to say of a schedule of several networks, for the terminal and the page."""
+
+from __future__ import annotations
+
+from onchip.multi_dnn.idle import Idle
+from onchip.multi_dnn.judged import Judged
+from onchip.multi_dnn.schedule import Step
+from onchip.multi_dnn.timeline import RATES
+from onchip.report.wording import shorten
+
+__all__ = [
+    "FIGURES",
+    "OURS",
+    "bounded_kind",
+    "claim_sentence",
+    "claimed_only",
+    "heading",
+    "idle_reason",
+    "is_proved",
+    "less_is_better",
+    "milliseconds",
+    "others_of",
+    "value_of",
+]
+
+FIGURES = {
+    "makespan_ms": "makespan in ms",
+    "latency_ms": "longest latency in ms",
+    "fps": "frames per second",
+    "sum_of_rates": "sum of 1 / latency, per second",
+    "millijoules": "energy in mJ",
+}
+"""What a schedule may have been made for."""
+
+OURS = "this schedule"
+
+
+def milliseconds(value: float) -> str:
+    """Microseconds are as fine as most profiles are: three digits after the point, or four of a small one."""
+    if value == 0 or abs(value) >= 0.01:
+        return f"{value:,.3f}"
+    return f"{value:.4f}" if abs(value) >= 0.001 else f"{value:.4g}"
+
+
+def heading(made: Judged) -> str:
+    """`googlenet + resnet101 on xavier-agx, light contention: 3.489 ms`."""
+    names = [job.name for job in made.workload.jobs]
+    who = " + ".join(shorten(name, 60) for name in names[:4])
+    if len(names) > 4:
+        who += f" and {len(names) - 4} more"
+    memory = made.claim.contention_set
+    under = f", {memory} contention" if memory and memory != "none" else ", no contention"
+    frames = made.workload.frames
+    what = f"{milliseconds(made.timeline.makespan_ms)} ms"
+    if frames > 1:
+        what = f"{made.timeline.fps:,.1f} frames per second, {frames:,} frames in {what}"
+    return f"{who} on {made.workload.soc.name}{under if memory else ''}: {what}"
+
+
+def less_is_better(objective: str) -> bool:
+    """Times and energies are to be small, rates large."""
+    return objective not in RATES
+
+
+def is_proved(made: Judged) -> bool:
+    """Whether its solver claims a proof."""
+    return made.claim.claim.startswith("optimal")
+
+
+def claimed_only(made: Judged) -> bool:
+    """Whether a proof is claimed in a file, and neither the judge nor a solver of this process has one."""
+    return is_proved(made) and made.standing == "claimed"
+
+
+def value_of(made: Judged) -> float | None:
+    """The objective's value, from the judge; None for an objective that is not known."""
+    return made.timeline.figure(made.claim.objective)
+
+
+def bounded_kind(made: Judged) -> str:
+    """What a bound holds for: frames that overlap may be faster than one frame after the other."""
+    if made.claim.objective == "fps" and made.workload.frames == 1:
+        return "every single frame repeated, without overlap of frames,"
+    return "every schedule"
+
+
+def claim_sentence(made: Judged) -> str:
+    """What is claimed, how far from the bound it is, and how it compares."""
+    claim, value = made.claim, value_of(made)
+    said = f"claimed to be {claim.claim}" if claimed_only(made) else claim.claim
+    parts = [f"{said[:1].upper()}{said[1:]}" if claim.claim else "Nothing is claimed of it"]
+    bound = made.derived_bound if claim.bound is None else claim.bound
+    if bound is not None and value:
+        off = abs(value - bound) / max(value, bound)
+        word = "at least" if less_is_better(claim.objective) else "at most"
+        gap = "" if off < 5e-4 else f", {100 * off:.1f} % away"
+        parts.append(f"{bounded_kind(made)} has {word} {milliseconds(bound)}{gap}")
+    sentence = "; ".join(parts) + "."
+    others = [row for row in others_of(made) if not row[2]]
+    if others and value:
+        name, best, _ = others[0]
+        more = (best / value - 1 if less_is_better(claim.objective) else value / best - 1) if best else 0.0
+        sentence += f" Best of the others: {name}, {milliseconds(best)}"
+        sentence += f" ({100 * more:.1f} % worse)." if more > 5e-4 else " (as good)."
+    if claim.seconds is not None:
+        sentence += f" Found in {claim.seconds * 1000:,.0f} ms."
+    return sentence
+
+
+def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
+    """(name, objective's value, is it ours) of this schedule and those beside it, best first."""
+    value = value_of(made)
+    if not made.claim.rivals or value is None:
+        return ()
+    rows = [(OURS, value, True), *((rival.name, rival.value, False) for rival in made.claim.rivals)]
+    sign = 1 if less_is_better(made.claim.objective) else -1
+    return tuple(sorted(rows, key=lambda row: (sign * row[1], not row[2])))
+
+
+def idle_reason(made: Judged, idle: Idle) -> str:
+    """Why a unit stands idle: `googlenet 10-24 is still on dla`."""
+    jobs, units = made.workload.jobs, made.workload.soc.units
+
+    def named(step: Step) -> str:
+        job = jobs[step.job]
+        run = f" run {step.run}" if made.workload.runs(step.job) > 1 else ""
+        return f"{shorten(job.name, 40)}{run}"
+
+    if idle.next is None:
+        return "nothing left to do"
+    if idle.why == "on purpose":
+        return f"{named(idle.next)} waits on purpose"
+    if idle.cause is None:
+        return f"waits for {named(idle.next)}"
+    if idle.why == "moving":
+        return f"{named(idle.next)} is changing units"
+    if idle.why == "another run":
+        return f"until {named(idle.cause)} ends"
+    group = jobs[idle.cause.job].profile.groups[idle.cause.group].name
+    on = units[made.schedule.units[idle.cause.job][idle.cause.run][idle.cause.group]].name
+    return f"{named(idle.next)} is at {shorten(group, 40)} on {on}"

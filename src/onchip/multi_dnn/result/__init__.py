@@ -1,0 +1,1 @@
+"""What `onchip corun` answers, and how it is printed."""

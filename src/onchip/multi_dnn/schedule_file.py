@@ -1,0 +1,275 @@
+"""Schedules read from `onchip.schedule/1` JSON: strictly, and without trusting anything they state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from onchip.base.errors import InputError, PlanFormatError
+from onchip.base.files import read_bytes
+from onchip.machines.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
+from onchip.machines.soc import SoC, Unit
+from onchip.multi_dnn.compact import Row, schedule_of_rows
+from onchip.multi_dnn.content import kind_of
+from onchip.multi_dnn.profile_file import WireProfile, profile_from_wire
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.schedule_json import SCHEDULE_FORMAT, Claim, Rival, document_digest
+from onchip.multi_dnn.workload import Job, Workload
+from onchip.network.json import decode
+
+__all__ = ["StatedSchedule", "is_schedule", "read_schedule", "schedule_from_json"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatedSchedule:
+    """A schedule file: what is to be judged, and the figures it states.
+
+    `figures` are makespan_ms, fps, sum_of_rates and (where stated) millijoules, `latency_ms` by network, and
+    `segments` the stated (start, end, transition) of every step, all in ms. `derived_bound` is stated of the
+    claim's objective. `claim_sha256` is the stated digest of the file, and `digest` what it is.
+    """
+
+    workload: Workload
+    schedule: Schedule
+    epsilon_ms: float
+    claim: Claim
+    figures: Mapping[str, float]
+    latency_ms: tuple[float, ...]
+    segments: Mapping[Step, tuple[float, float, float]]
+    derived_bound: float | None = None
+    claim_sha256: str = ""
+    digest: str = ""
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+    pass
+
+
+_Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
+_Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e15)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
+_Index = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+
+
+class _Unit(_Wire):
+    name: str
+    busy_watts: _Amount | None = None
+    idle_watts: _Amount | None = None
+
+
+class _SoC(_Wire):
+    name: str
+    nominal_gb_per_second: _Positive
+    peak_gb_per_second: _Positive
+    units: Annotated[tuple[_Unit, ...], msgspec.Meta(min_length=1, max_length=16)]
+
+
+class _Constants(_Wire):
+    normal_bw: _Amount
+    intensive_bw: _Amount
+    mrmc: _Amount
+    tbwdc: _Amount
+    cbp: _Amount
+    rate: _Amount
+
+
+class _Contention(_Wire):
+    model: Literal["none", "three-regions"]
+    set: str = ""
+    peak_gb_per_second: _Positive = 1.0
+    units: dict[str, _Constants] = {}
+
+
+class _Segment(_Wire):
+    run: _Index
+    group: str
+    unit: str
+    start_ms: _Amount
+    end_ms: _Amount
+    transition_ms: _Amount = 0.0
+
+
+class _Network(_Wire):
+    name: str
+    profile: str
+    latency_ms: _Amount
+    segments: tuple[_Segment, ...]
+    iterations: _Count = 1
+    after: tuple[str, ...] = ()
+
+
+class _Baseline(_Wire):
+    value: float
+    order: dict[str, tuple[tuple[str, _Index, str, str], ...]]
+
+
+class _Result(_Wire):
+    makespan_ms: _Amount
+    fps: _Amount
+    sum_of_rates: _Amount
+    millijoules: _Amount | None = None
+    claim: str = msgspec.field(default="", name="class")
+    objective: str = "makespan_ms"
+    bound: float | None = None
+    derived_bound: float | None = None
+    seconds: _Amount | None = None
+    baselines: Annotated[dict[str, _Baseline], msgspec.Meta(max_length=64)] = {}
+    claim_sha256: str = ""
+
+
+class _File(_Wire):
+    format: str
+    soc: _SoC
+    contention: _Contention
+    profiles: dict[str, WireProfile]
+    networks: tuple[_Network, ...]
+    order: dict[str, tuple[tuple[str, _Index, str], ...]]
+    result: _Result
+    idle: tuple[tuple[str, _Index, str, _Amount], ...] = ()
+    frames: _Count = 1
+    pipelined: bool = True
+    in_flight: Annotated[int, msgspec.Meta(ge=0, le=10**6)] = 0
+    epsilon_ms: _Amount = 0.0
+
+
+def is_schedule(path: Path) -> bool:
+    """Whether a file is a schedule by its content, of whatever version, whole or not; a plan is none.
+
+    Raises `PlanFormatError` for a file that is something else of onchip's.
+    """
+    try:
+        kind = kind_of(read_bytes(path, error=PlanFormatError))
+    except PlanFormatError:
+        return False
+    if kind in ("profile", "network"):
+        raise PlanFormatError(f"is a {kind}, where a plan or a schedule is expected", where=str(path))
+    return kind == "schedule"
+
+
+def read_schedule(path: Path) -> StatedSchedule:
+    """The schedule file at `path`; raises `PlanFormatError` or `ProfileError` naming file and key."""
+    return schedule_from_json(read_bytes(path, error=PlanFormatError), str(path))
+
+
+def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
+    """The schedule in a file's bytes, not judged yet; raises `PlanFormatError` naming `where` and the key."""
+    wire: _File = decode(content, _File, where=where, error=PlanFormatError)
+
+    def refuse(item: str, reason: str) -> PlanFormatError:
+        return PlanFormatError(reason, where=where, item=item)
+
+    if wire.format != SCHEDULE_FORMAT:
+        raise refuse("format", f"is {wire.format!r}; this version reads {SCHEDULE_FORMAT!r}")
+    unit_id = {unit.name: n for n, unit in enumerate(wire.soc.units)}
+    if len(unit_id) < len(wire.soc.units):
+        raise refuse("soc.units", "names a unit twice")
+    soc = SoC(
+        wire.soc.name,
+        tuple(Unit(u.name, busy_watts=u.busy_watts, idle_watts=u.idle_watts) for u in wire.soc.units),
+        wire.soc.nominal_gb_per_second,
+        wire.soc.peak_gb_per_second,
+    )
+    profiles = {
+        key: profile_from_wire(profile, f"{where}: profile {key}") for key, profile in wire.profiles.items()
+    }
+    jobs = []
+    for net in wire.networks:
+        if net.profile not in profiles:
+            raise refuse(f"network {net.name}", f"names an unknown profile {net.profile!r}")
+        jobs.append(Job(net.name, profiles[net.profile], net.iterations, net.after))
+    try:
+        workload = Workload(
+            soc, tuple(jobs), _model(wire, soc, refuse), wire.frames, wire.pipelined, wire.in_flight
+        )
+    except InputError as problem:
+        raise (
+            problem if problem.where == where else refuse(problem.item or "networks", problem.reason)
+        ) from None
+
+    job_id = {job.name: n for n, job in enumerate(jobs)}
+    groups = [{group.name: n for n, group in enumerate(job.profile.groups)} for job in jobs]
+
+    def step_of(name: str, run: int, group: str, item: str) -> Step:
+        if name not in job_id:
+            raise refuse(item, f"names an unknown network {name!r}")
+        job = job_id[name]
+        if group not in groups[job]:
+            raise refuse(item, f"names an unknown group {group!r} of network {name}")
+        if run >= workload.runs(job):
+            raise refuse(item, f"is about run {run} of network {name}, which has {workload.runs(job)}")
+        return Step(job, run, groups[job][group])
+
+    steps = sum(workload.runs(j) * len(job.profile.groups) for j, job in enumerate(jobs))
+    given = sum(len(net.segments) for net in wire.networks)
+    if given != steps:
+        raise refuse("networks", f"have {given:,} segments for {steps:,} groups to run")
+    units: list[list[list[int]]] = [
+        [[-1] * len(job.profile.groups) for _ in range(workload.runs(j))] for j, job in enumerate(jobs)
+    ]
+    segments: dict[Step, tuple[float, float, float]] = {}
+    for net in wire.networks:
+        for segment in net.segments:
+            item = f"network {net.name}, run {segment.run}, group {segment.group}"
+            step = step_of(net.name, segment.run, segment.group, item)
+            if segment.unit not in unit_id:
+                raise refuse(item, f"names an unknown unit {segment.unit!r}")
+            if step in segments:
+                raise refuse(item, "is given twice")
+            units[step.job][step.run][step.group] = unit_id[segment.unit]
+            segments[step] = (segment.start_ms, segment.end_ms, segment.transition_ms)
+    for unit in wire.order:
+        if unit not in unit_id:
+            raise refuse("order", f"names an unknown unit {unit!r}")
+    schedule = Schedule(
+        tuple(tuple(map(tuple, rows)) for rows in units),
+        tuple(
+            tuple(step_of(*row, item=f"order of {name}") for row in wire.order.get(name, ()))
+            for name in unit_id
+        ),
+        tuple((step_of(name, run, group, "idle"), ms) for name, run, group, ms in wire.idle),
+    )
+    result = wire.result
+    figures = {"makespan_ms": result.makespan_ms, "fps": result.fps, "sum_of_rates": result.sum_of_rates}
+    if result.millijoules is not None:
+        figures["millijoules"] = result.millijoules
+    rivals = tuple(_rival(workload, name, stated, refuse) for name, stated in result.baselines.items())
+    claim = Claim(result.claim, result.objective, result.bound, result.seconds, rivals, wire.contention.set)
+    latency = tuple(net.latency_ms for net in wire.networks)
+    return StatedSchedule(
+        workload,
+        schedule,
+        wire.epsilon_ms,
+        claim,
+        figures,
+        latency,
+        segments,
+        result.derived_bound,
+        result.claim_sha256,
+        document_digest(json.loads(content)) if result.claim_sha256 else "",
+    )
+
+
+def _rival(
+    workload: Workload, name: str, wire: _Baseline, refuse: Callable[[str, str], PlanFormatError]
+) -> Rival:
+    rows: Mapping[str, tuple[Row, ...]] = wire.order
+    item = f"result.baselines.{name}"
+    return Rival(name, schedule_of_rows(workload, rows, lambda reason: refuse(item, reason)), wire.value)
+
+
+def _model(wire: _File, soc: SoC, refuse: Callable[[str, str], PlanFormatError]) -> ContentionModel:
+    for name in wire.contention.units:
+        if name not in soc.unit_names:
+            raise refuse("contention", f"names an unknown unit {name!r}")
+    if wire.contention.model == "none":
+        return NO_CONTENTION
+    for unit in soc.unit_names:
+        if unit not in wire.contention.units:
+            raise refuse("contention", f"has no constants for unit {unit}")
+    rows = (Contention(*msgspec.structs.astuple(wire.contention.units[unit])) for unit in soc.unit_names)
+    return ThreeRegions(tuple(rows), wire.contention.peak_gb_per_second)

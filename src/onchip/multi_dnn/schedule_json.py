@@ -1,0 +1,174 @@
+"""Schedules written as `onchip.schedule/1` JSON: everything that the judge needs, and what was claimed.
+
+The file holds the profiles, the SoC's units, the contention model's constants, the networks with the unit and
+the times of every group, each unit's order, the figures, and the schedules beside it whole. Who has only the
+file can judge all of it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onchip.base.errors import PlanFormatError
+from onchip.machines.contention import ContentionModel, NoContention, ThreeRegions
+from onchip.machines.soc import SoC
+from onchip.multi_dnn.compact import compact_rows
+from onchip.multi_dnn.derived_bound import derived_bound
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.profile_file import profile_object
+from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.timeline import Segment, Timeline
+
+__all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "document_digest", "schedule_json"]
+
+SCHEDULE_FORMAT = "onchip.schedule/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A schedule of the same workload that another one is compared with, and the objective's `value` of it.
+
+    Rivals wait for nothing on purpose; `idle_ms` of the schedule is not written.
+    """
+
+    name: str
+    schedule: Schedule
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a solver says of its schedule.
+
+    `claim` is the class of the result (`onchip.multi_dnn.classes`), `objective` what it was made for
+    (`timeline.FIGURES`), `bound` what no schedule gets beyond, in the objective's unit, `rivals` the
+    schedules beside it, `contention_set` the model's name. The judge derives the rivals' values; class and
+    bound it can only find to contradict themselves or others.
+    """
+
+    claim: str = ""
+    objective: str = "makespan_ms"
+    bound: float | None = None
+    seconds: float | None = None
+    rivals: tuple[Rival, ...] = ()
+    contention_set: str = ""
+
+
+def schedule_json(
+    schedule: Schedule, timeline: Timeline, *, epsilon_ms: float = 0.0, claim: Claim | None = None
+) -> str:
+    """The schedule with its `timeline` as `onchip.schedule/1`.
+
+    Raises `PlanFormatError` when the workload's contention model is none that a file can hold.
+    """
+    claim = claim or Claim()
+    workload = timeline.workload
+    soc, jobs = workload.soc, workload.jobs
+    profiles: dict[str, Profile] = {}
+    keys = []
+    for job in jobs:
+        key = next((k for k, p in profiles.items() if p == job.profile), "")
+        if not key:
+            key = (
+                job.profile.network
+                if job.profile.network not in profiles
+                else f"{job.profile.network} for {job.name}"
+            )
+            while key in profiles:
+                key += "'"
+            profiles[key] = job.profile
+        keys.append(key)
+    by_job: list[list[Segment]] = [[] for _ in jobs]
+    for segment in timeline.segments:
+        by_job[segment.step.job].append(segment)
+
+    def named(step: Step) -> list[Any]:
+        return [jobs[step.job].name, step.run, jobs[step.job].profile.groups[step.group].name]
+
+    units = [
+        {k: v for k, v in asdict(u).items() if k in ("name", "busy_watts", "idle_watts")} for u in soc.units
+    ]
+    result: dict[str, Any] = {
+        "makespan_ms": timeline.makespan_ms,
+        "fps": timeline.fps,
+        "sum_of_rates": timeline.sum_of_rates,
+        "millijoules": timeline.millijoules,
+        "class": claim.claim,
+        "objective": claim.objective,
+        "bound": claim.bound,
+        "derived_bound": derived_bound(workload, claim.objective, epsilon_ms),
+        "seconds": claim.seconds,
+        "baselines": {
+            rival.name: {"value": rival.value, "order": compact_rows(workload, rival.schedule)}
+            for rival in claim.rivals
+        },
+    }
+    document = {
+        "format": SCHEDULE_FORMAT,
+        "soc": {
+            "name": soc.name,
+            "nominal_gb_per_second": soc.nominal_gb_per_second,
+            "peak_gb_per_second": soc.peak_gb_per_second,
+            "units": units,
+        },
+        "contention": _contention_object(workload.model, soc, claim.contention_set),
+        "frames": workload.frames,
+        "pipelined": workload.pipelined,
+        "in_flight": workload.in_flight,
+        "epsilon_ms": epsilon_ms,
+        "profiles": {key: profile_object(profile) for key, profile in profiles.items()},
+        "networks": [
+            {
+                "name": job.name,
+                "profile": key,
+                "iterations": job.iterations,
+                "after": job.after,
+                "latency_ms": latency,
+                "segments": [
+                    {
+                        "run": s.step.run,
+                        "group": job.profile.groups[s.step.group].name,
+                        "unit": soc.units[s.unit].name,
+                        "start_ms": s.start,
+                        "end_ms": s.end,
+                        "transition_ms": s.transition_ms,
+                    }
+                    for s in sorted(segments, key=lambda s: s.step)
+                ],
+            }
+            for job, key, latency, segments in zip(jobs, keys, timeline.latency_ms, by_job, strict=True)
+        ],
+        "order": {
+            unit.name: [named(step) for step in steps]
+            for unit, steps in zip(soc.units, schedule.order, strict=True)
+        },
+        "idle": [[*named(step), ms] for step, ms in schedule.idle_ms],
+        "result": result,
+    }
+    result["claim_sha256"] = document_digest(json.loads(json.dumps(document)))
+    return json.dumps(document, indent=1)
+
+
+def document_digest(document: Any) -> str:
+    """SHA-256, in hex, of a schedule file but for how long the search took and the digest itself.
+
+    It binds the claims to everything that they are about; it is no signature.
+    """
+    kept = {k: v for k, v in document["result"].items() if k not in ("seconds", "claim_sha256")}
+    text = json.dumps({**document, "result": kept}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _contention_object(model: ContentionModel, soc: SoC, name: str) -> dict[str, Any]:
+    if isinstance(model, NoContention):
+        return {"model": "none", "set": name or "none"}
+    if not isinstance(model, ThreeRegions):
+        raise PlanFormatError(
+            f"a schedule under the contention model {type(model).__name__} cannot be written;"
+            " only three-regions and none can"
+        )
+    rows = {u: asdict(row) for u, row in zip(soc.unit_names, model.units, strict=True)}
+    return {"model": "three-regions", "set": name, "peak_gb_per_second": model.peak, "units": rows}

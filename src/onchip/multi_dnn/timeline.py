@@ -1,0 +1,146 @@
+"""What the judge found: when every group ran and how fast, and the figures that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from onchip.multi_dnn.schedule import Step
+from onchip.multi_dnn.workload import Workload
+
+__all__ = ["FIGURES", "RATES", "Piece", "Segment", "Timeline"]
+
+FIGURES = ("makespan_ms", "latency_ms", "fps", "sum_of_rates", "millijoules")
+"""What a schedule can be made for."""
+RATES = ("fps", "sum_of_rates")
+"""Those of which more is better."""
+
+
+class Piece(NamedTuple):
+    """A stretch of a segment at one speed: [start, end) in ms at 1 / slowdown (a contention interval)."""
+
+    start: float
+    end: float
+    slowdown: float
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One group of one run on its unit: [start, end) in ms.
+
+    `ready` is when it could have begun had its unit been free, `transition_ms` what its network then needs to
+    reach another unit (0 when it stays). The pieces follow each other from start to end.
+    """
+
+    step: Step
+    unit: int
+    ready: float
+    start: float
+    end: float
+    transition_ms: float
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The judged schedule. `segments` are in the order of their starts; `run_ends[job][run]` in ms."""
+
+    workload: Workload
+    segments: tuple[Segment, ...]
+    run_ends: tuple[tuple[float, ...], ...]
+
+    @cached_property
+    def makespan_ms(self) -> float:
+        """When everything has run."""
+        return max(ends[-1] for ends in self.run_ends)
+
+    @cached_property
+    def frame_ends(self) -> tuple[tuple[float, ...], ...]:
+        """For each job, when it finished each frame."""
+        return tuple(
+            tuple(ends[job.iterations - 1 :: job.iterations])
+            for job, ends in zip(self.workload.jobs, self.run_ends, strict=True)
+        )
+
+    @cached_property
+    def latency_ms(self) -> tuple[float, ...]:
+        """For each job, the longest time from a frame's being taken in until the job has finished it.
+
+        A frame is taken in when those jobs among the ones it must pass that wait for nobody are free for it:
+        at 0, or when the first of them has finished the frame before (without pipelining: when all have).
+        """
+        return tuple(
+            max(end - self._taken_in(j, frame) for frame, end in enumerate(ends))
+            for j, ends in enumerate(self.frame_ends)
+        )
+
+    def _taken_in(self, job: int, frame: int) -> float:
+        if not frame:
+            return 0.0
+        if not self.workload.pipelined:
+            return max(ends[frame - 1] for ends in self.frame_ends)
+        return min(self.frame_ends[first][frame - 1] for first in self._firsts(job))
+
+    def _firsts(self, job: int) -> set[int]:
+        before = self.workload.waits_for[job]
+        return {first for p in before for first in self._firsts(p)} if before else {job}
+
+    @property
+    def sum_of_rates(self) -> float:
+        """The sum of 1 / latency over the jobs, per second: what the paper's eq. 10 maximises."""
+        return sum(1000.0 / ms for ms in self.latency_ms)
+
+    @cached_property
+    def fps(self) -> float:
+        """Frames per second (a frame is done when every job is) over the second half of the frames.
+
+        With a single frame it is what running such frames one after the other gives.
+        """
+        done: list[float] = [max(ends) for ends in zip(*self.frame_ends, strict=True)]
+        half = len(done) // 2
+        if not half:
+            return 1000.0 / done[-1]
+        return 1000.0 * (len(done) - half) / (done[-1] - done[half - 1])
+
+    def figure(self, name: str) -> float | None:
+        """One of `FIGURES`, the longest `latency_ms`; None for any other, and for energy not known."""
+        match name:
+            case "latency_ms":
+                return max(self.latency_ms)
+            case "makespan_ms":
+                return self.makespan_ms
+            case "fps":
+                return self.fps
+            case "sum_of_rates":
+                return self.sum_of_rates
+            case "millijoules":
+                return self.millijoules
+        return None
+
+    @cached_property
+    def busy_ms(self) -> tuple[float, ...]:
+        """For each unit, how long it was at work."""
+        total = [0.0] * len(self.workload.soc.units)
+        for segment in self.segments:
+            total[segment.unit] += segment.end - segment.start
+        return tuple(total)
+
+    @property
+    def overlaps(self) -> int:
+        """How many groups begin before an earlier one of their unit has ended; none, if not tolerated."""
+        count, ends = 0, [0.0] * len(self.workload.soc.units)
+        for segment in self.segments:
+            count += segment.start < ends[segment.unit]
+            ends[segment.unit] = max(ends[segment.unit], segment.end)
+        return count
+
+    @cached_property
+    def millijoules(self) -> float | None:
+        """Energy of the units until the makespan, or None where a unit states no power."""
+        total = 0.0
+        for unit, busy in zip(self.workload.soc.units, self.busy_ms, strict=True):
+            if unit.busy_watts is None or unit.idle_watts is None:
+                return None
+            total += unit.busy_watts * busy + unit.idle_watts * max(self.makespan_ms - busy, 0.0)
+        return total

@@ -1,0 +1,41 @@
+"""A network as planners see it: operators, tensors, views, and what is worked out from them."""
+
+from onchip.network.network import (
+    GATHERED,
+    KINDS,
+    MOST_SIDES,
+    Constant,
+    Geometry,
+    Network,
+    Operator,
+    OperatorSpec,
+    Patches,
+    Reach,
+    Side,
+    Tensor,
+    TensorKind,
+    View,
+    bits,
+    mask,
+    most_sides,
+)
+
+__all__ = [
+    "GATHERED",
+    "KINDS",
+    "MOST_SIDES",
+    "Constant",
+    "Geometry",
+    "Network",
+    "Operator",
+    "OperatorSpec",
+    "Patches",
+    "Reach",
+    "Side",
+    "Tensor",
+    "TensorKind",
+    "View",
+    "bits",
+    "mask",
+    "most_sides",
+]

@@ -1,0 +1,293 @@
+"""Turns names into a `Network`, or says in one line why they are not one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import index
+
+from onchip.base.errors import ModelError
+from onchip.base.limits import VARIABLE, Limits, limits
+from onchip.base.units import MAX_BYTES
+from onchip.network import (
+    MOST_SIDES,
+    Geometry,
+    Network,
+    Operator,
+    OperatorSpec,
+    Patches,
+    Reach,
+    Tensor,
+    TensorKind,
+    View,
+    most_sides,
+)
+
+__all__ = ["build_network"]
+
+MAX_MACS = 10**18 - 1
+"""More multiply-accumulates than any operator has, and the most that files hold."""
+
+ELEMENT_BYTES = (1, 2, 4, 8, 16)
+"""Bytes that an element of a tensor may have."""
+
+_Refuse = Callable[[str, str], ModelError]
+"""Makes the error for (item, reason); it knows the file."""
+
+
+def build_network(
+    cls: type[Network],
+    name: str,
+    tensors: Iterable[tuple[str, int, TensorKind]],
+    operators: Iterable[OperatorSpec],
+    outputs: Sequence[str],
+    views: Iterable[tuple[str, str, int]],
+    source: str,
+    sha256: str,
+    granularity: str,
+    element: str,
+    patches: Mapping[str, Patches] | None,
+    where: str | None,
+) -> Network:
+    """See `Network.build`."""
+
+    def refuse(item: str, reason: str) -> ModelError:
+        return ModelError(reason, where=where, item=item)
+
+    for key, text in (("name", name), ("source", source), ("sha256", sha256)):
+        _writable(text, key, refuse)
+    for key, text in (("granularity", granularity), ("element", element)):
+        _writable(text, key, refuse)
+    table = _tensors(tensors, patches or {}, refuse)
+    ids = {t.name: t.id for t in table}
+
+    def known(names: Iterable[str], item: str) -> tuple[int, ...]:
+        found = dict.fromkeys(names)  # an operand named twice counts once
+        for n in found:
+            if n not in ids:
+                raise refuse(item, f"names an unknown tensor {n}")
+        return tuple(ids[n] for n in found)
+
+    specs = list(operators)
+    limit = limits()
+    if len(specs) > limit.operators:
+        reason = f"at most {limit.operators:,} are accepted ({VARIABLE}OPERATORS sets how many)"
+        raise refuse(f"{len(specs):,} operators", reason)
+    if not specs:
+        raise refuse(f"network {name}", "has no operators")
+    rows: list[Operator] = []
+    seen: set[str] = set()
+    for spec in specs:
+        item = f"operator {spec.name}"
+        _writable(spec.name, item, refuse)
+        _writable(spec.type, item, refuse)
+        if spec.name in seen:
+            raise refuse(item, "is declared twice")
+        seen.add(spec.name)
+        weights, workspace = index(spec.weight_bytes), index(spec.workspace)
+        for key, value in (("weight_bytes", weights), ("workspace", workspace)):
+            if not 0 <= value <= limit.tensor_bytes:
+                raise refuse(item, f"{key} {value:,} is not between 0 and {_size(limit)}")
+        macs = index(spec.macs)
+        if not 0 <= macs <= MAX_MACS:
+            raise refuse(item, f"macs {macs:,} is not between 0 and {MAX_MACS:,}")
+        if spec.geometry is not None:
+            _geometry(spec.geometry, item, refuse)
+        if spec.reach is not None:
+            _reach(spec.reach, item, refuse)
+        reads, writes = known(spec.inputs, item), known(spec.outputs, item)
+        if not writes:
+            raise refuse(item, "has no outputs")
+        if set(reads) & set(writes):
+            raise refuse(item, "reads a tensor that it writes (the graph has a cycle)")
+        rows.append(
+            Operator(
+                len(rows),
+                spec.name,
+                spec.type,
+                reads,
+                writes,
+                weights,
+                workspace,
+                spec.geometry,
+                macs,
+                spec.reach,
+            )
+        )
+
+    view_rows = _views(list(views), table, ids, refuse)
+    network = cls(
+        name=name,
+        tensors=tuple(table),
+        operators=tuple(rows),
+        outputs=known(outputs, "outputs"),
+        views=view_rows,
+        source=source,
+        sha256=sha256,
+        granularity=granularity,
+        element=element,
+    )
+    if not network.outputs:
+        raise refuse(f"network {name}", "has no outputs")
+    _producers(network, refuse)
+    if len(network.order) < len(rows):
+        ran = set(network.order)
+        stuck = next(op for op in rows if op.id not in ran)
+        raise refuse(f"operator {stuck.name}", "is on, or waits for, a cycle of the graph")
+    return network
+
+
+def _tensors(
+    tensors: Iterable[tuple[str, int, TensorKind]], patches: Mapping[str, Patches], refuse: _Refuse
+) -> list[Tensor]:
+    table: list[Tensor] = []
+    seen: set[str] = set()
+    limit = limits()
+    for name, given, kind in tensors:
+        size = index(given)  # a whole number of any make, numpy's too, becomes a plain one
+        item = f"tensor {name}"
+        _writable(name, item, refuse)
+        if name in seen:
+            raise refuse(item, "is declared twice")
+        seen.add(name)
+        if len(seen) > limit.tensors:
+            reason = f"is one of more than {limit.tensors:,} tensors ({VARIABLE}TENSORS sets how many)"
+            raise refuse(item, reason)
+        if size == 0:
+            raise refuse(item, "has zero bytes")
+        if not 0 < size <= limit.tensor_bytes:
+            raise refuse(item, f"has {size:,} bytes, not between 1 and {_size(limit)}")
+        stored = patches.get(name)
+        if stored is not None:
+            _patches(stored, size, item, refuse)
+        table.append(Tensor(len(table), name, size, kind, stored))
+    for name in patches:
+        if name not in seen:
+            raise refuse(f"patches of {name}", "names an unknown tensor")
+    return table
+
+
+def _size(limit: Limits) -> str:
+    """The most bytes of a tensor, in words."""
+    return "1 TiB" if limit.tensor_bytes == MAX_BYTES else f"{limit.tensor_bytes:,} ({VARIABLE}TENSOR_BYTES)"
+
+
+def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:
+    """Refuse patches that do not have the tensor's size, in elements of a size that there is."""
+    sides = (stored.channels, stored.rows, stored.columns, stored.height, stored.width)
+    if any(type(n) is not int or not 1 <= n <= MAX_BYTES for n in sides):
+        raise refuse(item, "has patches with a size that is not between 1 and 1 TiB")
+    width, rest = divmod(size, stored.elements)
+    if rest or width not in ELEMENT_BYTES:
+        raise refuse(item, f"has {size:,} bytes, and patches of {stored.elements:,} elements")
+
+
+def _views(
+    views: list[tuple[str, str, int]], table: list[Tensor], ids: dict[str, int], refuse: _Refuse
+) -> tuple[View, ...]:
+    parent: dict[int, tuple[int, int]] = {}
+    for name, of, given in views:
+        offset = index(given)
+        item = f"view {name}"
+        for n in (name, of):
+            if n not in ids:
+                raise refuse(item, f"names an unknown tensor {n}")
+        t, p = ids[name], ids[of]
+        if t in parent:
+            raise refuse(item, "is declared twice")
+        if table[t].kind == "input":
+            raise refuse(item, "is a graph input; an input cannot be a view")
+        if offset < 0 or offset + table[t].bytes > table[p].bytes:
+            raise refuse(
+                item, f"bytes [{offset}, {offset + table[t].bytes}) leave {of} ({table[p].bytes} bytes)"
+            )
+        _view_in_patches(table[t], table[p], offset, item, refuse)
+        parent[t] = (p, offset)
+    found: dict[int, tuple[int, int]] = {}  # view -> its root and the offset there
+    for t in parent:
+        chain, at = [], t
+        while at in parent and at not in found:
+            chain.append(at)
+            at = parent[at][0]
+            if len(chain) > len(parent):
+                raise refuse(f"view {table[t].name}", "is a view of itself")
+        for link in reversed(chain):
+            up, offset = parent[link]
+            root, above = found.get(up, (up, 0))
+            found[link] = (root, above + offset)
+    return tuple(View(t, *found[t]) for t in parent)
+
+
+def _view_in_patches(view: Tensor, of: Tensor, offset: int, item: str, refuse: _Refuse) -> None:
+    """A part of a map in patches is some of its channels, in the same patches."""
+    if of.patches is None:
+        if view.patches is not None:
+            raise refuse(item, f"lies in patches, and {of.name} does not")
+        return
+    channel = of.bytes // of.patches.channels
+    count, rest = divmod(view.bytes, channel)
+    if offset % channel or rest:
+        raise refuse(
+            item, f"is no whole channels of {of.name}, which lies in patches, {channel:,} bytes a channel"
+        )
+    if view.patches != replace(of.patches, channels=count):
+        raise refuse(item, f"does not lie in the patches of {of.name}")
+
+
+def _writable(text: str, item: str, refuse: _Refuse) -> None:
+    """No file can hold a lone surrogate, so neither can a network."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise refuse(item, "holds a lone surrogate, which is no text") from None
+
+
+def _geometry(geometry: Geometry, item: str, refuse: _Refuse) -> None:
+    _writable(geometry.kind, item, refuse)
+    sizes = (*geometry.input, *geometry.output, *geometry.kernel, *geometry.stride, *geometry.dilation)
+    if any(not 0 <= n <= MAX_BYTES for n in (*sizes, geometry.groups)):
+        raise refuse(item, "has a geometry with a size that is negative or beyond 1 TiB")
+    if any(abs(n) > MAX_BYTES for n in geometry.padding):
+        raise refuse(item, "has a geometry with a padding beyond 1 TiB")
+
+
+def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
+    """Sizes and numbers of a reach are those of real operators; whether they are right the checker asks."""
+    for constant in reach.weights:
+        _writable(constant.name, item, refuse)
+    sides = [side for part in (*reach.reads, *(c.sides for c in reach.weights)) for side in part]
+    sizes = (*reach.extents, *(s.size for s in sides), *(c.bytes for c in reach.weights))
+    if most_sides(reach) > MOST_SIDES:
+        raise refuse(item, f"has a reach with more than {MOST_SIDES} axes, or sides of an operand")
+    if not reach.output or any(not 1 <= n <= MAX_BYTES for n in sizes):
+        raise refuse(item, "has a reach with a size that is not positive or beyond 1 TiB")
+    if any(not -1 <= s.axis < len(reach.extents) for s in sides):
+        raise refuse(item, "has a reach along an axis that its output does not have")
+    steps = (n for s in sides for n in (s.stride, s.span - 1, s.per - 1))
+    if any(not 0 <= n <= MAX_BYTES for n in steps) or any(abs(s.before) > MAX_BYTES for s in sides):
+        raise refuse(item, "has a reach with a step that is negative or beyond 1 TiB")
+    for part in (*reach.reads, *(c.sides for c in reach.weights)):
+        along = [s.axis for s in part if s.axis >= 0]
+        if len(set(along)) < len(along):
+            raise refuse(item, "has a reach with two sides of an operand along one axis")
+
+
+def _producers(network: Network, refuse: _Refuse) -> None:
+    written: dict[int, str] = {}
+    for op in network.operators:
+        if network.reads[op.id] & network.writes[op.id]:
+            raise refuse(
+                f"operator {op.name}", "reads a view of a tensor that it writes (the graph has a cycle)"
+            )
+        for t in op.outputs:
+            item = f"tensor {network.tensors[t].name}"
+            if t in written:
+                raise refuse(item, f"is written by {written[t]} and by {op.name}")
+            if network.tensors[t].kind == "input":
+                raise refuse(item, f"is a graph input, and {op.name} writes it")
+            if network.root[t] != t:
+                raise refuse(item, f"is a view, and {op.name} writes it")
+            written[t] = op.name
+    for tensor in network.tensors:
+        if tensor.kind == "activation" and network.root[tensor.id] == tensor.id and tensor.id not in written:
+            raise refuse(f"tensor {tensor.name}", "has no producer and is no graph input")

@@ -1,0 +1,1 @@
+"""Optimus as published: the group that Algorithm 2 grows."""

@@ -1,0 +1,1 @@
+"""vMCU as published: affine loop nests and the circular segment pool."""

@@ -1,0 +1,113 @@
+"""What a budget may be called, and which budgets a plan is read against."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import replace
+from typing import Any
+
+from onchip.base import guard
+from onchip.base.errors import UsageError
+from onchip.base.units import MAX_BYTES, parse_bytes
+from onchip.machines.chip import Chip, Memory
+from onchip.network import Network
+from onchip.planners.progress import Progress, of_placement
+from onchip.plans import Plan, Run
+
+__all__ = ["context_of", "memories_within", "own_budget", "resolve_budget", "sized"]
+
+SECONDS_EACH = 1e-4
+"""Seconds for each operator below which there is no time for that."""
+
+CONTEXT_SECONDS = 10.0
+"""At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
+
+
+def own_budget(on: Chip, budget: str | int | None, purpose: str) -> int:
+    """A budget that is a size, or without one the chip's scratchpad."""
+    if budget is None:
+        return int(on.require("scratchpad_bytes", f"{purpose} without --budget"))
+    return sized(budget)
+
+
+def resolve_budget(
+    network: Network,
+    on: Chip,
+    budget: str | int | None,
+    placing: Any,
+    progress: Progress | None = None,
+) -> int:
+    """The budget in bytes; see `plan`."""
+    if budget is None:
+        return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
+    name = budget.strip().upper() if isinstance(budget, str) else ""
+    return sized(_named(network, on, name, placing, progress) if name in ("MR", "MH", "MP") else budget)
+
+
+def memories_within(on: Chip, budget: str | int | None) -> tuple[Memory, ...]:
+    """A chip's memories, of the sizes that a budget like "sram=256KiB,psram=8MiB" allows."""
+    if budget is None:
+        return on.memories
+    sizes: dict[str, int] = {}
+    names = [m.name for m in on.memories]
+    for part in re.split(r",(?=\s*[A-Za-z])", str(budget)):
+        name, equals, size = part.strip().partition("=")
+        if not equals or name not in names or name in sizes:
+            raise UsageError(
+                f"{str(budget)[:60]!r}: chip {on.name} has several memories; give a size for one or more, as"
+                f" {','.join(f'{m}=SIZE' for m in names)}",
+                item="--budget",
+            )
+        sizes[name] = sized(size)
+    return tuple(replace(m, bytes=sizes.get(m.name, m.bytes)) for m in on.memories)
+
+
+def sized(budget: str | int, option: str = "--budget") -> int:
+    """A budget that is a size, of the option that errors name."""
+    if isinstance(budget, str):
+        bytes_ = parse_bytes(budget, option=option)
+    elif type(budget) is bool or not hasattr(budget, "__index__"):
+        raise UsageError(f"{budget!r} is no number of bytes", item=option)
+    else:
+        bytes_ = operator.index(budget)
+    if not 0 < bytes_ <= MAX_BYTES:
+        raise UsageError(f"{bytes_:,} is not from 1 byte to 1 TiB", item=option)
+    return bytes_
+
+
+def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progress | None) -> int:
+    """The bytes that MR, MH or MP stand for."""
+    from onchip.planners import placement
+
+    network = placement.as_planned(network, on, placing)
+    if name == "MR" and (placing.order == "free" or not placing.in_place):
+        return placement.Problem.of(network, on.alignment_bytes, in_place=placing.in_place).minimum_budget
+    limits = placement.Limits(guard.left(placing.time_limit), placing.memory_limit, of_placement(progress))
+    named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
+    return int(getattr(named, name.lower()))
+
+
+def context_of(
+    planned: Plan, network: Network, on: Chip, placing: Any, progress: Progress | None
+) -> dict[str, int]:
+    """Budgets to read the plan against: the least of any plan, and the least without traffic."""
+    from onchip.planners import placement
+
+    problem = placement.Problem.of(planned.network, on.alignment_bytes, in_place=placing.in_place)
+    if placing.in_place and placing.order != "free":  # then what an operator needs depends on the order
+        ran = (step.operator for step in planned.program if isinstance(step, Run))
+        problem = problem.in_order(planned.network.operator_id[name] for name in ran)
+    found = {"mr_bytes": problem.minimum_budget}
+    left = CONTEXT_SECONDS
+    if placing.time_limit is not None:
+        # Half of what is left: the plan is still to be written.
+        spare = min(guard.left(placing.time_limit) or 0.0, placing.time_limit - planned.result.seconds)
+        left = min(left, spare / 2)
+    if left > SECONDS_EACH * len(planned.network.operators) and not (placing.pin or placing.state):
+        limits = placement.Limits(left, placing.memory_limit, of_placement(progress))
+        zero = placement.zero_traffic(network, on, placing, limits)
+        found["mp_bytes"] = zero.at_least
+        if zero.budget is not None:
+            found["zero_traffic_bytes"] = zero.budget
+    return found

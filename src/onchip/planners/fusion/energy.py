@@ -1,0 +1,153 @@
+"""Energy and time of a fused group on an accelerator, level by level, relative to one multiply-accumulate.
+
+The way of counting is Eyeriss', which Optimus uses (section 7.1): words that cross to DRAM, words read and
+written in the buffer, words that travel along the array, register accesses, multiply-accumulates, each at a
+price. docs/fusion-energy.md derives the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from onchip.base.errors import ChipError
+from onchip.machines.chip import ELEMENTS, Chip
+from onchip.network import bits
+from onchip.planners.fusion.cost import GroupCost
+from onchip.planners.fusion.dataflow import Accesses, Array, Dataflow, Work, accesses
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.rows import Bands, bands_of, walk
+
+__all__ = ["GroupEnergy", "group_energy", "works"]
+
+LEVELS = ("dram", "buffer", "array", "register")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEnergy:
+    """What a group takes, all images together: energies in multiply-accumulates, times in seconds.
+
+    `seconds` is the longer of `compute_seconds` (cycles of the array) and `dram_seconds`: copies and
+    computation of a group overlap. A time is None where the chip does not say how fast.
+    """
+
+    dram_words: int
+    accesses: Accesses
+    dram: float
+    buffer: float
+    array: float
+    registers: float
+    macs: float
+    compute_seconds: float | None
+    dram_seconds: float | None
+
+    @property
+    def energy(self) -> float:
+        """All of it."""
+        return self.dram + self.buffer + self.array + self.registers + self.macs
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the group takes."""
+        if self.compute_seconds is None or self.dram_seconds is None:
+            return None
+        return max(self.compute_seconds, self.dram_seconds)
+
+
+def group_energy(problem: FusionProblem, cost: GroupCost, chip: Chip) -> GroupEnergy:
+    """The energy and time of one group on `chip`; raises `ChipError` when it states no array or prices."""
+    array = _array(chip)
+    words = -(-cost.dram_bytes // ELEMENTS[chip.element])
+    found = Accesses(buffer=words)  # what crosses to DRAM is written or read in the buffer, too
+    for work in works(problem, cost):
+        found += accesses(work, array)
+    price = {level: chip.require(f"{level}_access_macs", "an energy") for level in LEVELS}
+    clock = chip.clock_hertz
+    bandwidth = chip.dram_bytes_per_second
+    return GroupEnergy(
+        words,
+        found,
+        dram=words * price["dram"],
+        buffer=found.buffer * price["buffer"],
+        array=found.array * price["array"],
+        registers=found.registers * price["register"],
+        macs=float(found.macs),
+        compute_seconds=None if clock is None else found.cycles / clock,
+        dram_seconds=None if bandwidth is None else cost.dram_bytes / bandwidth,
+    )
+
+
+def works(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
+    """What each operator of a group does, all images together."""
+    bands = bands_of(problem, cost.members) if cost.rows else None
+    if bands is None:
+        yield from _alone(problem, cost)
+        return
+    made = _rows_made(problem, bands, cost)
+    for v in bits(cost.members):
+        op = problem.operators[v]
+        (window, *_), (y, *_) = op.windows, op.outputs
+        shape, source = problem.maps[y], problem.maps[window.tensor]
+        assert shape is not None
+        assert source is not None
+        streamed = cost.streamed >> window.tensor & 1 and op.form == "reduce"
+        slices = -(-source.channels // problem.channel_tile) if streamed else 1
+        yield _work(problem, v, made[y] * problem.batch, cost.subgroups * cost.images, slices)
+
+
+def _alone(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
+    """An operator that runs whole, or in blocks: every output once."""
+    for v in bits(cost.members):
+        op = problem.operators[v]
+        shape = problem.maps[op.outputs[0]]
+        if op.form != "opaque" and shape is not None:
+            yield _work(problem, v, shape.rows * problem.batch, max(1, cost.subgroups), 1)
+
+
+def _work(problem: FusionProblem, v: int, rows: int, bands: int, slices: int) -> Work:
+    op = problem.operators[v]
+    shape = problem.maps[op.outputs[0]]
+    assert shape is not None
+    grid = op.grid
+    high, wide, deep, groups, stride = 1, 1, 1, 1, 1
+    if grid is not None:
+        high, wide, stride = grid.kernel_rows, grid.kernel_columns, grid.stride[0]
+        if op.form == "reduce":
+            deep, groups = grid.input_channels, grid.groups
+    operands = len(op.windows) if op.form == "elementwise" else 1
+    element = shape.element
+    return Work(
+        rows=rows,
+        bands=min(bands, rows),
+        columns=shape.columns,
+        out_channels=shape.channels,
+        in_channels=deep,
+        groups=groups,
+        kernel_rows=high * operands,  # an operand more is a word more to read for each word made
+        kernel_columns=wide,
+        stride=stride,
+        weights=op.weight_bytes // element,
+        mixes=op.form == "reduce",
+        slices=slices,
+    )
+
+
+def _rows_made(problem: FusionProblem, bands: Bands, cost: GroupCost) -> dict[int, int]:
+    """Rows of one image of each tensor that are made, those that bands make anew as often as they do."""
+    anew = (1 << len(problem.maps)) - 1 if problem.options.halo == "recompute" else cost.streamed
+    made = dict.fromkeys(bands.tensors, 0)
+    for band in walk(problem, bands, cost.streamed, cost.rows):
+        for x, (before, low, high) in band.items():
+            made[x] += high - (low if anew >> x & 1 else before)
+    return made
+
+
+def _array(chip: Chip) -> Array:
+    """The chip's array; one word of registers for a sum where it states no register file."""
+    rows, columns = (int(chip.require(key, "an energy")) for key in ("pe_rows", "pe_columns"))
+    match chip.dataflow:
+        case "ow-cout" | "oh-ow" | "cin-cout" as dataflow:
+            registers = (chip.register_file_bytes or 0) // ELEMENTS[chip.element]
+            return Array(rows, columns, max(3, registers), dataflow)
+    raise ChipError(f"states no dataflow of {', '.join(get_args(Dataflow))}", where=f"chip {chip.name}")

@@ -1,0 +1,176 @@
+"""Fusion from end to end: the problem, the partition, the program, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from onchip.base.errors import UsageError
+from onchip.base.guard import shortened
+from onchip.base.interrupt import until_interrupted
+from onchip.check import certify
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.planners.fusion.baselines import Baselines, baselines
+from onchip.planners.fusion.claim import space_of
+from onchip.planners.fusion.cost import GroupCost, misfit
+from onchip.planners.fusion.options import DEFAULTS, FusionOptions
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.program import in_order, program, why_not
+from onchip.planners.fusion.search import Progress
+from onchip.planners.fusion.strategy import Priced, partition
+from onchip.plans import Group, Plan, Status
+
+__all__ = ["FusedPlan", "fuse"]
+
+OTHERS_SECONDS = 20.0
+"""So long at most are baselines searched: they are context, and the plan is there."""
+
+
+@dataclass(frozen=True)
+class FusedPlan:
+    """A partition of a network into groups, its figures in bytes of all images, and its plan if it has one.
+
+    `groups` stand in program order, and so do `declared`, which leave out operators that run whole.
+    `lower_bound_bytes` bounds `dram_bytes` over the partitions that the options allow. Options that describe
+    no machine have figures only: then `plan` is None and `not_executable` says why. `baselines` are what
+    others move, under the same options; of `baselines_incomplete` only the best that was found. `note` is a
+    sentence about the search where there is one to say.
+    """
+
+    problem: FusionProblem
+    groups: tuple[GroupCost, ...]
+    declared: tuple[Group, ...]
+    plan: Plan | None
+    not_executable: str
+    status: Status
+    lower_bound_bytes: int
+    baselines: Mapping[str, int]
+    seconds: float
+    note: str = ""
+    baselines_incomplete: tuple[str, ...] = ()
+
+    @property
+    def space(self) -> str:
+        """Which partitions and tilings `status` and `lower_bound_bytes` range over."""
+        return space_of(self.problem.options, self.problem.channel_tile, self.problem.least_rows)
+
+    @property
+    def executable(self) -> bool:
+        """Whether there is a plan that runs."""
+        return self.plan is not None
+
+    @property
+    def dram_bytes(self) -> int:
+        """Everything that crosses between DRAM and the chip, weights included."""
+        return sum(g.dram_bytes for g in self.groups)
+
+
+def fuse(
+    network: Network,
+    chip: Chip,
+    budget: int | None = None,
+    options: FusionOptions = DEFAULTS,
+    *,
+    progress: Callable[[str, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    beside: bool = True,
+) -> FusedPlan:
+    """Fuse a network (read at the batch it is to run with) within `budget` bytes; None: what the chip states.
+
+    `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
+    naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
+    With a limit reached, or on Ctrl-C, the result is the best so far. `progress` is told what is counted, and
+    how many there are. Without `beside` no baselines are worked out, which take as long as the rest.
+    """
+    began = time.perf_counter()
+    options = shortened(options)
+    if budget is None:
+        budget = chip.scratchpad_bytes
+    if budget is None:
+        raise UsageError(f"chip {chip.name} does not state its scratchpad: it is needed", item="budget")
+    problem = FusionProblem.of(network, chip, options, budget)
+    price = Priced(problem)
+    _refuse_if_infeasible(problem, price)
+    with until_interrupted() as pressed:
+        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
+        found = partition(problem, price, progress=_counting(progress), cancelled=stop)
+        searched = time.perf_counter() - began
+        others = _others(problem, price, searched, stop) if beside else Baselines({}, ())
+    groups = in_order(network, found.groups)
+    reason = why_not(problem, groups)
+    status: Status = "optimal" if found.complete else "feasible"
+    instructions, declared = program(problem, groups)
+    seconds = time.perf_counter() - began
+    plan = None
+    if not reason:
+        plan = certify(
+            network,
+            chip,
+            budget,
+            instructions,
+            status=status,
+            lower_bound_bytes=0,
+            dram_lower_bound_bytes=found.lower_bound_bytes,
+            space=space_of(options, problem.channel_tile, problem.least_rows),
+            seconds=seconds,
+            groups=declared,
+            options=_recorded(network, options),
+        )
+        if plan.result.dram_bytes != sum(g.dram_bytes for g in groups):
+            raise AssertionError("the cost model and the checker disagree about what crosses")
+    return FusedPlan(
+        problem,
+        groups,
+        declared,
+        plan,
+        reason,
+        status,
+        found.lower_bound_bytes,
+        others.dram_bytes,
+        seconds,
+        found.note,
+        others.incomplete,
+    )
+
+
+def _others(problem: FusionProblem, price: Priced, spent: float, cancelled: Callable[[], bool]) -> Baselines:
+    """What the baselines move, in what is left of the time limit."""
+    limit = problem.options.time_limit
+    left = OTHERS_SECONDS if limit is None else max(limit - spent, 0.0)
+    until = time.monotonic() + min(left, OTHERS_SECONDS)
+    return baselines(problem, price, lambda: cancelled() or time.monotonic() > until)
+
+
+def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress], None] | None:
+    if progress is None:
+        return None
+    return lambda step: progress("states", step.states) if step.states else progress("groups", step.groups)
+
+
+def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
+    """Raise `Infeasible` when some operators alone fit in no tiling, with what the hardest of them needs."""
+    hard = [misfit(problem, v) for v in problem.network.order if price(1 << v) is None]
+    if hard:
+        worst = max(hard, key=lambda no: no.needs)
+        raise worst.but(
+            operators=tuple(no.operator for no in hard if no.needs == worst.needs),
+            proved=all(no.proved for no in hard),
+            space=space_of(problem.options, problem.channel_tile, problem.least_rows),
+        )
+
+
+def _recorded(network: Network, options: FusionOptions) -> dict[str, str | int | float | bool | None]:
+    """What the plan records of how it was made."""
+    made: dict[str, str | int | float | bool | None] = {
+        "planner": "fusion",
+        "granularity": network.granularity,
+        "element": network.element,
+        "weights": "streamed",
+        "objective": "dram",
+    }
+    for f in fields(options):
+        if f.name not in ("time_limit", "memory_limit"):
+            made[f.name] = getattr(options, f.name)
+    return made

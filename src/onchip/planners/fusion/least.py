@@ -1,0 +1,59 @@
+"""What crosses to DRAM whatever is fused, tiled or kept."""
+
+from __future__ import annotations
+
+from onchip.network import bits
+from onchip.planners.fusion.boxes import least_read, least_weights
+from onchip.planners.fusion.problem import FusionProblem
+
+__all__ = ["least_alone", "least_bytes"]
+
+
+def least_bytes(problem: FusionProblem) -> int:
+    """What no way to run the network moves less than: weights, outputs, what is read of inputs, each once."""
+    network = problem.network
+    made = 0
+    for v in range(len(network.operators)):
+        made |= network.writes[v]
+    outputs = sum(network.tensors[t].bytes for t in bits(network.output_roots & made))
+    inputs = sum(_read(problem, t) for t in bits(network.input_roots))
+    return outputs + inputs + sum(least_weights(op) for op in network.operators)
+
+
+def least_alone(problem: FusionProblem, v: int) -> int:
+    """What an operator that states a reach moves at least where it runs alone, however it is cut."""
+    network = problem.network
+    op, read = network.operators[v], dict[int, int]()
+    for t in op.inputs:
+        root = network.root[t]
+        read[root] = max(read.get(root, 0), least_read(op, t, network.tensors[t].bytes))
+    made = sum(network.tensors[t].bytes for t in bits(network.writes[v]))
+    return sum(read.values()) + made + least_weights(op)
+
+
+def _read(problem: FusionProblem, tensor: int) -> int:
+    """Bytes of a graph input that its most demanding reader cannot do without.
+
+    A window as wide as its stride, or wider, reads all positions up to the last; where pixels lie between
+    windows, blocks need not read them, and nothing is counted.
+    """
+    shape, most = problem.maps[tensor], 0
+    for v in bits(problem.network.readers[tensor]):
+        op = problem.operators[v]
+        if op.boxes:
+            most = max(
+                most, least_read(problem.network.operators[v], tensor, problem.network.tensors[tensor].bytes)
+            )
+            continue
+        if op.form == "opaque" or op.grid is None or shape is None:
+            return problem.network.tensors[tensor].bytes
+        made = problem.maps[op.outputs[0]]
+        if made is None or any(s > span for s, span in zip(op.grid.stride, op.grid.span, strict=True)):
+            continue
+        rows, columns = (
+            max(0, min(size, (out - 1) * op.grid.stride[i] - op.grid.padding[i] + op.grid.span[i]))
+            - min(size, max(0, -op.grid.padding[i]))
+            for i, (size, out) in enumerate(((shape.rows, made.rows), (shape.columns, made.columns)))
+        )
+        most = max(most, problem.batch * shape.channels * max(0, rows) * max(0, columns) * shape.element)
+    return most

@@ -1,0 +1,215 @@
+"""A fusion problem: what the cost model needs of a network, a chip and the options, and nothing else.
+
+Tensors with a known map [images, channels, rows, columns] and operators whose windows onto them are known can
+run in bands of rows; every other operator is *opaque*: it runs alone, whole or in boxes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+from onchip.base.units import MAX_BYTES
+from onchip.check.streaming import streaming_scratch
+from onchip.machines.chip import Chip
+from onchip.network import Network, Operator, bits, mask
+from onchip.planners.fusion.boxes import Boxed, box_ways
+from onchip.planners.fusion.geometry import Form, Grid, Map, Window, batch_of, grid_of, maps_of, windows_of
+from onchip.planners.fusion.options import FusionOptions
+
+__all__ = ["FusedOperator", "FusionProblem"]
+
+CHANNEL_TILE = 16
+"""T_c of a chip that states no array of processing elements."""
+
+MOST_STREAMED = 8
+"""Operands of an operator with a workspace, of which all sets are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusedOperator:
+    """One operator as fusion sees it.
+
+    `form` says how its output channels depend on its input channels (`opaque`: not known). `windows` has one
+    entry for every distinct operand, `outputs` are root tensors. `weight_bytes` are all its weights,
+    `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need;
+    `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
+    operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones.
+    """
+
+    id: int
+    form: Form
+    windows: tuple[Window, ...]
+    outputs: tuple[int, ...]
+    weight_bytes: int
+    tile_bytes: int
+    grid: Grid | None = None
+    boxes: tuple[Boxed, ...] = ()
+    streams: tuple[int, ...] = ()
+    thinned: bool = False
+
+
+@dataclass(frozen=True)
+class FusionProblem:
+    """The arrays of a fusion problem: `maps` by tensor id (None: unknown), `operators` by operator id.
+
+    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. Of a buffer in
+    parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`.
+    """
+
+    network: Network
+    options: FusionOptions
+    budget: int
+    alignment: int
+    batch: int
+    channel_tile: int
+    least_rows: int
+    maps: tuple[Map | None, ...]
+    operators: tuple[FusedOperator, ...]
+    maps_budget: int = MAX_BYTES
+    weights_budget: int = MAX_BYTES
+
+    @classmethod
+    def of(cls, network: Network, chip: Chip, options: FusionOptions, budget: int) -> FusionProblem:
+        """The problem of fusing `network` (at batch N) on `chip` within `budget` bytes of scratchpad."""
+        least_rows, _, tile = getattr(chip, "tile", (1, 1, CHANNEL_TILE))
+        tile = options.channel_tile or tile
+        batch = batch_of(network)
+        maps = maps_of(network, batch)
+        operators = []
+        for op in network.operators:
+            outputs = tuple(bits(network.writes[op.id]))
+            found = windows_of(network, op, maps, batch)
+            if found is None:
+                ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
+                opaque = FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0)
+                streams, every = _streams(network, op)
+                thinned = not (ways.complete and every)
+                operators.append(replace(opaque, boxes=ways.boxes, streams=streams, thinned=thinned))
+                continue
+            form, windows = found
+            made = maps[outputs[0]]
+            assert made is not None
+            grid = grid_of(op, form, windows, maps)
+            tiled = _weight_tile(op.weight_bytes, form, made.channels, grid, tile)
+            operators.append(FusedOperator(op.id, form, windows, outputs, op.weight_bytes, tiled, grid))
+        return cls(
+            network,
+            options,
+            budget,
+            chip.alignment_bytes,
+            batch,
+            tile,
+            max(1, least_rows),
+            maps,
+            tuple(operators),
+            *_parts(chip),
+        )
+
+    def round_up(self, size: int) -> int:
+        """`size` bytes as they count in the scratchpad."""
+        return -(-size // self.alignment) * self.alignment
+
+    @property
+    def maps_room(self) -> int:
+        """Bytes that the buffers of feature maps may take."""
+        return min(self.budget, self.maps_budget)
+
+    def weights_room(self, maps: int) -> int:
+        """Bytes that weights may take beside feature maps of `maps` bytes."""
+        return min(self.budget - maps, self.weights_budget)
+
+    def misses(self, needs: int) -> int:
+        """The budget, or the part of it, that `needs` bytes are more than."""
+        parts = (self.budget, self.maps_budget, self.weights_budget)
+        return next((part for part in parts if part < needs), self.budget)
+
+    def channels_at_a_time(self, tensor: int) -> int:
+        """Channels of a map that are in the scratch when it is streamed: min(T_c, C)."""
+        shape = self.maps[tensor]
+        assert shape is not None
+        return min(self.channel_tile, shape.channels)
+
+    @cached_property
+    def position(self) -> tuple[int, ...]:
+        """For each operator, its place in the network's order."""
+        result = [0] * len(self.operators)
+        for i, v in enumerate(self.network.order):
+            result[v] = i
+        return tuple(result)
+
+    def external(self, members: int) -> int:
+        """Bitset of the tensors that a group reads and does not write."""
+        read = written = 0
+        for v in bits(members):
+            read |= self.network.reads[v]
+            written |= self.network.writes[v]
+        return read & ~written
+
+    def escaping(self, members: int) -> int:
+        """Bitset of the tensors that a group writes and somebody else needs, or nobody reads."""
+        result = 0
+        for v in bits(members):
+            for t in bits(self.network.writes[v]):
+                readers = self.network.readers[t]
+                if not readers or readers & ~members or self.network.output_roots >> t & 1:
+                    result |= 1 << t
+        return result
+
+    def crossing_bytes(self, members: int) -> int:
+        """Bytes of all images of a group's external inputs and escaping outputs, each once."""
+        return sum(
+            self.network.tensors[t].bytes for t in bits(self.external(members) | self.escaping(members))
+        )
+
+    @property
+    def executable(self) -> bool:
+        """Whether the options describe something that a machine can run."""
+        o = self.options
+        return o.batch_weights != "shared" and o.weight_tile and o.halo != "recompute"
+
+
+def _streams(network: Network, op: Operator) -> tuple[tuple[int, ...], bool]:
+    """The sets of operands that can pass through an operator's workspace, and whether those are all."""
+    if not op.workspace:
+        return (), True
+    operands = tuple(bits(network.reads[op.id] | network.writes[op.id]))
+    if len(operands) > MOST_STREAMED:
+        return (), False
+    found = []
+    for count in range(1, len(operands) + 1):
+        for some in combinations(operands, count):
+            if streaming_scratch(network, op.id, some) <= op.workspace:
+                found.append(mask(some))
+    return tuple(found), True
+
+
+def _parts(chip: Chip) -> tuple[int, int]:
+    """What a chip with a buffer in parts has for feature maps and for weights.
+
+    An output is the next operator's input where it lies, so the buffers for inputs and for outputs swap their
+    roles from one operator to the next, and what binds is their sum.
+    """
+    maps = (chip.input_buffer_bytes, chip.output_buffer_bytes)
+    if None in (*maps, chip.weight_buffer_bytes):
+        return MAX_BYTES, MAX_BYTES
+    return sum(size or 0 for size in maps), chip.weight_buffer_bytes or 0
+
+
+def _weight_tile(weight_bytes: int, form: Form, channels: int, grid: Grid | None, tile: int) -> int:
+    """Bytes of the weights in the scratch at a time, when they are fetched for every band.
+
+    Those of min(T_c, C) output and input channels; what is not a matrix (bias, folded norms) by output
+    channel.
+    """
+    if not weight_bytes:
+        return 0
+    if form != "reduce" or grid is None:
+        return -(-weight_bytes * min(tile, channels) // channels)
+    window = grid.kernel_rows * grid.kernel_columns
+    matrix = grid.output_channels * grid.input_channels * window  # input channels of one group
+    width = max(1, weight_bytes // matrix)
+    rest = max(0, weight_bytes - width * matrix)
+    outs, ins = min(tile, grid.output_channels), min(tile, grid.input_channels)
+    return min(weight_bytes, width * outs * ins * window - (-rest * outs // grid.output_channels))

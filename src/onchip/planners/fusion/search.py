@@ -1,0 +1,435 @@
+"""The cheapest partition of a network into fused groups: exact, or the best so far with a bound.
+
+The work is done in C++ (`_core/fusion_*.cpp`): candidates are grown as convex sets, a group's cost is the
+least DRAM bytes over its bands, streamed tensors and resident weights, and the partition is a shortest path
+over the sets of operators that have run. docs/fusion-search.md proves every rule. `cost.group_cost` is the
+same cost in readable form, and the two are held against each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Literal
+
+from onchip import _core
+from onchip.network import bits, mask
+from onchip.planners.fusion.cost import GroupCost, misfits
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.plans import Blocks, Boxes
+
+__all__ = [
+    "ALL_RULES",
+    "FULL_SPACE",
+    "NO_LIMITS",
+    "Enumerated",
+    "Figures",
+    "Fuser",
+    "Limits",
+    "Partition",
+    "Progress",
+    "Rules",
+    "Space",
+    "best_partition",
+    "count_convex",
+    "enumerate_groups",
+    "group_costs",
+]
+
+End = Literal["complete", "time", "memory", "stopped"]
+"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
+
+Alone = Callable[[FusionProblem, int], GroupCost | None]
+"""What a single operator (bitset) costs in a way of the caller's; None where that is no way."""
+
+UNLIMITED = ((1 << 63) - 1) // 4
+"""The cost of what cannot run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Which groups a search looks at. A single operator is always one."""
+
+    largest: int = 0
+    """Most operators of a group; 0 means any number."""
+    whole_fan_out: bool = False
+    """An operator is in a group with all of its readers or with none (Optimus, section 6)."""
+    chains: bool = False
+    """No operator that has several operands or readers is in a group with others (DNNVM)."""
+    shared_inputs: bool = True
+    """Operators that only read the same tensor may be a group."""
+    order: tuple[int, ...] = ()
+    """Other than empty: only intervals of this order of the operators, which has to be one that can run
+    (Efficient-S)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What spares the search work, by the names docs/fusion-search.md gives them.
+
+    All are exact: any subset gives the same value, only more slowly.
+    """
+
+    lazy: bool = True
+    """F1: evaluate a group when the search first reaches it."""
+    worth: bool = True
+    """F2: drop a group that is not cheaper than its operators one by one."""
+    monotone: bool = True
+    """F3: let no set grow of which nothing larger fits."""
+    incumbent: bool = True
+    """F4: leave a state from which nothing better than the best partition known is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a running search stands: groups found, states reached, seconds."""
+
+    groups: int
+    states: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a search has to stop, and whom it tells.
+
+    `seconds` of wall clock (None: no limit), `memory` bytes of groups and states, at most `groups` and
+    `states` of each (0: no limit). `progress` is called a few times a second; `cancelled` is asked as often,
+    and true ends the search. Ctrl-C does the same.
+    """
+
+    seconds: float | None = None
+    memory: int = 2 << 30
+    groups: int = 0
+    states: int = 0
+    progress: Callable[[Progress], None] | None = None
+    cancelled: Callable[[], bool] | None = None
+
+
+FULL_SPACE, ALL_RULES, NO_LIMITS = Space(), Rules(), Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much a search looked at.
+
+    `candidates` groups of several operators that fit (or that one that fits may contain), of which `kept`
+    could be worth something by their floor and `evaluated` were; `states` sets of operators that have run,
+    `transitions` between them; most `memory` bytes held.
+    """
+
+    candidates: int
+    kept: int
+    evaluated: int
+    states: int
+    transitions: int
+    memory: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Groups in an order in which they can run, and what no partition of the space costs less than.
+
+    `complete`: the search ran to its end, so that `dram_bytes` is the optimum and equals `lower_bound_bytes`.
+    """
+
+    groups: tuple[GroupCost, ...]
+    lower_bound_bytes: int
+    complete: bool
+    end: End
+    figures: Figures
+
+    @property
+    def dram_bytes(self) -> int:
+        """Bytes of all groups together."""
+        return sum(group.dram_bytes for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """Groups of several operators that may fit, each a bitset with its floor (no cost of it is below).
+
+    `complete`: there are no others in the space. Operators alone are not among them.
+    """
+
+    groups: tuple[tuple[int, int], ...]
+    complete: bool
+    end: End
+
+
+class Fuser:
+    """A network prepared for many searches: its topology, and the candidates once they have been enumerated.
+
+    Candidates that were enumerated for a budget serve every smaller one; `prepare` without a budget
+    enumerates them for all (which only a space with few groups allows). Not for several threads at once.
+    """
+
+    def __init__(
+        self, problem: FusionProblem, space: Space = FULL_SPACE, *, alone: Alone | None = None
+    ) -> None:
+        self.problem, self.space = problem, space
+        self._alone = alone
+        network, options = problem.network, problem.options
+        self._order = network.order
+        self._place = {v: i for i, v in enumerate(self._order)}
+        if space.order and sorted(space.order) != sorted(self._order):
+            raise ValueError("the order is not one of all operators")
+        self._core = _core.Fuser(
+            tensors=[_tensor(problem, t) for t in range(len(network.tensors))],
+            operators=[_operator(problem, v) for v in self._order],
+            images=problem.batch,
+            channel_tile=problem.channel_tile,
+            least_rows=problem.least_rows,
+            alignment=problem.alignment,
+            parts=(min(problem.maps_budget, UNLIMITED), min(problem.weights_budget, UNLIMITED)),
+            options=(
+                ("per-image", "held", "shared").index(options.batch_weights),
+                ("channelwise", "paper", "off", "sums").index(options.isoa),
+                ("lines", "paper", "recompute").index(options.halo),
+                ("partial", "all", "none").index(options.residency),
+                int(options.weight_tile),
+                int(options.blocks == "best"),
+            ),
+            largest=space.largest,
+            whole_fan_out=space.whole_fan_out,
+            chains=space.chains,
+            shared_inputs=space.shared_inputs,
+            order=[self._place[v] for v in space.order],
+        )
+
+    @property
+    def core(self) -> _core.Fuser:
+        """The compiled fuser: operators go by their places in the network's order."""
+        return self._core
+
+    def prepare(
+        self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+    ) -> Enumerated:
+        """Enumerate the groups that fit `budget` bytes (None: that run in bands at all)."""
+        complete, end = self.list_groups(budget, rules, limits)
+        groups = tuple((self._members(places), floor) for places, floor in self._core.candidates())
+        return Enumerated(groups, complete, end)
+
+    def list_groups(
+        self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+    ) -> tuple[bool, End]:
+        """The same, left where the search finds them; whether those are all, and why it ended."""
+        return self._core.enumerate(
+            budget=budget,
+            rules=astuple(rules),
+            seconds=limits.seconds,
+            memory=limits.memory,
+            groups=limits.groups,
+            stop=_stop(limits, time.perf_counter()),
+        )
+
+    def best(
+        self,
+        budget: int | None = None,
+        *,
+        largest: int = 0,
+        rules: Rules = ALL_RULES,
+        limits: Limits = NO_LIMITS,
+    ) -> Partition:
+        """The cheapest partition at `budget` bytes (the problem's), groups of at most `largest` operators.
+
+        Raises `Infeasible`, naming the operator, where one fits in nothing.
+        """
+        began = time.perf_counter()
+        problem = self.problem if budget is None else replace(self.problem, budget=budget)
+        priced = self._priced(problem)
+        found = self._core.best(
+            budget=problem.budget,
+            largest=largest,
+            rules=astuple(rules),
+            seconds=limits.seconds,
+            memory=limits.memory,
+            groups=limits.groups,
+            states=limits.states,
+            stop=_stop(limits, began),
+        )
+        if found["misfit"] >= 0:
+            raise misfits(problem, [self._order[i] for i in self._core.misfits(problem.budget)])
+        groups = []
+        for places, row in found["groups"]:
+            members = self._members(places)
+            way = row[5] or row[10] or row[11]  # bands, whole or blocks; else the caller's
+            groups.append(self._cost(members, row) if way else priced[members])
+        figures = Figures(
+            found["candidates"],
+            found["kept"],
+            found["evaluated"],
+            found["states"],
+            found["transitions"],
+            found["memory"],
+            time.perf_counter() - began,
+        )
+        return Partition(tuple(groups), found["bound"], found["complete"], found["end"], figures)
+
+    def cost(self, members: int, budget: int | None = None) -> GroupCost | None:
+        """What a convex group (bitset) costs in bands of rows, None where no band fits."""
+        row = self._core.cost(self._places(members), self.problem.budget if budget is None else budget, None)
+        return self._cost(members, row) if row[0] >= 0 else None
+
+    def dram_bytes(self, groups: Iterable[int], budget: int | None = None) -> tuple[int | None, ...]:
+        """The same for many groups, bytes only."""
+        places = [self._places(members) for members in groups]
+        found = self._core.dram_bytes(places, self.problem.budget if budget is None else budget)
+        return tuple(None if cost < 0 else cost for cost in found)
+
+    def least_scratch(self, members: int, bands: int = 0) -> int | None:
+        """Bytes of scratchpad that a group needs at least in `bands` bands of an image or fewer.
+
+        With 0 in any number; None for groups that cannot run in bands. The look-up
+        table of Optimus' Algorithm 3 is made of these.
+        """
+        least = self._core.least_scratch(self._places(members), bands)
+        return None if least < 0 else least
+
+    def count_convex(self) -> int | None:
+        """How many non-empty convex sets of operators there are, connected or not; None beyond 2^63."""
+        sets, saturated = self._core.count_convex()
+        return None if saturated else sets
+
+    def _priced(self, problem: FusionProblem) -> dict[int, GroupCost]:
+        """What operators cost in the caller's own way."""
+        result = {}
+        if self._alone is not None:
+            for place, v in enumerate(self._order):
+                found = self._alone(problem, 1 << v)
+                self._core.alone(place, UNLIMITED if found is None else found.dram_bytes)
+                if found is not None:
+                    result[1 << v] = found
+        return result
+
+    def _members(self, places: Iterable[int]) -> int:
+        return mask(self._order[i] for i in places)
+
+    def _places(self, members: int) -> list[int]:
+        return sorted(self._place[v] for v in bits(members))
+
+    def _cost(self, members: int, row: _core.GroupRow) -> GroupCost:
+        dram, crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, whole, blocks = (
+            row
+        )
+        return GroupCost(
+            members,
+            rows,
+            subgroups,
+            self.problem.batch if whole else images,
+            mask(streamed),
+            self._members(resident),
+            scratch,
+            crossing,
+            halo,
+            weight,
+            dram,
+            blocks_of(self.problem, members, blocks),
+        )
+
+
+def best_partition(
+    problem: FusionProblem,
+    limits: Limits = NO_LIMITS,
+    *,
+    space: Space = FULL_SPACE,
+    rules: Rules = ALL_RULES,
+    alone: Alone | None = None,
+) -> Partition:
+    """The partition of the network into convex groups with the fewest DRAM bytes (Optimus eq. 1).
+
+    With a limit hit it is the best so far, with its bound. Raises `Infeasible`, naming the operator, where
+    one fits in nothing. `alone` is another way to run an operator.
+    """
+    return Fuser(problem, space, alone=alone).best(rules=rules, limits=limits)
+
+
+def enumerate_groups(
+    problem: FusionProblem,
+    limits: Limits = NO_LIMITS,
+    *,
+    space: Space = FULL_SPACE,
+    rules: Rules = ALL_RULES,
+) -> Enumerated:
+    """The convex groups of several operators, connected by an edge or a shared operand, that may fit."""
+    return Fuser(problem, space).prepare(problem.budget, rules, limits)
+
+
+def group_costs(problem: FusionProblem, groups: Sequence[int]) -> tuple[GroupCost | None, ...]:
+    """What convex groups (bitsets) cost in bands of rows; None where no band fits."""
+    fuser = Fuser(problem)
+    return tuple(fuser.cost(members) for members in groups)
+
+
+def count_convex(problem: FusionProblem) -> int | None:
+    """How many non-empty convex sets of operators there are, connected or not; None beyond 2^63.
+
+    The space that Optimus' Table 5 counts.
+    """
+    return Fuser(problem).count_convex()
+
+
+def _stop(limits: Limits, began: float) -> Callable[[int, int], bool]:
+    def stop(groups: int, states: int) -> bool:
+        if limits.progress is not None:
+            limits.progress(Progress(groups, states, time.perf_counter() - began))
+        return limits.cancelled is not None and limits.cancelled()
+
+    return stop
+
+
+def blocks_of(problem: FusionProblem, members: int, row: Sequence[int]) -> Blocks | Boxes | None:
+    """The blocks or boxes of an operator in a row of the compiled search; None without."""
+    if not row:
+        return None
+    *sizes, keep, place = row
+    if place >= 0:
+        return problem.operators[members.bit_length() - 1].boxes[place].boxes
+    return Blocks(sizes[0], sizes[1], sizes[2], sizes[3], bool(keep))
+
+
+FORMS = ("opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise")
+
+
+def _tensor(problem: FusionProblem, t: int) -> _core.TensorRow:
+    shape, tensor = problem.maps[t], problem.network.tensors[t]
+    output = bool(problem.network.output_roots >> t & 1)
+    if shape is None:
+        return 0, 0, 0, 0, tensor.bytes, output
+    return shape.channels, shape.rows, shape.columns, shape.element, tensor.bytes, output
+
+
+def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
+    op, form = problem.operators[v], problem.operators[v].form
+    windows = [(w.tensor, w.whole, w.broadcast, w.stride, w.padding, w.span) for w in op.windows]
+    if form == "opaque":
+        windows = [(t, True, True, 1, 0, 1) for t in bits(problem.network.reads[v])]
+    workspace = problem.network.operators[v].workspace
+    grid: list[int] = []
+    if op.grid is not None:
+        g = op.grid
+        grid += [*((0, 0) if g.plane else (g.kernel_rows, g.kernel_columns)), *g.stride, *g.padding, *g.span]
+        grid += [g.input_channels, g.output_channels, g.groups]
+    return (
+        FORMS.index(form),
+        windows,
+        op.outputs,
+        op.weight_bytes,
+        op.tile_bytes,
+        workspace,
+        grid,
+        _boxes(problem, v),
+        [list(bits(streams)) for streams in op.streams],
+    )
+
+
+def _boxes(problem: FusionProblem, v: int) -> list[_core.BoxRow]:
+    """The ways in boxes, with what crosses of the operands beyond their bytes."""
+    network = problem.network
+    entering = sum(network.tensors[t].bytes for t in bits(network.reads[v]))
+    return [
+        (way.scratch_bytes, way.moved_bytes - entering, way.weight_bytes, way.tiles)
+        for way in problem.operators[v].boxes
+    ]

@@ -1,0 +1,69 @@
+"""What every operator is worth, so that no group costs less than its operators: a bound by duality.
+
+Where sets of operators are too many to price one by one, the relaxation of set partitioning over all groups
+bounds every plan: its groups cover each operator once. Groups are listed; a round of column generation looks
+at all of them (`Joint.price`), and lowers worths until none is cheaper, so that there is a bound after every
+round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from onchip import _core
+from onchip.planners.fusion.search import Limits
+
+__all__ = ["worths"]
+
+UNIT = 1e6
+"""Bytes of one unit of the linear programs, which want numbers near 1."""
+
+COLUMNS = 500
+"""Groups that one round adds."""
+
+
+def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
+    """Bytes that every operator (by place) is worth; no group costs less than its operators together.
+
+    The best that column generation finds in the time; every round is as good as the last at least.
+    """
+    from ortools.math_opt.python import mathopt
+
+    began = time.perf_counter()
+    model = mathopt.Model()
+    rows = [model.add_linear_constraint(lb=1, ub=1) for _ in range(operators)]
+
+    def add(members: list[int], cost: int) -> None:
+        column = model.add_variable(lb=0)
+        model.objective.set_linear_coefficient(column, cost / UNIT)
+        for v in members:
+            rows[v].set_coefficient(column, 1)
+
+    for v in range(operators):
+        add([v], joint.least(v))
+    solver = mathopt.IncrementalSolver(model, mathopt.SolverType.GLOP)
+    best: list[int] | None = None
+    while True:
+        result = solver.solve()
+        duals = result.dual_values()
+        worth = [round(duals[row] * UNIT) for row in rows]
+        if best is not None:  # between the two: worths that swing find worse groups
+            worth = [(w + b) // 2 for w, b in zip(worth, best, strict=True)]
+        left = None if limits.seconds is None else max(0.0, limits.seconds - (time.perf_counter() - began))
+        lowered, columns, complete = joint.price(
+            worth=worth, most=COLUMNS, seconds=left, memory=limits.memory, stop=_stop(limits)
+        )
+        better = best is None or sum(lowered) > sum(best)
+        if better:
+            best = lowered
+        value = result.objective_value() * UNIT
+        assert best is not None
+        if not complete or (not columns and not better) or sum(best) >= value * (1 - 1e-6):
+            return best
+        for members, cost in columns:
+            add(members, cost)
+
+
+def _stop(limits: Limits) -> Callable[[int, int], bool]:
+    return lambda groups, states: limits.cancelled is not None and limits.cancelled()

@@ -1,0 +1,21 @@
+"""Which plans the claims of joint planning range over: one sentence, made from the options."""
+
+from __future__ import annotations
+
+from onchip.planners.fusion.claim import ways
+from onchip.planners.joint.options import JointOptions, fusion_options
+from onchip.planners.placement import PlacementOptions
+
+__all__ = ["space_of"]
+
+
+def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> str:
+    """What `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
+    over = "operators that run whole may write at the address of an input that dies"
+    sharing = over if options.overlap else "no tensor over another"
+    priced = fusion_options(options, PlacementOptions())
+    return (
+        "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
+        f" tensors, {ways(priced, channel_tile, least_rows)}, any operands of bands kept whole on chip;"
+        f" {sharing}"
+    )

@@ -1,0 +1,68 @@
+"""What a caller may ask of joint planning, beside what placement is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from onchip.base.errors import UsageError
+from onchip.planners.fusion import FusionOptions
+from onchip.planners.placement import PlacementOptions
+
+__all__ = ["DEFAULTS", "JointOptions", "fusion_options", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class JointOptions:
+    """How `plan --fuse` works. The fields are also the command line's flags."""
+
+    fuse: bool = False
+    """Let operators run fused, in tiles, where that moves less (fusion and placement as one search)."""
+
+    overlap: bool = True
+    """With --fuse: an output may take the place of an input that dies with its operator, where that is
+    proved safe."""
+
+    channel_tile: int | None = None
+    """With --fuse: channels that are processed at a time (T_c); without, the chip's."""
+
+    def __post_init__(self) -> None:
+        tile = self.channel_tile
+        if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
+            raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
+        for name in ("fuse", "overlap"):
+            if type(getattr(self, name)) is not bool:
+                raise UsageError(f"{getattr(self, name)!r} is neither True nor False", item=name)
+        if not self.fuse and (tile is not None or not self.overlap):
+            raise UsageError(
+                "goes with --fuse only", item="--channel-tile" if tile is not None else "--no-overlap"
+            )
+
+
+DEFAULTS = JointOptions(fuse=True)
+
+SHARED = ("time_limit", "memory_limit", "seed", "in_place")
+"""Options of placement that joint planning obeys; `in_place` is part of what `overlap` allows."""
+
+
+def refuse(options: JointOptions, placing: PlacementOptions) -> None:
+    """Raise `UsageError` for an option of placement that joint planning does not have, or that `options`
+    forbid."""
+    if placing.in_place and not options.overlap:
+        raise UsageError("asks for what --no-overlap forbids", item="--in-place")
+    plain = PlacementOptions()
+    for f in fields(PlacementOptions):
+        asked = getattr(placing, f.name)
+        if f.name not in SHARED and asked != getattr(plain, f.name):
+            flag = ("--no-" if asked is False else "--") + f.name.replace("_", "-")
+            raise UsageError("does not go with --fuse", item=flag)
+
+
+def fusion_options(options: JointOptions, placing: PlacementOptions) -> FusionOptions:
+    """How groups are priced: what a machine can run, several images together and weights resident where that
+    pays."""
+    return FusionOptions(
+        batch_weights="held",
+        channel_tile=options.channel_tile,
+        time_limit=placing.time_limit,
+        memory_limit=placing.memory_limit,
+    )

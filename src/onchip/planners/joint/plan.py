@@ -1,0 +1,260 @@
+"""Joint planning from end to end: the incumbents, the search, the addresses, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from onchip.base.errors import Infeasible, NegativeAnswer
+from onchip.base.guard import shortened
+from onchip.base.interrupt import until_interrupted
+from onchip.check import certify
+from onchip.machines.chip import Chip
+from onchip.network import Network, bits
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.fusion.cost import least_scratch, misfit
+from onchip.planners.fusion.least import least_bytes
+from onchip.planners.fusion.search import Limits, Progress
+from onchip.planners.joint.by_size import best_by_size
+from onchip.planners.joint.claim import space_of
+from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
+from onchip.planners.joint.layout import lay_out
+from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
+from onchip.planners.joint.program import program
+from onchip.planners.joint.search import Found, JointSearch
+from onchip.planners.placement import PlacementOptions
+from onchip.planners.placement.overwriting import overwritable
+from onchip.plans import Plan
+
+__all__ = ["Joint", "plan", "solve"]
+
+START, PLACED, SEARCHED = 0.35, 0.5, 0.85
+"""Parts of the time limit by which fusion, placement and the joint search have searched."""
+
+SEEDS = 4
+"""Searches for other steps as cheap, when the first do not pack."""
+
+PACKING_SECONDS = 20.0
+"""The most for the addresses of one list of steps."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint plan and what it is compared with: bytes that fusion and placement move, each alone.
+
+    `fusion_bytes` is None where some operator fits in no tiling, `placement_bytes` where some does not fit
+    whole. `found` is the search's, addresses aside.
+    """
+
+    plan: Plan
+    fusion_bytes: int | None
+    placement_bytes: int | None
+    found: Found
+
+
+def plan(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: JointOptions = DEFAULTS,
+    placing: PlacementOptions | None = None,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Plan:
+    """The plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
+
+    `optimal` when nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
+    than fusion or placement alone. Raises `Infeasible` naming the operator that fits in no tiling,
+    `UsageError` for options of placement that do not go together with fusion. With a limit reached, or on
+    Ctrl-C, the plan is the best so far.
+    """
+    return solve(network, chip, budget, options, placing, progress=progress, cancelled=cancelled).plan
+
+
+def solve(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: JointOptions = DEFAULTS,
+    placing: PlacementOptions | None = None,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Joint:
+    """The same, with what it is compared with."""
+    placing = shortened(placing or PlacementOptions())
+    refuse(options, placing)
+    with until_interrupted() as pressed:
+        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
+        return _Run(network, chip, budget, options, placing, progress, stop).run()
+
+
+class _Run:
+    """One call: what was given, and its clock."""
+
+    def __init__(
+        self,
+        network: Network,
+        chip: Chip,
+        budget: int,
+        options: JointOptions,
+        placing: PlacementOptions,
+        progress: Callable[[Progress], None] | None,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.began = time.perf_counter()
+        self.network, self.chip, self.budget = network, chip, budget
+        self.options, self.placing, self.stop = options, placing, stop
+        self.problem = FusionProblem.of(network, chip, fusion_options(options, placing), budget)
+        self.limits = Limits(placing.time_limit, placing.memory_limit, progress=progress, cancelled=stop)
+
+    def left(self, part: float) -> float | None:
+        """Seconds until that part of the time limit is over."""
+        limit = self.placing.time_limit
+        return None if limit is None else max(0.0, limit * part - (time.perf_counter() - self.began))
+
+    def run(self) -> Joint:
+        over = overwritable(self.network) if self.options.overlap else ()
+        search = JointSearch(self.problem, over, limits=replace(self.limits, seconds=self.left(1.0)))
+        if search.misfits:
+            raise self.infeasible(search, over)
+        listed = search.fuser if search.all_groups else None
+        fused = fused_alone(self.problem, listed, self.stop, self.left(START))
+        placed = placed_alone(
+            self.network,
+            self.chip,
+            self.budget,
+            replace(self.placing, in_place=self.options.overlap, time_limit=self.left(PLACED)),
+            self.stop,
+        )
+        known = [made for made in (fused, placed) if made is not None]
+        best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
+        below = None if best is None else best.dram_bytes
+        limits = replace(self.limits, seconds=self.left(SEARCHED))
+        search, found = best_by_size(self.problem, over, search, below, limits)
+        if found.dram_bytes is not None:
+            with suppress(KeyboardInterrupt):  # pressed while addresses are looked for: the best so far
+                for steps in self.addressed(search, found):
+                    if best is None or steps.dram_bytes < best.dram_bytes:
+                        best = steps
+                    if best.dram_bytes == found.dram_bytes or self.stop() or self.left(1.0) == 0.0:
+                        break
+        if best is None:
+            if found.dram_bytes is None and found.complete:
+                raise self.infeasible(search, over)
+            raise NegativeAnswer(
+                f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
+                " or memory may help"
+            )
+        priced = not any(op.thinned for op in self.problem.operators)  # every way to run every operator
+        bound = max(least_bytes(self.problem), found.lower_bound_bytes if priced else 0)
+        least = min(bound, best.dram_bytes)
+        proved = priced and found.complete and best.dram_bytes == (found.dram_bytes or below)
+        made = certify(
+            self.network,
+            self.chip,
+            self.budget,
+            best.program,
+            status="optimal" if proved or least == best.dram_bytes else "feasible",
+            lower_bound_bytes=0,
+            dram_lower_bound_bytes=best.dram_bytes if proved else least,
+            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows),
+            seconds=time.perf_counter() - self.began,
+            groups=best.groups,
+            options=self.recorded(best, fused, placed),
+        )
+        if made.result.dram_bytes != best.dram_bytes:
+            raise AssertionError("the cost model and the checker disagree about what crosses")
+        return Joint(made, _bytes(fused), _bytes(placed), found)
+
+    def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
+        """Programs of steps as cheap as those found, those that pack as they are first; then dearer ones."""
+        assert found.dram_bytes is not None
+        tried = [found]
+        yield from self.laid_out(found, relocate=False)
+        for seed in range(1, SEEDS + 1):
+            if self.left(1.0) == 0.0 or self.stop():
+                break
+            again = search.best(
+                found.dram_bytes + 1,
+                limits=replace(self.limits, seconds=_least(self.left(1.0), PACKING_SECONDS)),
+                widths=(50,),
+                seed=self.placing.seed + seed,
+            )
+            if again.dram_bytes == found.dram_bytes and again.steps not in [t.steps for t in tried]:
+                tried.append(again)
+                yield from self.laid_out(again, relocate=False)
+        for one in tried[:2]:
+            yield from self.laid_out(one, relocate=True)
+
+    def laid_out(self, found: Found, *, relocate: bool) -> Iterator[Incumbent]:
+        """The program of some steps, if they have addresses."""
+        assert found.dram_bytes is not None
+        began = time.perf_counter()
+        seconds = _least(self.left(1.0), PACKING_SECONDS)
+        layout = lay_out(
+            self.problem, found.steps, relocate=relocate, time_limit=seconds, seed=self.placing.seed
+        )
+        if layout is not None:
+            instructions, groups = program(self.problem, found.steps, layout)
+            moved = found.dram_bytes + layout.moved_bytes
+            yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
+
+    def infeasible(self, search: JointSearch, over: Sequence[Sequence[int]]) -> Infeasible:
+        """What the hardest step of the easiest order needs, of operators that fit in no tiling.
+
+        Greedy, as in placement: of the operators that can run, run the one that needs least as things are;
+        the more has run, the more inputs die with their readers, and outputs may take their places.
+        """
+        network, problem = self.network, self.problem
+        hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
+        tiled = {v: least_scratch(problem, v) for v in hard}
+        done, needs, hardest = 0, 0, -1
+
+        def need(v: int) -> int:
+            if v not in hard:
+                return 0
+            touched = bits(network.reads[v] | network.writes[v])
+            whole = sum(problem.round_up(network.tensors[t].bytes) for t in touched)
+            whole += problem.round_up(network.operators[v].workspace)
+            if over and any(not network.readers[x] & ~(done | 1 << v) for x in over[v]):
+                whole -= problem.round_up(network.tensors[network.operators[v].outputs[0]].bytes)
+            return min(tiled[v], whole)
+
+        while done + 1 < 1 << len(network.operators):
+            ready = [v for v in network.order if not done >> v & 1 and not network.predecessors[v] & ~done]
+            v = min(ready, key=need)
+            if need(v) > needs:
+                needs, hardest = need(v), v
+            done |= 1 << v
+        space = space_of(self.options, problem.channel_tile, problem.least_rows)
+        return misfit(problem, hardest, needs).but(space=space)
+
+    def recorded(
+        self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None
+    ) -> dict[str, str | int | float | bool | None]:
+        """What the plan records of how it was made, and of what it is compared with."""
+        alone = {"fusion_dram_bytes": _bytes(fused), "placement_dram_bytes": _bytes(placed)}
+        return {
+            "planner": "joint",
+            "granularity": self.network.granularity,
+            "element": self.network.element,
+            "weights": "streamed",
+            "objective": "dram",
+            "overlap": self.options.overlap,
+            "channel_tile": self.problem.channel_tile,
+            "program": best.planner,
+            "seed": self.placing.seed,
+            **{key: moved for key, moved in alone.items() if moved is not None},
+        }
+
+
+def _bytes(made: Incumbent | None) -> int | None:
+    return None if made is None else made.dram_bytes
+
+
+def _least(left: float | None, most: float) -> float:
+    return most if left is None else min(left, most)

@@ -1,0 +1,78 @@
+"""From steps with addresses to the instructions of a plan, and the declarations of its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onchip.network import bits
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.fusion.program import crossing, declare, group_names, passes_whole
+from onchip.planners.joint.layout import Layout, Placed
+from onchip.planners.joint.search import Step
+from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
+
+__all__ = ["program"]
+
+
+def program(
+    problem: FusionProblem, steps: Sequence[Step], layout: Layout
+) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
+    """The instructions that run `steps` at the addresses of `layout`, and the groups in tiles among them.
+
+    Around each run: loads as late as they can be, whole outputs and the scratch reserved, and afterwards at
+    once everything freed that is not needed in the next step. A network output that is whole is stored as
+    soon as it exists; anything else when it leaves and is still to be read.
+    """
+    network = problem.network
+    name = [t.name for t in network.tensors]
+    begins: list[list[Placed]] = [[] for _ in steps]
+    ends: list[list[Placed]] = [[] for _ in steps]
+    for p in layout.placed:
+        begins[p.start].append(p)
+        ends[p.end - 1].append(p)
+    tiled = [step.way for step in steps if step.way and not passes_whole(problem, step.members, step.way)]
+    names = iter(group_names(network, tiled))
+    in_dram = network.input_roots
+    ran = 0
+    instructions: list[Instruction] = []
+    declared: list[Group] = []
+    for i, step in enumerate(steps):
+        made = 0
+        for v in bits(step.members):
+            made |= network.writes[v]
+        instructions += [Load(name[p.tensor], p.address) for p in begins[i] if not made >> p.tensor & 1]
+        if step.way is not None:  # what stays while its copy is read piece by piece
+            for t in bits(problem.external(step.members) & ~step.whole & ~in_dram):
+                instructions.append(Store(name[t]))
+                in_dram |= 1 << t
+        over = None if step.over is None else name[step.over]
+        instructions += [Alloc(name[p.tensor], p.address, over) for p in begins[i] if made >> p.tensor & 1]
+        if step.way is None:
+            unit = network.operators[step.members.bit_length() - 1].name
+            streaming: tuple[tuple[str, int], ...] = ()
+        elif passes_whole(problem, step.members, step.way):
+            unit = network.operators[step.members.bit_length() - 1].name
+            touched = problem.external(step.members) | problem.escaping(step.members)
+            streaming = tuple((name[t], network.tensors[t].bytes) for t in bits(touched & ~step.whole))
+        else:
+            unit = next(names)
+            declared.append(declare(problem, unit, step.way))
+            streaming = crossing(problem, replace(step.way, members=step.members), step.whole)
+        if i in layout.scratch:
+            instructions.append(Scratch(unit, layout.scratch[i]))
+        instructions.append(Run(unit, streaming))
+        ran |= step.members
+        for t in bits(made & network.output_roots & step.whole):
+            instructions.append(Store(name[t]))
+            in_dram |= 1 << t
+        if step.way is not None:
+            in_dram |= problem.escaping(step.members) & ~step.whole
+        for p in ends[i]:
+            if p.tensor == step.over:
+                continue
+            if network.readers[p.tensor] & ~ran and not in_dram >> p.tensor & 1:
+                instructions.append(Store(name[p.tensor]))
+                in_dram |= 1 << p.tensor
+            instructions.append(Free(name[p.tensor]))
+    return tuple(instructions), tuple(declared)

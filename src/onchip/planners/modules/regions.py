@@ -1,0 +1,108 @@
+"""The resource map of a plan's sections: which bytes hold what, and when, from the program alone.
+
+The simple method (Kim et al., Figures 6 to 8) speaks of a module's input and output feature maps (MIFM and
+MOFM), which its branches share, and of what one layer has beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from onchip.network import Network, mask
+from onchip.planners.modules.roles import TensorRole, tensor_roles
+from onchip.plans import Alloc, Free, Load, Plan, Run, Scratch, Section
+
+__all__ = ["Region", "RegionKind", "regions_of"]
+
+RegionKind = TensorRole | Literal["feature map", "working"]
+"""What a tensor is to the module; any other tensor; a layer's weights and working memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Bytes [address, address + bytes) that hold tensor or workspace `name` in instructions [first, end)."""
+
+    name: str
+    kind: RegionKind
+    address: int
+    bytes: int
+    first: int
+    end: int
+
+
+def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:
+    """The regions of each section, by when they begin; what was there before a section begins with it.
+
+    In a stretch outside any module every tensor is a feature map. Sizes are rounded up to the alignment, as
+    they count in the scratchpad. The program is taken as legal.
+    """
+    held, at, live, found = _lifetimes(plan), 0, list[Region](), []
+    for section in plan.sections:
+        while at < len(held) and held[at].first < section.end:
+            live.append(held[at])
+            at += 1
+        live = [region for region in live if region.end > section.first]
+        kinds = _kinds(plan.network, section)
+        found.append(
+            tuple(
+                replace(
+                    region,
+                    kind="working" if region.kind == "working" else kinds.get(region.name, "feature map"),
+                    first=max(region.first, section.first),
+                    end=min(region.end, section.end),
+                )
+                for region in live
+            )
+        )
+    return tuple(found)
+
+
+def _lifetimes(plan: Plan) -> list[Region]:
+    """Every range of the program, by its first instruction."""
+    net, groups = plan.network, {g.name: g for g in plan.groups}
+    live: dict[str, Region] = {}
+    dying: dict[str, list[str]] = {}
+    found = []
+
+    def begin(name: str, key: str, kind: RegionKind, address: int, size: int, at: int) -> None:
+        live[key] = Region(name, kind, address, plan.chip.round_up(size), at, len(plan.program))
+
+    def finish(key: str, at: int) -> None:
+        if key in live:
+            found.append(replace(live.pop(key), end=at + 1))
+
+    for i, step in enumerate(plan.program):
+        match step:
+            case Load(name, address):
+                begin(name, f"t{name}", "feature map", address, net.tensors[net.tensor_id[name]].bytes, i)
+            case Alloc(name, address, over, _, parts):
+                begin(name, f"t{name}", "feature map", address, net.tensors[net.tensor_id[name]].bytes, i)
+                if parts or over is not None:
+                    dying[name] = [*parts] if over is None else [over]
+            case Scratch(name, address):
+                group = groups.get(name)
+                size = (
+                    net.operators[net.operator_id[name]].workspace if group is None else group.scratch_bytes
+                )
+                begin(name, f"w{name}", "working", address, size, i)
+            case Run(name, _):
+                finish(f"w{name}", i)
+                members = groups[name].operators if name in groups else (name,)
+                for op in members:
+                    for t in net.operators[net.operator_id[op]].outputs:
+                        for gone in dying.pop(net.tensors[net.root[t]].name, ()):
+                            finish(f"t{gone}", i)
+            case Free(name):
+                finish(f"t{name}", i)
+    return sorted([*found, *live.values()], key=lambda r: (r.first, r.address))
+
+
+def _kinds(net: Network, section: Section) -> dict[str, RegionKind]:
+    """What a module's tensors are, those that are no mere feature maps."""
+    if section.merge is None:
+        return {}
+    merge = net.operator_id[section.merge]
+    inside = mask(net.operator_id[name] for branch in section.branches for name in branch) | 1 << merge
+    start = None if section.start is None else net.root[net.tensor_id[section.start]]
+    return {net.tensors[t].name: role for t, role in tensor_roles(net, inside, merge, start).items()}

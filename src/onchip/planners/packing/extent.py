@@ -1,0 +1,108 @@
+"""The smallest capacity that holds all buffers, between proved bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from onchip import _core
+from onchip.planners.packing.buffers import (
+    ALL_RULES,
+    Buffer,
+    Engine,
+    Rules,
+    aligned,
+    columns,
+    fault,
+    max_load,
+)
+from onchip.planners.packing.large import allocate, is_large
+from onchip.planners.packing.pack import Progress, core_rules, pack
+
+__all__ = ["Extent", "minimise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The lowest packing found: `bytes` it reaches up to, no packing below `lower_bound`, and its offsets.
+
+    `engine` found it, after `nodes` of the search in all. `interrupted`: Ctrl-C ended the looking.
+    """
+
+    bytes: int
+    lower_bound: int
+    offsets: tuple[int, ...]
+    seconds: float
+    engine: Engine = "bound"
+    nodes: int = 0
+    interrupted: bool = False
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no lower packing exists."""
+        return self.bytes == self.lower_bound
+
+
+def minimise(
+    buffers: Sequence[Buffer],
+    *,
+    alignment: int = 1,
+    time_limit: float | None = 60.0,
+    rules: Rules = ALL_RULES,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Extent:
+    """The smallest capacity within reach of `time_limit` (seconds), with a proved lower bound.
+
+    The maximum load is tried first, because most instances pack there; then the gap to the best heuristic is
+    halved, each half by the complete search. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
+    Raises `ValueError` when fixed buffers overlap, so that no capacity is enough.
+    """
+    start = time.monotonic()
+    if not buffers:
+        return Extent(0, 0, (), 0.0)
+    given = aligned(buffers, alignment)
+    fixed = [b for b in given if b.offset is not None]
+    if wrong := fault(fixed, [b.offset or 0 for b in fixed], max_load(fixed)):
+        raise ValueError(f"among the fixed {wrong}")
+    step = grain(given)
+    lower = max_load(given)
+    if is_large(given):
+        found_offsets, end = allocate(given)
+        return Extent(end, lower, tuple(found_offsets), time.monotonic() - start, "greedy")
+    offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
+    engine: Engine = "greedy"
+    nodes, interrupted = 0, False
+    undecided = lower  # capacities from `lower` to below this one were given up
+    try:
+        target = lower
+        while undecided < best:
+            left = None if time_limit is None else time_limit - (time.monotonic() - start)
+            if left is not None and left <= 0:
+                break
+            share = None if left is None else left / 3
+            found = pack(given, target, time_limit=share, rules=rules, seed=seed, progress=progress)
+            nodes += found.nodes
+            if found.status == "packed":
+                engine = found.engine
+                offsets = list(found.offsets)
+                best = max(at + b.size for at, b in zip(offsets, given, strict=True))
+            else:
+                if found.status == "infeasible":
+                    lower = max(lower, (target // step + 1) * step)
+                undecided = (target // step + 1) * step
+            target = (undecided + best) // 2
+    except KeyboardInterrupt:
+        interrupted = True
+    return Extent(best, lower, tuple(offsets), time.monotonic() - start, engine, nodes, interrupted)
+
+
+def grain(buffers: Sequence[Buffer]) -> int:
+    """Bytes that divide the least extent: the gcd of sizes, fixed offsets and larger alignments."""
+    unit, before = gcd(*(b.size for b in buffers), *(b.offset or 0 for b in buffers)), 0
+    while before != unit:
+        before = unit
+        unit = gcd(unit, *(b.alignment for b in buffers if unit % b.alignment))
+    return unit

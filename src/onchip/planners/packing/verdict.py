@@ -1,0 +1,204 @@
+"""All there is to say about a packing problem: offsets, or which buffers are too many and by how much."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm
+
+from onchip.base.errors import UsageError
+from onchip.base.guard import shortened
+from onchip.base.units import MAX_BYTES, parse_bytes
+from onchip.planners.packing.buffers import Buffer, Engine, Status, max_load
+from onchip.planners.packing.extent import minimise
+from onchip.planners.packing.irreducible import shrink
+from onchip.planners.packing.pack import Progress, pack
+
+__all__ = ["Conflict", "PackOptions", "Verdict", "decide"]
+
+
+ESTIMATE = 0.1
+"""Share of the time limit kept for a packing above the capacity, when none within it is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """How packing works. The fields are also the command line's flags."""
+
+    alignment: int = field(default=1, metadata={"parse": parse_bytes})
+    """Every offset is a multiple of this, on top of what the file asks for."""
+
+    time_limit: float = 60.0
+    """Seconds for the search; naming what does not fit may take as long again."""
+
+    minimise: bool = False
+    """Look for the smallest capacity, between proved bounds."""
+
+    seed: int = 0
+    """Another seed may give another packing."""
+
+    def __post_init__(self) -> None:
+        if type(self.alignment) is not int or not 1 <= self.alignment <= MAX_BYTES:
+            raise UsageError(f"{self.alignment!r} is no number of bytes from 1 to 1 TiB", item="alignment")
+        if not 0 <= self.time_limit < float("inf"):
+            raise UsageError(f"{self.time_limit!r} is no number of seconds from 0 up", item="time_limit")
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
+            raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Buffers (indices) that do not fit together. `minimal`: proved that any one fewer fits."""
+
+    which: tuple[int, ...]
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer. `extent` is where the lowest packing found ends, `lower_bound` below what none exists.
+
+    `offsets` are those of a packing within the capacity, in bytes; without a capacity, of the lowest found.
+    Of an infeasible problem `needs` is the least capacity in bytes that holds all buffers, or with `exact`
+    False only a bound below it; None when no capacity is enough, because two are fixed to the same bytes.
+    """
+
+    status: Status
+    capacity: int | None
+    max_load: int
+    lower_bound: int
+    extent: int | None
+    offsets: tuple[int, ...]
+    conflict: Conflict | None
+    engine: Engine
+    nodes: int
+    seconds: float
+    interrupted: bool = False
+    needs: int | None = None
+    exact: bool = False
+
+    @property
+    def missing(self) -> int | None:
+        """Bytes that the capacity lacks, at least; None where `needs` or the capacity is."""
+        return None if self.needs is None or self.capacity is None else self.needs - self.capacity
+
+
+def decide(
+    buffers: Sequence[Buffer],
+    capacity: int | None,
+    options: PackOptions,
+    *,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Pack within `capacity` bytes or say why not; with `options.minimise` as low as can be found.
+
+    Without `minimise` a capacity is required: `UsageError` otherwise, and for a fixed offset that is no
+    multiple of `options.alignment`.
+    """
+    if capacity is None and not options.minimise:
+        raise UsageError("a capacity is needed unless the smallest is looked for")
+    options = shortened(options)
+    given = _aligned(buffers, options.alignment)
+    load = max_load(given)
+    if options.minimise:
+        verdict = _lowest(given, capacity, load, options, progress)
+    else:
+        assert capacity is not None
+        verdict = _within(given, capacity, load, options, progress)
+    if verdict.status != "infeasible" or capacity is None:
+        return verdict
+    which, minimal = shrink(given, capacity, time_limit=options.time_limit / 2)
+    verdict = replace(verdict, conflict=Conflict(which, minimal))
+    if options.minimise:  # it knows already what all need
+        bound, extent = verdict.lower_bound, verdict.extent
+    else:
+        bound, extent = _least(given, options, progress)
+    needs = None if extent is None else max(bound, capacity + 1)
+    return replace(verdict, needs=needs, exact=needs == extent)
+
+
+def _aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
+    """Offsets aligned; unlike `pack`, sizes count as they are."""
+    if alignment == 1:
+        return list(buffers)
+    try:
+        return [replace(b, alignment=lcm(b.alignment, alignment)) for b in buffers]
+    except ValueError as problem:
+        raise UsageError(str(problem), item="alignment") from None
+
+
+def _within(
+    buffers: Sequence[Buffer], capacity: int, load: int, options: PackOptions, progress: Progress | None
+) -> Verdict:
+    found = pack(
+        buffers,
+        capacity,
+        time_limit=(1 - ESTIMATE) * options.time_limit,
+        seed=options.seed,
+        progress=progress,
+    )
+    extent: int | None = None
+    if found.status == "packed":
+        extent = max((at + b.size for at, b in zip(found.offsets, buffers, strict=True)), default=0)
+    elif found.status == "unknown":
+        rest = ESTIMATE * options.time_limit
+        extent = minimise(buffers, time_limit=rest, seed=options.seed, progress=progress).bytes
+    bound = capacity + 1 if found.status == "infeasible" else load
+    return Verdict(
+        found.status,
+        capacity,
+        load,
+        max(bound, load),
+        extent,
+        found.offsets,
+        None,
+        found.engine,
+        found.nodes,
+        found.seconds,
+    )
+
+
+def _lowest(
+    buffers: Sequence[Buffer],
+    capacity: int | None,
+    load: int,
+    options: PackOptions,
+    progress: Progress | None,
+) -> Verdict:
+    began = time.monotonic()
+    try:
+        found = minimise(buffers, time_limit=options.time_limit, seed=options.seed, progress=progress)
+    except ValueError:  # fixed buffers overlap
+        return Verdict(
+            "infeasible", capacity, load, load, None, (), None, "bound", 0, time.monotonic() - began
+        )
+    status: Status = "unknown"
+    if capacity is None or found.bytes <= capacity:
+        status = "packed"
+    elif found.lower_bound > capacity:
+        status = "infeasible"
+    return Verdict(
+        status,
+        capacity,
+        load,
+        found.lower_bound,
+        found.bytes,
+        found.offsets if status == "packed" else (),
+        None,
+        found.engine,
+        found.nodes,
+        found.seconds,
+        found.interrupted,
+    )
+
+
+def _least(
+    buffers: Sequence[Buffer], options: PackOptions, progress: Progress | None
+) -> tuple[int, int | None]:
+    """A capacity below which all buffers do not fit, and one in which they do, if there is any."""
+    try:
+        least = minimise(buffers, time_limit=options.time_limit / 2, seed=options.seed, progress=progress)
+    except ValueError:  # fixed buffers overlap
+        return 0, None
+    return least.lower_bound, least.bytes

@@ -1,0 +1,41 @@
+"""Placement decides the order of the operators, every address, and what is spilled and reloaded, together.
+
+Source: COSMA (Li, Gupta, Malik). First the least traffic over all orders and evictions, addresses left aside
+(`minimum_traffic`, exact, in C++); then addresses for that schedule. docs/placement.md says how to read the
+result, docs/placement-proofs.md why the word optimal is earned.
+"""
+
+from onchip.planners.placement.budgets import Budgets, budgets
+from onchip.planners.placement.options import PlacementOptions
+from onchip.planners.placement.plan import plan, refuse_if_infeasible
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.search import (
+    Found,
+    Limits,
+    Progress,
+    Rules,
+    Step,
+    minimum_peak,
+    minimum_traffic,
+)
+from onchip.planners.placement.weights import as_planned
+from onchip.planners.placement.zero_traffic import ZeroTraffic, zero_traffic
+
+__all__ = [
+    "Budgets",
+    "Found",
+    "Limits",
+    "PlacementOptions",
+    "Problem",
+    "Progress",
+    "Rules",
+    "Step",
+    "ZeroTraffic",
+    "as_planned",
+    "budgets",
+    "minimum_peak",
+    "minimum_traffic",
+    "plan",
+    "refuse_if_infeasible",
+    "zero_traffic",
+]

@@ -1,0 +1,187 @@
+"""From the schedule that a search found to one with addresses, as cheap as can be had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from onchip.base.errors import NoAddresses
+from onchip.base.units import MAX_BYTES
+from onchip.planners.placement import combined
+from onchip.planners.placement.addresses import place
+from onchip.planners.placement.drawing import drawings
+from onchip.planners.placement.held import refuse_if_forbidden
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.rectangles import Piece
+from onchip.planners.placement.schedule import Schedule, reloads_of, traffic_of
+from onchip.planners.placement.search import Found, Limits, minimum_traffic
+from onchip.planners.placement.strategy import Answer
+
+__all__ = ["OtherSchedules", "one_at_a_time", "place_schedule", "with_addresses"]
+
+SCHEDULES_TRIED = 12
+"""Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
+
+SCHEDULES_RELOCATED = 3
+"""How many of these are then tried with tensors moved."""
+
+PACKING_SECONDS, PACKING_EACH, RELOCATING_EACH = 30.0, 10.0, 10.0
+"""The most for all of the first together and for one of either, if the time limit leaves as much: another
+schedule is often easier to pack."""
+
+
+OtherSchedules = Callable[[Problem, int, Limits], Found]
+"""Finds a schedule for a problem and a budget; another seed in the limits may give another one as cheap."""
+
+
+def _searched(problem: Problem, budget: int, limits: Limits) -> Found:
+    return minimum_traffic(problem, budget, limits=limits)
+
+
+def with_addresses(
+    problem: Problem,
+    budget: int,
+    alignment: int,
+    found: Found,
+    limits: Limits,
+    *,
+    other_schedules: OtherSchedules | None = _searched,
+) -> Answer:
+    """The cheapest placed schedule found for a search's result, with the proved lower bound of any.
+
+    When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
+
+    Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
+    `NoAddresses` when no addresses are found that leave it there; without such wishes some always are.
+    """
+    began = time.perf_counter()
+    refuse_if_forbidden(problem, budget, alignment, found, limits)
+
+    def left() -> Limits:
+        return limits.after(time.perf_counter() - began)
+
+    def share(of: Limits, part: float, most: float) -> Limits:
+        return of.at_most(most if of.seconds is None else min(most, of.seconds * part))
+
+    # Half of the time is for packing, so that there is as much for moving what does not pack.
+    packing = share(limits, 0.5, PACKING_SECONDS)
+    tried: list[Schedule] = []
+    for schedule in _schedules(problem, budget, found, packing, other_schedules):
+        rest = packing.after(time.perf_counter() - began)
+        packed = place_schedule(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
+        if packed is not None:
+            return replace(packed, bound=found.bound)
+        tried.append(schedule)
+        if _cancelled(limits) or packing.after(time.perf_counter() - began).seconds == 0.0:
+            break
+    # No cheapest schedule packs as it is: move tensors where that costs least.
+    best = None
+    if problem.kept is None:  # else this would move what must stay
+        best = one_at_a_time(Schedule.nothing_kept(problem, found.order), budget)
+    chosen = tried[:SCHEDULES_RELOCATED]
+    for i, schedule in enumerate(chosen):
+        # Even without any time left a first pass over the first schedule is made: it takes a moment.
+        if i and left().seconds == 0.0:
+            break
+        rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
+        rest = rest.at_most(0.0) if _cancelled(limits) else rest
+        moved = place_schedule(schedule, budget, alignment, rest, relocate=True)
+        if moved is not None and (best is None or moved.traffic < best.traffic):
+            best = moved
+        if (best is not None and best.traffic == found.bound) or _cancelled(limits):
+            break
+    if best is None:
+        raise NoAddresses(budget, found.bound)
+    if problem.kept is not None or other_schedules is None or len(problem.inputs) > combined.MOST_OPERATORS:
+        return replace(best, bound=found.bound)
+    exact, bound = combined.solve(
+        problem,
+        budget,
+        alignment,
+        at_least=found.bound,
+        below=best.traffic,
+        time_limit=left().seconds,
+        seed=limits.seed,
+    )
+    if exact is not None:
+        best = Answer(exact.order, exact.placed, exact.scratch, exact.traffic)
+    return replace(best, bound=bound)
+
+
+def _schedules(
+    problem: Problem, budget: int, found: Found, limits: Limits, others: OtherSchedules | None
+) -> Iterator[Schedule]:
+    """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
+    began = time.perf_counter()
+    first = Schedule.of(problem, found.steps)
+    seen = {(first.order, first.residencies)}
+    yield first
+    if found.end == "stopped" or others is None:
+        return
+    same_order = problem.in_order(found.order)
+    for attempt in range(1, SCHEDULES_TRIED):
+        seed = limits.seed + attempt
+        again = limits.after(time.perf_counter() - began)
+        if attempt % 3 and problem.order is None and found.seconds < 2.0:
+            other = others(problem, budget, replace(again, seed=seed))
+        else:
+            other = others(same_order, budget, replace(again, seed=seed))
+        schedule = Schedule.of(problem, other.steps)
+        if other.value == found.value and (schedule.order, schedule.residencies) not in seen:
+            seen.add((schedule.order, schedule.residencies))
+            yield schedule
+
+
+def _cancelled(limits: Limits) -> bool:
+    return limits.cancelled is not None and limits.cancelled()
+
+
+def place_schedule(
+    schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
+) -> Answer | None:
+    """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
+    began = time.perf_counter()
+    best: Answer | None = None
+    ways = list(drawings(schedule, budget))
+    for i, drawing in enumerate(ways):
+        left = limits.after(time.perf_counter() - began)
+        try:
+            found = place(
+                drawing.rectangles,
+                budget,
+                alignment=alignment,
+                time_limit=None if left.seconds is None else left.seconds / (len(ways) - i),
+                relocate=relocate,
+                seed=limits.seed,
+            )
+        except ValueError:
+            # The search counted on an output over an input, and both are wanted at addresses of their own.
+            if schedule.problem.kept is None or not schedule.problem.overwrites:
+                raise
+            continue
+        if found.status == "unknown":
+            continue
+        placed, scratch = drawing.placed(found.pieces)
+        traffic = traffic_of(schedule.problem, reloads_of(p.tensor for p in placed))
+        if best is None or traffic < best.traffic:
+            best = Answer(schedule.order, placed, scratch, traffic)
+        if found.status == "packed":
+            break
+    return best
+
+
+def one_at_a_time(schedule: Schedule, budget: int | None = None) -> Answer:
+    """Addresses for a schedule that keeps nothing: each step is stacked from address 0.
+
+    Outputs are written over inputs (where the problem allows it) in steps that exceed `budget` otherwise.
+    """
+    drawing = next(drawings(schedule, MAX_BYTES if budget is None else budget))
+    top = [0] * len(schedule.order)
+    pieces = []
+    for i, r in enumerate(drawing.rectangles):
+        assert r.start + 1 == r.end, "nothing is kept"
+        pieces.append(Piece(i, r.start, r.end, top[r.start]))
+        top[r.start] += r.size
+    placed, scratch = drawing.placed(pieces)
+    return Answer(schedule.order, placed, scratch, schedule.traffic)

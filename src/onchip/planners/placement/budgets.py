@@ -1,0 +1,52 @@
+"""The three budgets of the COSMA paper (section V-A): MR, MP and, halfway, MH."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.search import NO_LIMITS, Limits, minimum_peak
+
+__all__ = ["Budgets", "budgets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Budgets in bytes.
+
+    `mr` is the most one operator needs; below it nothing runs. `mp` is the minimum peak over all orders,
+    proved when `mp_complete`, else the best found, with `mp_bound` below it (and neither is below `mr`).
+    `mh` = (mr + mp) // 2.
+    """
+
+    mr: int
+    mh: int
+    mp: int
+    mp_bound: int
+    mp_complete: bool
+
+
+def budgets(
+    network: Network,
+    chip: Chip,
+    limits: Limits = NO_LIMITS,
+    *,
+    in_place: bool = False,
+    order: Literal["free", "given", "minpeak"] = "free",
+) -> Budgets:
+    """MR, MH and MP of a network as given: weights count where they are in an operator's workspace.
+
+    MR and MP are exact; MH is rounded down to a whole byte. A limit that ends the peak search leaves `mp` an
+    upper bound and says so. `in_place`: outputs may be written over dying inputs; what an operator needs then
+    depends on the order, so `mr` is the one of the `order` that plans are made in.
+    """
+    problem = Problem.of(network, chip.alignment_bytes, in_place=in_place)
+    peak = minimum_peak(problem, limits=limits)
+    if order != "free":
+        problem = problem.in_order(network.order if order == "given" else peak.order)
+    mr = problem.minimum_budget
+    mp = max(mr, peak.value)
+    return Budgets(mr, (mr + mp) // 2, mp, max(mr, peak.bound), peak.complete)

@@ -1,0 +1,247 @@
+"""Strategy `dnc`: divide at break nodes, solve the pieces exactly, decide what crosses with them.
+
+Source: COSMA section IV, whose authors broke NAS networks by hand; here breaks are found. At exact cuts
+nothing is lost, and the sum is the optimum. A piece too large to be solved is broken where little is live:
+there the order across a break is given up, and nothing else, for the pieces before a break hand on every way
+to arrive at it that may pay later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.planners.placement.addressed import with_addresses
+from onchip.planners.placement.cuts import break_points, exact_cuts, last_reads, topological
+from onchip.planners.placement.greedy import evictions, list_order
+from onchip.planners.placement.partition import partition_bound
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.search import End, Found, Limits, Step
+from onchip.planners.placement.stages import START, Front, Stages, cheapest, relaxed
+from onchip.planners.placement.strategy import Answer, Task
+
+__all__ = ["Divided", "between", "divide", "quickly", "solve"]
+
+STAGE = 24
+"""Operators between exact cuts at least: shorter pieces cost more to hand on than to search."""
+
+SEARCHED = 250
+"""Operators of a piece that is searched whole; larger ones are broken."""
+
+HARDLY = 2_000
+"""Operators above which a piece is hardly ever searched to its end: less of the time is spent on trying."""
+
+BEAM = 8
+"""Width of the beam that gives a larger piece its first order."""
+
+PATIENCE = 60.0
+"""Seconds for a lower bound or for better orders when the caller sets no limit."""
+
+BETWEEN_BREAKS = (32, 48, 64, 96, 128)
+"""Operators between two breaks, tried in turn, each time from the best order so far."""
+
+
+SECONDS_EACH = 1e-4
+"""Seconds for each operator that dividing takes at least: with less, one pass is the answer."""
+
+Scheduled = tuple[tuple[Step, ...], int]
+"""The steps of a schedule and its traffic."""
+
+
+def solve(task: Task) -> Answer:
+    """The least traffic over the orders that pass every break; proved when all breaks are exact cuts."""
+    limits = task.limits
+    share = limits if limits.seconds is None else limits.at_most(limits.seconds * 0.6)
+    divided = divide(task.problem, task.budget, share)
+    found = divided.found
+    answer = with_addresses(task.problem, task.budget, task.alignment, found, limits.after(found.seconds))
+    return replace(answer, figures={"exact_cuts": divided.exact_cuts, "pieces": divided.pieces})
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """What divide and conquer found, the exact cuts it used, and the different pieces that it searched."""
+
+    found: Found
+    exact_cuts: int
+    pieces: int
+
+
+def divide(
+    problem: Problem, budget: int, limits: Limits, *, searched: int = SEARCHED, shortest: int = STAGE
+) -> Divided:
+    """The cheapest schedule found piece by piece, with a proved lower bound on any.
+
+    They agree when every piece between exact cuts could be searched whole: these of up to `searched`
+    operators, if they end within their share of the time. The others are broken. Cuts are at least `shortest`
+    operators apart.
+    """
+    began = time.perf_counter()
+
+    def left(part: float) -> Limits:
+        rest = limits.after(time.perf_counter() - began)
+        return rest.at_most(PATIENCE if rest.seconds is None else rest.seconds * part)
+
+    order = topological(problem)
+    if len(order) > SEARCHED:
+        steps, value = evictions(problem, order, budget)
+        hurried = limits.seconds is not None and limits.seconds < SECONDS_EACH * len(order)
+        if _whole(problem, steps, budget) and (value == 0 or hurried or _cancelled(limits)):
+            ended: End = "complete" if value == 0 else "stopped" if _cancelled(limits) else "time"
+            found = Found(steps, value, 0, ended, 0, 0, 0, time.perf_counter() - began)
+            return Divided(found, 0, 0)
+    cuts = _not_too_short(exact_cuts(problem, order), shortest)
+    walk = _Walk(Stages(problem, budget), order, cuts, searched)
+    longest = max(map(len, walk.pieces))
+    hard = longest > SEARCHED
+    quick = quickly(walk.stages, order, left(0.2)) if hard else None
+    steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if longest > HARDLY else 0.8))
+    if quick is not None and quick[1] < value:
+        steps, value = quick
+    stopped, bound = walk.stopped, value
+    if not walk.solved:
+        bound = min(value, walk.lower(limits.at_most(0.0) if stopped else left(0.3)))
+    if value > bound and not stopped:
+        steps, value = improve(walk.stages, steps, value, bound, left(0.4))
+        if value > bound and not _cancelled(limits):
+            bound = min(value, max(bound, walk.lower(left(1.0))))
+        stopped = _cancelled(limits)
+    end: End = "complete" if value == bound else "stopped" if stopped else "time"
+    found = Found(steps, value, bound, end, walk.stages.states, 0, 0, time.perf_counter() - began)
+    return Divided(found, len(cuts) - 1, walk.stages.searches)
+
+
+def _whole(problem: Problem, steps: Sequence[Step], budget: int) -> bool:
+    """Whether a schedule that was made without outputs over inputs fits: no step needs more than there is."""
+    return not problem.overwrites or all(problem.step_bytes(step.operator) <= budget for step in steps)
+
+
+def _not_too_short(cuts: Sequence[int], least: int) -> list[int]:
+    """Cuts at least so many operators apart; the last one stays."""
+    kept = [0]
+    for cut in cuts[:-1]:
+        if cut - kept[-1] >= least and cuts[-1] - cut >= least:
+            kept.append(cut)
+    return [*kept[1:], cuts[-1]]
+
+
+class _Walk:
+    """The pieces between exact cuts, one after the other."""
+
+    def __init__(self, stages: Stages, order: Sequence[int], cuts: Sequence[int], searched: int) -> None:
+        self.stages, self.cuts = stages, cuts
+        self.pieces = [order[a:b] for a, b in zip([0, *cuts[:-1]], cuts, strict=True)]
+        self.last = last_reads(stages.problem, order)
+        self.whole = [len(piece) <= searched for piece in self.pieces]
+        self.windows: dict[Problem, int] = {}
+        self.solved, self.stopped = True, False
+        """Whether every piece was searched to its end; whether the caller wants what there is."""
+
+    def upper(self, limits: Limits) -> Scheduled:
+        """A schedule and what it costs: the least, if every piece was solved."""
+        began, front, todo = time.perf_counter(), START, self.cuts[-1]
+        for i, piece in enumerate(self.pieces):
+            rest = limits.after(time.perf_counter() - began)
+            if rest.seconds is not None:
+                # Most pieces take a moment, or have been seen before: a hard one may have more than its part.
+                rest = rest.at_most(rest.seconds * min(1.0, 4 * len(piece) / todo))
+            todo -= len(piece)
+            beam = 1 if self.stopped else 0 if self.whole[i] else BEAM
+            front, found = self._through(front, i, rest, beam)
+            self.solved &= found.end == "complete"
+            self.stopped |= found.end == "stopped" or _cancelled(limits)
+        best = cheapest(front)
+        return best.path(), best.at.paid
+
+    def lower(self, limits: Limits) -> int:
+        """What no schedule can go below. Where a piece is not solved, the proof goes on from a state that is
+        no worse than any that it could have led to."""
+        began, front, todo = time.perf_counter(), START, self.cuts[-1]
+        for i, piece in enumerate(self.pieces):
+            rest = limits.after(time.perf_counter() - began)
+            if rest.seconds is not None:
+                rest = rest.at_most(rest.seconds * min(1.0, 4 * len(piece) / todo))
+            todo -= len(piece)
+            least = 0
+            if self.whole[i]:
+                after, found = self._through(front, i, rest)
+                if found.end == "complete":
+                    front = after
+                    continue
+                least = found.bound
+            if rest.seconds != 0.0:
+                problem, budget = self.stages.problem, self.stages.budget
+                parts = partition_bound(problem, piece, budget, rest, known=self.windows)
+                least = max(least, parts)
+            front = relaxed(cheapest(front).at.paid + least)
+        return cheapest(front).at.paid
+
+    def _through(self, front: Front, i: int, limits: Limits, beam: int = 0) -> tuple[Front, Found]:
+        lives_on = _read_from(self.last, self.cuts[i])
+        return self.stages.through(front, self.pieces[i], lives_on, replace(limits, beam_width=beam))
+
+
+def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
+    """The better of two orders that take no search, the network's own and a list schedule, with breaks.
+
+    Networks of equal blocks are mostly listed block by block: then the same few pieces come again and again.
+    """
+    began, best = time.perf_counter(), None
+    for tried in dict.fromkeys((tuple(order), list_order(stages.problem))):
+        # Where an operator may write over an input depends on who has read it: an order may need more room.
+        if stages.problem.in_order(tried).minimum_budget > stages.budget:
+            continue
+        points = break_points(stages.problem, tried, BETWEEN_BREAKS[0])
+        found = between(stages, tried, points, limits.after(time.perf_counter() - began))
+        if found is not None and (best is None or found[1] < best[1]):
+            best = found
+    return best
+
+
+def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, limits: Limits) -> Scheduled:
+    """A schedule as cheap or cheaper: that of the best order between breaks, which move until nothing helps.
+
+    Every piece is searched exactly, from all ways to arrive at it; only orders across a break are not tried.
+    """
+    began, failed, attempt = time.perf_counter(), 0, 0
+    while value > least and failed < 2 * len(BETWEEN_BREAKS):
+        left = limits.after(time.perf_counter() - began)
+        if left.seconds == 0.0 or _cancelled(limits):
+            break
+        every = BETWEEN_BREAKS[attempt // 2 % len(BETWEEN_BREAKS)]
+        order = [step.operator for step in steps]
+        # Every second time the breaks lie where pieces were whole before.
+        points = break_points(stages.problem, order, every, every // 2 if attempt % 2 else None)
+        found = between(stages, order, points, left)
+        attempt += 1
+        if found is not None and found[1] < value:
+            (steps, value), failed = found, 0
+        else:
+            failed += 1
+    return steps, value
+
+
+def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits: Limits) -> Scheduled | None:
+    """The cheapest schedule that runs these pieces of `order` one after the other; None if time runs out."""
+    began, begin, front = time.perf_counter(), 0, START
+    last = last_reads(stages.problem, order)
+    for end in points:
+        left = limits.after(time.perf_counter() - began)
+        if left.seconds == 0.0 or _cancelled(limits):
+            return None
+        if left.seconds is not None and limits.seconds is not None:
+            left = left.at_most(limits.seconds * 0.1)
+        front, _ = stages.through(front, order[begin:end], _read_from(last, end), left)
+        begin = end
+    best = cheapest(front)
+    return best.path(), best.at.paid
+
+
+def _read_from(last: Mapping[int, int], position: int) -> Callable[[int], bool]:
+    """Whether a tensor is read at that position or after it."""
+    return lambda t: last.get(t, -1) >= position
+
+
+def _cancelled(limits: Limits) -> bool:
+    return limits.cancelled is not None and limits.cancelled()

@@ -1,0 +1,90 @@
+"""CP-SAT: the default."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+from onchip.planners.placement.ilp.rows import Model
+from onchip.planners.placement.ilp.solvers.outcome import Outcome
+from onchip.planners.placement.search import Limits, Progress
+
+__all__ = ["WORKERS", "minimise"]
+
+WORKERS = 8
+"""Most threads; fewer where the machine has fewer cores."""
+
+POLL_SECONDS = 0.2
+
+
+def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcome:
+    """Minimise with CP-SAT; Ctrl-C is the end of its time."""
+    from ortools.sat.python import cp_model
+
+    began = time.perf_counter()
+    cp = cp_model.CpModel()
+    x = [cp.new_int_var(lo, hi, "") for lo, hi in zip(model.lower, model.upper, strict=True)]
+    for row in model.rows:
+        total = cp_model.LinearExpr.weighted_sum([x[i] for i, _ in row.terms], [k for _, k in row.terms])
+        constraint = cp.add_linear_constraint(total, row.low, row.high)
+        if row.when is not None:
+            constraint.only_enforce_if(x[row.when])
+    cp.minimize(
+        cp_model.LinearExpr.weighted_sum([x[i] for i, _ in model.objective], [k for _, k in model.objective])
+        if model.objective
+        else 0
+    )
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = workers or min(WORKERS, os.cpu_count() or 1)
+    solver.parameters.random_seed = limits.seed % (1 << 31)
+    solver.parameters.max_memory_in_mb = max(1, limits.memory >> 20)
+    if limits.seconds is not None:
+        solver.parameters.max_time_in_seconds = max(0.0, limits.seconds - (time.perf_counter() - began))
+    # Ctrl-C is heard by this thread, not by a handler of the solver's, which other threads share.
+    solver.parameters.catch_sigint_signal = False
+    status = _solve(solver, cp, _reporter(limits, began), limits)
+    if status == cp_model.INFEASIBLE:
+        return Outcome(None, 0, optimal=False, infeasible=True)
+    bound = _whole(solver.best_objective_bound)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Outcome(None, bound, optimal=False)
+    values = tuple(solver.value(v) for v in x)
+    return Outcome(values, bound, status == cp_model.OPTIMAL)
+
+
+def _whole(bound: float) -> int:
+    """The least objective that a bound leaves; no objective here is negative."""
+    return max(0, math.ceil(bound - 1e-6)) if math.isfinite(bound) else 0
+
+
+def _reporter(limits: Limits, began: float) -> Any:
+    """A callback that tells `limits.progress` of each better solution."""
+    from ortools.sat.python import cp_model
+
+    class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        def on_solution_callback(self) -> None:
+            if limits.progress is not None:
+                bound = _whole(self.best_objective_bound)
+                seconds = time.perf_counter() - began
+                limits.progress(Progress(self.num_branches, round(self.objective_value), bound, seconds))
+
+    return Reporter()
+
+
+def _solve(solver: Any, cp: Any, reporter: Any, limits: Limits) -> Any:
+    """The solver's status. It works in a thread, so that this one hears of Ctrl-C and asks `cancelled`."""
+    with ThreadPoolExecutor(1) as beside:
+        solving = beside.submit(solver.solve, cp, reporter)
+        ending = False
+        while True:
+            try:
+                if wait((solving,), POLL_SECONDS).done:
+                    return solving.result()
+                ending = ending or (limits.cancelled is not None and limits.cancelled())
+            except KeyboardInterrupt:
+                ending = True
+            if ending:  # again and again, for it is heard only once the search has begun
+                solver.stop_search()

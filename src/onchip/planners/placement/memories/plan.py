@@ -1,0 +1,292 @@
+"""Placement in several memories from end to end: bounds, orders, memories, addresses, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.base.errors import Infeasible, UsageError
+from onchip.base.guard import shortened
+from onchip.base.interrupt import until_interrupted
+from onchip.check import certify, plan_chip_of
+from onchip.machines.chip import Chip, Memory
+from onchip.network import Network
+from onchip.planners.placement.claim import space_of_memories
+from onchip.planners.placement.memories.assign import along, least_picoseconds
+from onchip.planners.placement.memories.greedy import alone, by_density, homes_of, nothing_kept
+from onchip.planners.placement.memories.levels import Levels, MemoryProblem
+from onchip.planners.placement.memories.search import search
+from onchip.planners.placement.memories.steps import Placing, Step, cost_of, place
+from onchip.planners.placement.options import DEFAULTS, PlacementOptions
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.search import Limits, minimum_peak, minimum_traffic
+from onchip.planners.placement.weights import apart, as_planned
+from onchip.plans import Plan
+
+__all__ = ["SECONDS", "plan_in_memories"]
+
+SECONDS = 60.0
+"""The time that planning may take unless the options say: the integer programs know no end of their own."""
+
+STATES = 60_000
+"""States after which the complete search gives up."""
+
+TIGHTER = 6
+"""How often memories are assigned anew within less, when addresses were not found."""
+
+Cost = tuple[int, int]
+
+
+def plan_in_memories(
+    network: Network,
+    chip: Chip,
+    memories: Sequence[Memory],
+    options: PlacementOptions = DEFAULTS,
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> Plan:
+    """The plan with the least traffic, and of those the least `memory_picoseconds`, in these memories.
+
+    `memories` are the chip's, of the sizes that may be used. `optimal` when both equal proved bounds, else
+    `feasible` with them. Raises `Infeasible` (or `NegativeAnswer`, where sizes add up and single tensors do
+    not fit) naming the operator, `UsageError` for an option that several memories do not have.
+    """
+    with until_interrupted() as pressed:
+        options = shortened(options)
+        return _Planning(network, chip, memories, options, progress or (lambda line: None), pressed).plan()
+
+
+@dataclass
+class _Best:
+    """The cheapest placed program so far."""
+
+    cost: Cost
+    placing: Placing
+    how: str
+
+
+class _Planning:
+    def __init__(
+        self,
+        network: Network,
+        chip: Chip,
+        memories: Sequence[Memory],
+        options: PlacementOptions,
+        say: Callable[[str], None],
+        pressed: Callable[[], bool],
+    ) -> None:
+        _refuse(options)
+        self.began = time.perf_counter()
+        self.chip, self.memories, self.options, self.say = chip, tuple(memories), options, say
+        self.network = as_planned(network, chip, options)
+        base = Problem.of(self.network, chip.alignment_bytes)
+        written = [t for row in base.outputs for t in row]
+        if len(set(written)) < len(written):
+            raise UsageError(
+                "several operators write one tensor, and memories are several, too", item="views"
+            )
+        seconds = SECONDS if options.time_limit is None else options.time_limit
+        self.limits = Limits(seconds, options.memory_limit, None, pressed, options.seed)
+        if options.order == "given":
+            base = base.in_order(self.network.order)
+        elif options.order == "minpeak":
+            base = base.in_order(minimum_peak(base, limits=self.limits).order)
+        self.problem = MemoryProblem.of(self.network, base, Levels.of(chip, memories))
+        self.best: _Best | None = None
+
+    def left(self, share: float = 1.0) -> Limits:
+        """The limits with what is left of that share of the time; never nothing: there is an answer."""
+        assert self.limits.seconds is not None
+        gone = time.perf_counter() - self.began
+        return replace(self.limits, seconds=max(0.2, share * self.limits.seconds - gone))
+
+    def plan(self) -> Plan:
+        self.refuse_if_infeasible()
+        base, levels = self.problem.problem, self.problem.levels
+        self.say("searching the least traffic to DRAM")
+        least = minimum_traffic(base, sum(levels.capacity), limits=self.left(0.2))
+        bound: Cost = (least.bound, 0)
+        self.say("searching all programs")
+        proved = search(
+            self.problem,
+            states=STATES,
+            seconds=self.left(0.4).seconds or 0.0,
+            cancelled=self.limits.cancelled or (lambda: False),
+            moves=self.options.moves,
+        )
+        if proved.steps is not None:
+            bound = proved.cost
+            self.consider(proved.steps, "search")
+        if self.best is None or self.best.cost > bound:
+            self.improve(least.order, bound)
+        assert self.best is not None
+        traffic, picoseconds = self.best.cost
+        if proved.steps is None or traffic > bound[0]:
+            self.say("bounding the time at the memories")
+            with_moves = self.options.moves
+            floor = max(
+                alone(self.problem),
+                least_picoseconds(self.problem, self.left(), traffic=traffic > 0, moves=with_moves),
+                proved.cost[1] if proved.cost[0] == traffic else 0,
+            )
+            bound = min(bound[0], traffic), min(floor, picoseconds)
+        return self.certified(bound)
+
+    def improve(self, order: Sequence[int], bound: Cost) -> None:
+        """Memories along good orders; the first of them, at least, however little time there is."""
+        orders = list(self.orders(order))
+        for i, tried in enumerate(orders):
+            self.say(f"assigning memories along order {i + 1} of {len(orders)}")
+            share = 0.4 + 0.4 * (i + 1) / len(orders)
+            self.follow(tried, share, spills=bound[0] > 0)
+            if self.best is not None and (self.best.cost == bound or self.stopped()):
+                break
+        if self.best is None:
+            for tried in orders:
+                self.follow(tried, 0.9, spills=True)
+        if self.best is None:
+            self.consider(nothing_kept(self.problem, orders[0]), "nothing kept")
+
+    def stopped(self) -> bool:
+        return self.limits.cancelled is not None and self.limits.cancelled()
+
+    def follow(self, order: Sequence[int], share: float, *, spills: bool) -> None:
+        """The memories along one order, within less and less as long as addresses are not found."""
+        greedy = by_density(self.problem, order)
+        if greedy is not None:
+            self.consider(greedy.steps(self.problem), "density")
+        capacity = list(self.problem.levels.capacity)
+        for _ in range(TIGHTER):
+            found = along(
+                self.problem, order, capacity, self.left(share), spills=spills, moves=self.options.moves
+            )
+            if found is None:
+                return
+            steps = found.steps(self.problem)
+            if self.best is not None and cost_of(self.problem, steps) >= self.best.cost:
+                return
+            missing = self.consider(steps, "assignment")
+            if not missing or self.stopped():
+                return
+            for m, over in missing:
+                capacity[m] -= self.chip.round_up(over)
+            if min(capacity) < 0:
+                return
+
+    def consider(self, steps: Sequence[Step], how: str) -> Sequence[tuple[int, int]]:
+        """Keep a program if it finds addresses and is the best; what it lacks, by memory."""
+        cost = cost_of(self.problem, steps)
+        if self.best is not None and cost >= self.best.cost:
+            return ()
+        seconds = max(0.5, (self.left().seconds or 0.0) / 4)
+        alignment, seed = self.chip.alignment_bytes, self.options.seed
+        found = place(self.problem, self.network, steps, alignment, seconds, seed)
+        if not found.missing:
+            self.best = _Best(cost, found, how)
+        return found.missing
+
+    def orders(self, least: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Orders worth trying: of least traffic, of least peak, the given one, and for the fastest memory."""
+        base, levels = self.problem.problem, self.problem.levels
+        if base.order is not None:
+            yield tuple(base.order)
+            return
+        seen: set[tuple[int, ...]] = set()
+        for order in self.candidates(least, levels.capacity[levels.reached[0]]):
+            if order not in seen:
+                seen.add(order)
+                yield order
+
+    def candidates(self, least: Sequence[int], fastest: int) -> Iterator[tuple[int, ...]]:
+        base = self.problem.problem
+        yield tuple(least)
+        if base.minimum_budget <= fastest:
+            yield tuple(minimum_traffic(base, fastest, limits=self.left(0.4)).order)
+        yield tuple(minimum_peak(base, limits=self.left(0.4)).order)
+        yield tuple(self.network.order)
+
+    def certified(self, bound: Cost) -> Plan:
+        assert self.best is not None
+        weights = self.chip.weight_scratchpad_bytes if apart(self.chip, self.options) else None
+        on = replace(plan_chip_of(self.chip), memories=self.memories, weight_scratchpad_bytes=weights)
+        return certify(
+            self.network,
+            on,
+            sum(m.bytes for m in self.memories),
+            self.best.placing.program,
+            status="optimal" if self.best.cost == bound else "feasible",
+            lower_bound_bytes=bound[0],
+            memory_lower_bound_picoseconds=bound[1],
+            space=space_of_memories(self.network, self.options, apart=weights is not None),
+            seconds=time.perf_counter() - self.began,
+            options={
+                "planner": "memories",
+                "granularity": self.network.granularity,
+                "element": self.network.element,
+                "weights": self.options.weights,
+                "objective": "memory",
+                "order": self.options.order,
+                **({} if self.options.moves else {"moves": False}),
+                "seed": self.options.seed,
+                "found_by": self.best.how,
+            },
+        )
+
+    def refuse_if_infeasible(self) -> None:
+        """Raise when the operands and the workspace of some operator fit no memories that it reaches.
+
+        What it names as needed is the least of the fastest memory that operators reach, the others being as
+        they are: with so much every operator of the network fits.
+        """
+        base, levels = self.problem.problem, self.problem.levels
+        first = levels.reached[0]
+        needs, hardest = levels.capacity[first], list[int]()
+        for v in sorted(range(len(base.inputs)), key=base.step_bytes, reverse=True):
+            if base.step_bytes(v) <= needs:
+                break
+            if not self.has_homes(first, v, needs):
+                needs, hardest = self.least_of(first, v, needs), [v]
+            elif hardest and not self.has_homes(first, v, needs - self.chip.alignment_bytes):
+                hardest.append(v)
+        if not hardest:
+            return
+        v = hardest[0]
+        rows = [(self.network.tensors[t].name, base.size[t]) for t in {*base.inputs[v], *base.outputs[v]}]
+        rows += [("its workspace", base.workspace[v])] if base.workspace[v] else []
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        weights = apart(self.chip, self.options)
+        raise Infeasible(
+            needs=needs,
+            has=self.memories[first].bytes,
+            operator=self.network.operators[v].name,
+            operators=tuple(self.network.operators[v].name for v in hardest),
+            tensors=tuple(rows),
+            memory=levels.names[first],
+            space=space_of_memories(self.network, self.options, apart=weights),
+        )
+
+    def least_of(self, memory: int, v: int, fails: int) -> int:
+        """The least bytes of a memory with which an operator's operands find homes; `fails` are too few."""
+        up = self.chip.alignment_bytes
+        low, high = fails // up, self.problem.problem.step_bytes(v) // up
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.has_homes(memory, v, middle * up) else (middle, high)
+        return high * up
+
+    def has_homes(self, memory: int, v: int, size: int) -> bool:
+        """Whether an operator's operands fit, with so many bytes of one memory."""
+        levels = self.problem.levels
+        capacity = tuple(size if m == memory else n for m, n in enumerate(levels.capacity))
+        return homes_of(replace(self.problem, levels=replace(levels, capacity=capacity)), v) is not None
+
+
+def _refuse(options: PlacementOptions) -> None:
+    """Raise for what a plan in several memories cannot be asked."""
+    for key, default in (("strategy", "exact"), ("inputs", "sensible"), ("objective", "traffic")):
+        if getattr(options, key) != default:
+            raise UsageError(f"is {default} on a chip with several memories", item=key)
+    for key in ("in_place", "pin", "state"):
+        if getattr(options, key):
+            raise UsageError("is for a chip with one memory", item=key)

@@ -1,0 +1,61 @@
+"""How the integer programs are solved: CP-SAT for a moment, whose proofs are exact, and then HiGHS.
+
+HiGHS closes what CP-SAT does not, and works with floating-point numbers: its bound counts after it has been
+lowered by a millionth, so that no rounding of its own makes a plan optimal. Values are checked as integers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onchip.planners.placement.ilp.rows import Model
+from onchip.planners.placement.ilp.solvers import child, cp_sat
+from onchip.planners.placement.ilp.solvers.outcome import Outcome
+from onchip.planners.placement.search import Limits
+
+__all__ = ["solve"]
+
+FIRST = 5.0
+"""Seconds, at most, before HiGHS is asked."""
+
+SHARE = 0.3
+"""Share of the time that CP-SAT has first."""
+
+MARGIN = 1e-6
+
+
+def solve(model: Model, limits: Limits) -> Outcome:
+    """The least objective found within the limits, and what is proved of any."""
+    began = time.perf_counter()
+    short = limits.at_most(FIRST if limits.seconds is None else min(FIRST, SHARE * limits.seconds))
+    first = cp_sat.minimise(model, short)
+    stopped = limits.cancelled is not None and limits.cancelled()
+    if first.optimal or first.infeasible or stopped:
+        return first
+    left = limits.after(time.perf_counter() - began)
+    try:
+        second = child.minimise(model, "highs", left)
+    except RuntimeError:  # it crashed, and what CP-SAT had found stays
+        return first
+    values = second.values if second.values is not None and _holds(model, second.values) else None
+    found = [v for v in (first.values, values) if v is not None]
+    best = min(found, key=lambda v: _objective(model, v), default=None)
+    bound = max(first.bound, math.floor(second.bound * (1 - MARGIN)))
+    if best is not None:
+        bound = min(bound, _objective(model, best))
+    return replace(first, values=best, bound=bound, optimal=best is not None and first.bound == bound)
+
+
+def _objective(model: Model, values: Sequence[int]) -> int:
+    return sum(k * values[x] for x, k in model.objective)
+
+
+def _holds(model: Model, values: Sequence[int]) -> bool:
+    """Do whole numbers satisfy every row exactly?"""
+    inside = all(lo <= v <= hi for lo, v, hi in zip(model.lower, values, model.upper, strict=True))
+    return inside and all(
+        row.low <= sum(k * values[x] for x, k in row.terms) <= row.high for row in model.rows
+    )

@@ -1,0 +1,87 @@
+"""The shortest inference found: several schedules, each with its copies prefetched.
+
+The schedule of least traffic is not always the fastest: it may fill the scratchpad so that nothing can be
+fetched ahead. So schedules that leave room are tried too: the order of least peak, and the least traffic
+within less than the budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from onchip.check import Clock
+from onchip.planners.placement.addressed import place_schedule
+from onchip.planners.placement.exact import search
+from onchip.planners.placement.objectives.prefetch import Prefetched, prefetch
+from onchip.planners.placement.program import program
+from onchip.planners.placement.schedule import Schedule
+from onchip.planners.placement.search import Limits, minimum_peak
+from onchip.planners.placement.strategy import Answer, Task
+from onchip.plans import Instruction
+
+__all__ = ["fastest"]
+
+SECONDS = 30.0
+"""The most for all schedules together when the caller sets no limit."""
+
+SHARES = (0.85, 0.7)
+"""Of the budget: what schedules are also found for, so that the rest is room for prefetching."""
+
+PLACING_SECONDS = 5.0
+
+
+def fastest(
+    task: Task,
+    clock: Clock,
+    answer: Answer,
+    made: tuple[Instruction, ...],
+    bound: int,
+    limits: Limits,
+) -> Prefetched:
+    """The fastest program found for a task whose least traffic is known; `bound` is a proved lower bound.
+
+    `answer` is that of the traffic strategy and `made` its program: the first to be tried, so the result is
+    never slower than that with its copies prefetched. What is kept on chip (pins, state) stays as it is.
+    """
+    began = time.perf_counter()
+    if task.problem.kept is not None:
+        return Prefetched(made, clock.latency(made))
+
+    def left() -> Limits:
+        return limits.at_most(SECONDS).after(time.perf_counter() - began)
+
+    def prefetched(program: tuple[Instruction, ...]) -> Prefetched:
+        rest = left()
+        share = rest if rest.seconds is None else replace(rest, seconds=rest.seconds * 0.5)
+        return prefetch(program, clock, task.budget, task.alignment, bound=bound, limits=share)
+
+    best = prefetched(made)
+    for other in _candidates(task, answer, left) if best.latency > bound else ():
+        found = prefetched(program(task.network, task.problem, other.order, other.placed, other.scratch))
+        best = found if found.latency < best.latency else best
+        if best.latency <= bound or left().seconds == 0.0:
+            break
+    return best
+
+
+def _candidates(task: Task, answer: Answer, left: Callable[[], Limits]) -> Iterator[Answer]:
+    """Other placed schedules than that of least traffic: with less of a peak, or within less."""
+    problem, seen = task.problem, {answer.order}
+    peak = minimum_peak(problem, limits=left().at_most(PLACING_SECONDS))
+    if peak.value <= task.budget and peak.order not in seen:
+        seen.add(peak.order)
+        yield from _placed(task, Schedule.of(problem, peak.steps), left())
+    for share in SHARES:
+        within = int(task.budget * share)
+        if within >= problem.minimum_budget and peak.value > within:
+            found = search(problem, within, left().at_most(PLACING_SECONDS))
+            yield from _placed(task, Schedule.of(problem, found.steps), left())
+
+
+def _placed(task: Task, schedule: Schedule, limits: Limits) -> Iterator[Answer]:
+    limits = limits.at_most(PLACING_SECONDS)
+    placed = place_schedule(schedule, task.budget, task.alignment, limits, relocate=False)
+    if placed is not None:
+        yield placed

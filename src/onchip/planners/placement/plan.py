@@ -1,0 +1,267 @@
+"""Placement from end to end: the budget, the strategy, the program, the certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from onchip.base.errors import Infeasible, NeedsTraffic, NegativeAnswer, NoAddresses, UsageError
+from onchip.base.guard import shortened
+from onchip.base.interrupt import until_interrupted
+from onchip.base.units import MAX_BYTES
+from onchip.check import certify, clock_of, energy, plan_chip_of
+from onchip.machines.chip import Chip
+from onchip.network import Network, bits, mask
+from onchip.planners.placement.claim import space_of
+from onchip.planners.placement.held import Wishes, hold, least_budget, one_after_the_other, read_wishes
+from onchip.planners.placement.objectives.bounds import latency_bound
+from onchip.planners.placement.objectives.latency import fastest
+from onchip.planners.placement.objectives.peak import extent_of, smallest
+from onchip.planners.placement.options import DEFAULTS, PlacementOptions
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.program import program
+from onchip.planners.placement.search import NO_LIMITS, Limits, Progress, minimum_peak
+from onchip.planners.placement.strategy import Answer, Task, strategy
+from onchip.planners.placement.weights import apart, as_planned, pinned_addresses
+from onchip.plans import Pin, PinnedTensor, PinnedWeights, Plan, State
+
+__all__ = ["plan", "refuse_if_infeasible"]
+
+
+def plan(
+    network: Network,
+    chip: Chip,
+    budget: int | None,
+    options: PlacementOptions = DEFAULTS,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Plan:
+    """The plan that is best by `options.objective` within `budget` bytes of scratchpad.
+
+    `optimal` when what the objective makes small equals a proved lower bound (over the orders that
+    `options.order` allows), else `feasible` with that bound. Only the objective `peak` needs no budget: None
+    is as much as it takes. Raises `Infeasible` naming the operator and tensors that do not fit, `ChipError`
+    for a figure of the chip that the objective needs. With a limit reached, or on Ctrl-C, the plan is the
+    best so far.
+    """
+    with until_interrupted() as pressed:
+        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
+        return _plan(network, chip, budget, options, progress, stop)
+
+
+def _plan(
+    network: Network,
+    chip: Chip,
+    budget: int | None,
+    options: PlacementOptions,
+    progress: Callable[[Progress], None] | None,
+    cancelled: Callable[[], bool],
+) -> Plan:
+    began = time.perf_counter()
+    options = shortened(options)
+    _refuse_if_unanswerable(chip, budget, options)
+    room = MAX_BYTES if budget is None else budget
+    wishes = read_wishes(network, options.pin, options.state, chip.alignment_bytes)
+    weights_apart = apart(chip, options)
+    weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
+    network = as_planned(network, chip, options, wishes)
+    problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
+    space = space_of(network, options, apart=weights_apart, held=bool(wishes))
+    limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
+    if wishes:
+        if options.strategy == "ilp":
+            raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
+        problem = hold(
+            network,
+            problem,
+            wishes,
+            weights_apart=weights_apart,
+            alignment=chip.alignment_bytes,
+            budget=room,
+        )
+    if options.order == "given":
+        problem = problem.in_order(network.order)
+    if options.order == "minpeak":
+        if not options.in_place and options.objective != "peak":  # the same in all orders
+            refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
+        peak = minimum_peak(problem, limits=limits)
+        problem = problem.in_order(peak.order)  # in place, what operators need depends on the order
+        limits = limits.after(peak.seconds)
+    if options.objective != "peak":  # whose answer is what it needs, however little room there is
+        refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
+
+    task = Task(network, problem, room, chip.alignment_bytes, limits, options)
+    peak_bound = None
+    if options.objective == "peak":
+        answer, peak_bound = smallest(task, limits)
+        extent = extent_of(task, answer)
+        if extent > room:
+            raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room, space=space)
+        budget, reached = extent if budget is None else budget, extent == peak_bound
+    else:
+        answer = _solved(task)
+        reached = answer.traffic == answer.bound
+    on = plan_chip_of(chip)
+    if weights_apart:
+        on = replace(on, weight_scratchpad_bytes=chip.weight_scratchpad_bytes)
+    made = certify(
+        network,
+        on,
+        room if budget is None else budget,
+        program(network, problem, answer.order, answer.placed, answer.scratch),
+        status="optimal" if reached else "feasible",
+        lower_bound_bytes=answer.bound,
+        peak_lower_bound_bytes=peak_bound,
+        seconds=time.perf_counter() - began,
+        space=space,
+        pins=_pins(network, wishes, answer, weights_at),
+        state=_state(network, problem),
+        options={
+            "planner": "placement",
+            "granularity": network.granularity,
+            "element": network.element,
+            "weights": options.weights,
+            "objective": "peak" if options.objective == "peak" else "traffic",
+            "order": options.order,
+            **({"in_place": True} if options.in_place else {}),
+            **({"inputs": "literal"} if options.inputs == "literal" else {}),
+            "strategy": options.strategy,
+            "seed": options.seed,
+            **answer.figures,
+        },
+    )
+    return _with_times_and_energy(made, task, answer, began)
+
+
+def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float) -> Plan:
+    """The plan with bounds of what else its chip tells; for the objective `latency` a faster program."""
+    clock, objective, result = clock_of(made), task.options.objective, made.result
+    instructions, status, slowest = made.program, result.status, None
+    if clock is not None:
+        traffic = answer.bound
+        slowest = latency_bound(clock, task.problem, task.budget, traffic)
+        if objective == "latency":
+            limits = task.limits.after(time.perf_counter() - began)
+            found = fastest(task, clock, answer, made.program, slowest, limits)
+            instructions, status = found.program, "optimal" if found.latency == slowest else "feasible"
+    # What is no traffic is the same for every plan, and the rest has its proved bound.
+    least = energy(made.network, made.chip, result.dram_bytes - result.traffic_bytes + answer.bound)
+    if slowest is None and least is None:
+        return made
+    return certify(
+        made.network,
+        made.chip,
+        made.budget,
+        instructions,
+        status=status,
+        lower_bound_bytes=result.lower_bound_bytes,
+        peak_lower_bound_bytes=result.peak_lower_bound_bytes,
+        latency_lower_bound_picoseconds=slowest,
+        energy_lower_bound_picojoules=least,
+        seconds=time.perf_counter() - began,
+        space=result.space,
+        pins=made.pins,
+        state=made.state,
+        options={**made.options, "objective": objective},
+    )
+
+
+def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOptions) -> None:
+    """Raise for a figure of the chip, or a budget, that the objective needs and does not have."""
+    if options.objective == "latency":
+        for key in ("dram_bytes_per_second", "macs_per_second"):
+            chip.require(key, "--objective latency")
+    elif options.objective == "energy":
+        chip.require("dram_picojoules_per_byte", "--objective energy")
+    elif options.objective == "peak" and (options.pin or options.state):
+        raise UsageError("keeps nothing on chip: use another with --pin or --state", item="objective peak")
+    if budget is None and options.objective != "peak":
+        raise UsageError("is needed for every objective but peak", item="budget")
+
+
+def _solved(task: Task) -> Answer:
+    """The strategy's answer; with a state also among the orders in which old and new can share an address."""
+    solve = strategy(task.options.strategy)
+    first, bound, refusal = None, 0, None
+    try:
+        first = solve(task)
+        bound = first.bound
+    except NoAddresses as none:
+        bound, refusal = none.bound, none
+    tighter = one_after_the_other(task.problem)
+    if tighter is None or (first is not None and first.traffic == bound):
+        if first is None:
+            assert refusal is not None
+            raise refusal
+        return first
+    second = None
+    with suppress(NegativeAnswer):  # of these orders only
+        second = solve(replace(task, problem=tighter))
+    found = [answer for answer in (first, second) if answer is not None]
+    if not found:
+        assert refusal is not None
+        raise refusal
+    return replace(min(found, key=lambda answer: answer.traffic), bound=bound)
+
+
+def refuse_if_infeasible(
+    network: Network,
+    problem: Problem,
+    budget: int,
+    space: str = "",
+    alignment: int = 1,
+    limits: Limits = NO_LIMITS,
+) -> None:
+    """Raise `Infeasible` when some operator needs more than `budget` bytes, beside what is to stay on chip.
+
+    It carries the least budget in which the whole network, `space` being what was asked for, has a plan.
+    """
+    if problem.minimum_budget <= budget:
+        return
+    hardest = problem.hardest_step
+    v, kept = hardest.operator, problem.kept
+    if kept is not None:
+        enough = least_budget(problem, problem.minimum_budget - 1, alignment, limits)
+        if enough > problem.minimum_budget:
+            raise Infeasible(needs=enough, has=budget, tensors=kept.names, at_least=True, space=space)
+    tensors = mask(problem.inputs[v])
+    if hardest.over is None:  # else the output lies on an input, and takes no room of its own
+        tensors |= mask(problem.outputs[v])
+    parts = [(problem.name_of(t, network), problem.size[t]) for t in bits(tensors) if problem.size[t]]
+    if problem.workspace[v]:
+        parts.append(("its workspace", problem.workspace[v]))
+    plain = not problem.overwrites and kept is None
+    others = (op.id for op in network.operators if plain and op.id != v)
+    alike = [w for w in others if problem.step_bytes(w) == problem.minimum_budget]
+    names = [network.operators[w].name for w in (v, *alike) if w < len(network.operators)]
+    raise Infeasible(
+        needs=problem.minimum_budget,
+        has=budget,
+        operator=names[0] if names else "",
+        operators=tuple(names),
+        tensors=tuple(sorted(parts, key=lambda part: -part[1])),
+        at_least=kept is not None,  # around what stays, tensors might find no addresses
+        space=space,
+    )
+
+
+def _pins(network: Network, wishes: Wishes, answer: Answer, weights_at: Mapping[int, int]) -> tuple[Pin, ...]:
+    """What was wished to stay, with the addresses that pinned weights were given."""
+    virtual = {p.tensor - len(network.tensors): p.address for p in answer.placed}
+    return (
+        *(PinnedTensor(network.tensors[t].name, at) for t, at in wishes.tensors),
+        *(
+            PinnedWeights(network.operators[v].name, weights_at.get(v, virtual.get(i, 0)))
+            for i, (v, _) in enumerate(wishes.weights)
+        ),
+    )
+
+
+def _state(network: Network, problem: Problem) -> tuple[State, ...]:
+    if problem.kept is None:
+        return ()
+    name = [t.name for t in network.tensors]
+    return tuple(State(name[first], name[last], at) for first, last, at in problem.kept.state)

@@ -1,0 +1,120 @@
+"""The placement problem: a network reduced to what moving tensors costs and what keeping them takes.
+
+Two sizes for each tensor: `size` is what it occupies in the scratchpad (rounded up to the chip's alignment),
+`cost` what one transfer moves (exact). Capacity speaks of the first, traffic of the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from onchip.network import Network
+from onchip.planners.placement.overwriting import HardestStep, hardest_step, overwritable
+
+__all__ = ["Kept", "Problem"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The part of a problem that wishes added.
+
+    Operators `begin` and `end` and the tensors behind the network's are no part of it. `pinned`:
+    tensors that never leave. `fixed`: address of a tensor's only residency. `state`: (input, output,
+    address): the input's first residency and the output's last are there. `weights`: the tensor that stands
+    for an operator's pinned weights. `forbidden`: a traffic that only plans have which evict what is pinned.
+    `names`: what is kept and its bytes, for messages.
+    """
+
+    begin: int
+    end: int
+    pinned: frozenset[int]
+    fixed: tuple[tuple[int, int], ...]
+    state: tuple[tuple[int, int, int], ...]
+    weights: tuple[tuple[int, int], ...]
+    forbidden: int
+    names: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One network to place. Ids are the network's; views are replaced by their roots and appear nowhere.
+
+    `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
+    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
+    allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
+    on chip (`onchip.planners.placement.held`). `overwrites`: per operator the inputs that its one output may
+    be written over if they die with it (`--in-place`); empty when nothing may.
+    """
+
+    size: tuple[int, ...]
+    cost: tuple[int, ...]
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    workspace: tuple[int, ...]
+    graph_inputs: int
+    graph_outputs: int
+    order: tuple[int, ...] | None = None
+    kept: Kept | None = None
+    overwrites: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def of(cls, network: Network, alignment: int = 1, *, in_place: bool = False) -> Problem:
+        """The problem of a network on a chip whose addresses are multiples of `alignment` bytes."""
+
+        def up(n: int) -> int:
+            return -(-n // alignment) * alignment
+
+        return cls(
+            size=tuple(up(t.bytes) for t in network.tensors),
+            cost=tuple(t.bytes for t in network.tensors),
+            inputs=network.read_ids,
+            outputs=network.write_ids,
+            workspace=tuple(up(op.workspace) for op in network.operators),
+            graph_inputs=network.input_roots,
+            graph_outputs=network.output_roots,
+            overwrites=overwritable(network) if in_place else (),
+        )
+
+    def in_order(self, order: Iterable[int]) -> Problem:
+        """The same problem with its operators in this order (of the network's own, or of all)."""
+        order = tuple(order)
+        if self.kept is not None and len(order) < len(self.inputs):
+            order = (self.kept.begin, *order, self.kept.end)
+        return replace(self, order=order)
+
+    def name_of(self, tensor: int, network: Network) -> str:
+        """A tensor's name, for messages; pinned weights go by their operator's."""
+        if tensor < len(network.tensors):
+            return network.tensors[tensor].name
+        operator = dict(self.kept.weights).get(tensor) if self.kept is not None else None
+        return "nothing" if operator is None else f"weights of {network.operators[operator].name}"
+
+    @cached_property
+    def readers(self) -> tuple[int, ...]:
+        """Bitset of the operators that read each tensor."""
+        result = [0] * len(self.size)
+        for v, tensors in enumerate(self.inputs):
+            for t in tensors:
+                result[t] |= 1 << v
+        return tuple(result)
+
+    def step_bytes(self, operator: int) -> int:
+        """Scratchpad bytes that `operator` needs for itself, nothing shared: inputs, outputs, workspace."""
+        tensors = {*self.inputs[operator], *self.outputs[operator]}
+        return self.workspace[operator] + sum(self.size[t] for t in tensors)
+
+    @cached_property
+    def hardest_step(self) -> HardestStep:
+        """The step that decides `minimum_budget`."""
+        return hardest_step(self)
+
+    @property
+    def minimum_budget(self) -> int:
+        """MR: the most that one operator needs. Below it no schedule exists, from it on one does.
+
+        Where outputs may be written over inputs, what an operator needs depends on who ran before: then it is
+        the least that some order (or the given one) gets by with.
+        """
+        return self.hardest_step.bytes

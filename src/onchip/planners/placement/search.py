@@ -1,0 +1,248 @@
+"""The capacity-only searches: exact minimum traffic and minimum peak, addresses left aside.
+
+What they find is a lower bound for every plan, and a schedule that the address stage then has to pack.
+docs/placement-proofs.md proves every rule that the searches prune by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Literal
+
+from onchip import _core
+from onchip.network import bits
+from onchip.planners.placement.problem import Problem
+
+__all__ = [
+    "Arrival",
+    "Boundary",
+    "End",
+    "Found",
+    "Limits",
+    "Progress",
+    "Rules",
+    "Step",
+    "minimum_of_stage",
+    "minimum_peak",
+    "minimum_traffic",
+]
+
+End = Literal["complete", "time", "memory", "stopped", "width"]
+"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it, or only a
+beam was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The pruning rules, by the names docs/placement-proofs.md gives them.
+
+    All are exact: any subset gives the same value, only more slowly.
+    """
+
+    dominance: bool = True
+    """R1: drop a state that another with the same executed operators can imitate at no more cost."""
+    safe_moves: bool = True
+    """R2: run an operator at once when that provably costs nothing."""
+    safe_loads: bool = True
+    """R2+: the same for operators whose inputs have to be loaded first. Needs `safe_moves`."""
+    safe_chains: bool = True
+    """R2*: the same for several operators in a row. Needs `safe_loads`."""
+    minimal_evictions: bool = True
+    """R3: evict only when the next operator does not fit, and then no tensor too many."""
+    incumbent: bool = True
+    """R6: drop what cannot be cheaper than the best schedule known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a running search stands: states expanded, best value so far (None: none), proved bound, seconds."""
+
+    states: int
+    best: int | None
+    bound: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a search has to stop, and whom it tells.
+
+    `seconds` of wall clock and `memory` bytes of stored states (None: no time limit). `progress` is called a
+    few times a second; `cancelled` is asked as often, and true ends the search. Ctrl-C does the same.
+    `seed` other than 0 breaks ties between equally good states at random.
+    """
+
+    seconds: float | None = None
+    memory: int = 2 << 30
+    progress: Callable[[Progress], None] | None = None
+    cancelled: Callable[[], bool] | None = None
+    seed: int = 0
+    beam_width: int = 0
+    """Other than 0: no complete search, only a beam of that width."""
+
+    def after(self, seconds: float) -> Limits:
+        """The same limits with this much of the time used up."""
+        return self if self.seconds is None else replace(self, seconds=max(0.0, self.seconds - seconds))
+
+    def at_most(self, seconds: float) -> Limits:
+        """The same limits with no more time than this."""
+        return replace(self, seconds=seconds if self.seconds is None else min(self.seconds, seconds))
+
+
+ALL_RULES, NO_LIMITS = Rules(), Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator, and the tensors evicted just before it. Inputs that are out are loaded for it."""
+
+    operator: int
+    evict: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A state between two stages of a larger problem: `paid` bytes of traffic so far (reloads of what is out
+    included), and of the tensors that are live there those `resident` and those with a `copied` in DRAM."""
+
+    paid: int
+    resident: frozenset[int]
+    copied: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One way through a stage: from its start number `start` by `steps` to `at`."""
+
+    at: Boundary
+    start: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    `value` (traffic or peak, bytes) is what `steps` cost, `bound` what no schedule can go below; both agree
+    when `complete`. `states` were expanded, `stored` kept, in `memory` bytes.
+    """
+
+    steps: tuple[Step, ...]
+    value: int
+    bound: int
+    end: End
+    states: int
+    stored: int
+    memory: int
+    seconds: float
+    arrivals: tuple[Arrival, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True when `value` is proved to be the optimum."""
+        return self.value == self.bound
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The operators in the order of the steps."""
+        return tuple(step.operator for step in self.steps)
+
+
+def minimum_traffic(
+    problem: Problem, budget: int, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+) -> Found:
+    """The schedule with the least non-compulsory traffic within `budget` bytes, were addresses free.
+
+    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. Raises
+    `ValueError` for a budget below `problem.minimum_budget`.
+    """
+    if budget < problem.minimum_budget:
+        raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
+    return _run(_core.minimum_traffic, problem, budget, rules, limits)
+
+
+def minimum_of_stage(
+    stage: Problem,
+    budget: int,
+    lives_on: Sequence[int],
+    starts: Sequence[Boundary],
+    rules: Rules = ALL_RULES,
+    limits: Limits = NO_LIMITS,
+) -> Found:
+    """The same search through one stage of a larger problem, from any of `starts`.
+
+    The stage's graph inputs are the tensors that are live when it begins, `lives_on` those read after it.
+    `arrivals` are, when the search ran to its end, all the ways to end that are worth going on from: any
+    other is no cheaper than one of these, brought to the same residents and copies (R1). `bound` is what no
+    arrival can go below.
+    """
+    return _run(_core.minimum_traffic, stage, budget, rules, limits, lives_on, starts)
+
+
+def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS) -> Found:
+    """The order with the lowest peak when nothing is ever evicted (COSMA eq. 13-15); `value` is that peak.
+
+    Always returns a whole order: with a limit hit it is the best so far, with its bound.
+    """
+    return _run(_core.minimum_peak, problem, problem.minimum_budget, rules, limits)
+
+
+def _run(
+    search: Callable[..., _core.SearchResult],
+    problem: Problem,
+    budget: int,
+    rules: Rules,
+    limits: Limits,
+    lives_on: Sequence[int] = (),
+    starts: Sequence[Boundary] = (),
+) -> Found:
+    began = time.perf_counter()
+    already = limits.cancelled is not None and limits.cancelled()
+    if already:
+        limits = limits.at_most(0.0)
+
+    def stop(states: int, best: int, bound: int) -> bool:
+        if limits.progress is not None:
+            limits.progress(Progress(states, None if best < 0 else best, bound, time.perf_counter() - began))
+        return limits.cancelled is not None and limits.cancelled()
+
+    result = search(
+        size=problem.size,
+        cost=problem.cost,
+        workspace=problem.workspace,
+        inputs=problem.inputs,
+        outputs=problem.outputs,
+        graph_inputs=tuple(bits(problem.graph_inputs)),
+        graph_outputs=tuple(bits(problem.graph_outputs)),
+        overwrites=problem.overwrites,
+        order=problem.order or (),
+        budget=budget,
+        rules=astuple(rules),
+        seconds=limits.seconds,
+        memory=limits.memory,
+        seed=limits.seed,
+        stop=stop,
+        lives_on=lives_on,
+        starts=[(at.paid, sorted(at.resident), sorted(at.copied)) for at in starts],
+        beam_width=limits.beam_width,
+    )
+    return Found(
+        steps=_steps(result["steps"]),
+        value=result["value"],
+        bound=result["bound"],
+        end="stopped" if already and result["end"] == "time" else result["end"],
+        states=result["expanded"],
+        stored=result["stored"],
+        memory=result["memory"],
+        seconds=time.perf_counter() - began,
+        arrivals=tuple(
+            Arrival(Boundary(paid, frozenset(resident), frozenset(copied)), start, _steps(steps))
+            for paid, resident, copied, start, steps in result["arrivals"]
+        ),
+    )
+
+
+def _steps(found: _core.Steps) -> tuple[Step, ...]:
+    return tuple(Step(operator, tuple(evict)) for operator, evict in found)

@@ -1,0 +1,46 @@
+"""The smallest scratchpad that needs no traffic at all: what an architect asks first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.planners.placement.options import PlacementOptions
+from onchip.planners.placement.plan import plan
+from onchip.planners.placement.problem import Problem
+from onchip.planners.placement.search import NO_LIMITS, Limits, minimum_peak
+from onchip.planners.placement.weights import as_planned
+
+__all__ = ["ZeroTraffic", "zero_traffic"]
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroTraffic:
+    """Budgets in bytes, of the orders that were allowed.
+
+    No budget below `at_least` can do without traffic; `budget` can, and is None when none was found as small
+    as the least peak: a peak counts bytes, and bytes may not pack.
+    """
+
+    at_least: int
+    budget: int | None
+
+
+def zero_traffic(
+    network: Network, chip: Chip, options: PlacementOptions, limits: Limits = NO_LIMITS
+) -> ZeroTraffic:
+    """The least budget whose plan has no traffic, with the proof that none below it has.
+
+    The least peak is a lower bound; a plan in exactly that many bytes without traffic makes it the answer.
+    """
+    planned = as_planned(network, chip, options)
+    problem = Problem.of(planned, chip.alignment_bytes, in_place=options.in_place)
+    if options.order == "given":
+        problem = problem.in_order(network.order)
+    peak = minimum_peak(problem, limits=limits)
+    if not peak.complete:
+        return ZeroTraffic(peak.bound, None)
+    left = limits.after(peak.seconds)
+    there = plan(network, chip, peak.value, replace(options, time_limit=left.seconds, objective="traffic"))
+    return ZeroTraffic(peak.value, peak.value if there.result.traffic_bytes == 0 else None)

@@ -1,0 +1,64 @@
+"""What a planner's claims are about: a digest that binds them to their problem.
+
+`optimal` and a bound say something of one network on one chip within one budget, under options, in a space of
+plans. The digest covers all of that and the figures that they speak of, so that none can be exchanged under
+a claim unseen. It is no signature: whoever changes a plan on purpose can compute it anew. So a plan that was
+read claims, and only a planner of this process has proved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import astuple, fields, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+from onchip.plans.program import Plan, Result
+
+__all__ = ["bind", "claim_digest", "is_proved"]
+
+_FIGURES = (
+    "status", "space", "version", "traffic_bytes", "spill_bytes", "reload_bytes", "compulsory_bytes",
+    "weight_bytes", "dram_bytes", "peak_bytes", "extent_bytes",
+)  # fmt: skip
+"""What the digest covers of a result, beside all bounds; optional figures are derived where given."""
+
+_BOUNDS = tuple(f.name for f in fields(Result) if "lower_bound" in f.name)
+
+
+@cache
+def _version() -> str:
+    try:
+        return version("onchip")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def claim_digest(plan: Plan) -> str:
+    """SHA-256, in hex, of the claims of a plan and everything that they are about.
+
+    That is the network (its fingerprint), the chip, the budget, the options, pins and states, and of the
+    result the space, the version that made it, status, bounds and bytes.
+    """
+    about = (
+        plan.network.fingerprint,
+        astuple(plan.chip),
+        plan.budget,
+        sorted(plan.options.items()),
+        plan.pins,
+        plan.state,
+        [(key, getattr(plan.result, key)) for key in (*_FIGURES, *_BOUNDS)],
+    )
+    return hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def bind(plan: Plan) -> Plan:
+    """The plan with its claims bound to its problem, as proved in this process: planners end so."""
+    plan = replace(plan, result=replace(plan.result, version=_version()))
+    digest = claim_digest(plan)
+    return replace(plan, result=replace(plan.result, claim_sha256=digest), proof=digest)
+
+
+def is_proved(plan: Plan) -> bool:
+    """Whether a planner of this process made these claims of exactly this problem."""
+    return bool(plan.proof) and plan.proof == claim_digest(plan)

@@ -1,0 +1,433 @@
+"""The instructions, and the plan that holds them. Names, not ids: a plan is read away from its planner.
+
+docs/plan-program.md is the formal page: when each instruction is legal and what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from onchip.machines.chip import Memory
+from onchip.network import Network
+
+__all__ = [
+    "Alloc",
+    "Blocks",
+    "Boxes",
+    "Free",
+    "Group",
+    "Instruction",
+    "Join",
+    "Load",
+    "MemoryUse",
+    "Move",
+    "Moved",
+    "Pin",
+    "PinnedTensor",
+    "PinnedWeights",
+    "Plan",
+    "PlanChip",
+    "Result",
+    "Rings",
+    "Run",
+    "Scratch",
+    "Section",
+    "Stage",
+    "State",
+    "Status",
+    "Store",
+    "Tiling",
+    "Timed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Copy `tensor` from DRAM to bytes [address, address + its size) of `memory`.
+
+    `memory` is one of the chip's, and None on a chip with a single scratchpad; here and in what follows.
+    """
+
+    tensor: str
+    address: int
+    memory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Reserve the range for an operator's output.
+
+    With `over`, the range may share bytes with that tensor; `by` = address(over) - address. A concat's output
+    may be reserved over its operands `parts`, each of which lies where its part of the output begins.
+    """
+
+    tensor: str
+    address: int
+    over: str | None = None
+    by: int = 0
+    parts: tuple[str, ...] = ()
+    memory: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.parts and (self.over is not None or len(set(self.parts)) < len(self.parts)):
+            raise ValueError("`parts` are distinct operands, and go without `over`")
+        if self.over is None and self.by:
+            raise ValueError("`by` is the distance to the overlapped tensor: it needs `over`")
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Reserve the workspace of `operator` (an operator or group) for its one `run`, which releases it."""
+
+    operator: str
+    address: int
+    memory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Execute `operator` (an operator or group).
+
+    `streaming` are operands that stay in DRAM and pass through its scratch: (tensor, bytes that cross).
+    """
+
+    operator: str
+    streaming: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(dict(self.streaming)) < len(self.streaming):
+            raise ValueError("an operand is streamed once")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Copy `tensor` to [address, address + its size) of `memory`, and give its old range back."""
+
+    tensor: str
+    address: int
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Copy `tensor` to DRAM; it stays resident."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Give the tensor's range back."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Run the concat `operator` in DRAM: its operands lie there side by side, so nothing moves.
+
+    Its output has a DRAM copy afterwards and no range.
+    """
+
+    operator: str
+
+
+Instruction = Load | Alloc | Scratch | Run | Move | Store | Free | Join
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A group runs in bands of rows: `rows` of its coarsest map (`t_h` of Optimus), more of the finer ones.
+
+    Of the tensors `streamed` only `channels` channels (`T_c`) are in the scratch at a time, and rows that two
+    bands share are made or fetched anew; the others keep those rows (a line buffer). A sub-group does one
+    band of `images` images.
+    """
+
+    rows: int
+    streamed: tuple[str, ...] = ()
+    channels: int = 1
+    images: int = 1
+
+    def __post_init__(self) -> None:
+        if len(set(self.streamed)) < len(self.streamed):
+            raise ValueError("a tensor is streamed once")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A single operator runs in blocks of its output, for what fits in no band of rows.
+
+    A block is `rows` x `columns` pixels of `output_channels` channels, made from slices of `channels` input
+    channels. With `keep_weights` those of the block's output channels stay in the scratch until its last
+    pixel.
+    """
+
+    rows: int
+    columns: int
+    output_channels: int
+    channels: int
+    keep_weights: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """A single operator runs in boxes of its output, of `sizes` along the axes that its reach names.
+
+    `order` are those axes, that of the outermost loop first. What a box needs of an operand is fetched when
+    the index along one of the operand's axes has changed.
+    """
+
+    sizes: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Operators of a group in `Rings` that sweep bands of `rows` rows of the last one's output together."""
+
+    operators: tuple[str, ...]
+    rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rings:
+    """A group's stages each make the rows that the next one's band needs, and hand them on in rings of rows.
+
+    The `stages` cut the group's operators, in topological order; each hands on its last operator's output.
+    All run once for each of `strips` equal strips of the group's output. What the group streams in is
+    `fetched` by whole rows into a ring of its own, or by the columns that its first stage's band needs.
+    `traversal` mirrors every map: rows from the last to the first, columns likewise.
+    """
+
+    stages: tuple[Stage, ...]
+    strips: int = 1
+    fetched: Literal["rows", "columns"] = "rows"
+    traversal: Literal["forward", "reverse"] = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A fused group, used like an operator; its inner tensors live only in its scratch.
+
+    `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
+    theirs in the scratch and fetch them once. `subgroups` is the number of tiles the group runs in, and
+    `tiling` says which.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    scratch_bytes: int
+    subgroups: int = 1
+    refills: tuple[tuple[str, int], ...] = ()
+    resident_weights: tuple[str, ...] = ()
+    tiling: Tiling | Blocks | Boxes | Rings | None = None
+
+    def __post_init__(self) -> None:
+        if len(dict(self.refills)) < len(self.refills):
+            raise ValueError("an operator has one number of refills")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTensor:
+    """`tensor` stays in one place from its load or creation until its last reader has run.
+
+    A pinned network output stays to the end. `address` is where, when that matters to the user.
+    """
+
+    tensor: str
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedWeights:
+    """The weights of `operator` lie at bytes [address, address + its weight bytes) throughout.
+
+    They are there before the first instruction and after the last, so its run fetches none.
+    """
+
+    operator: str
+    address: int
+
+
+Pin = PinnedTensor | PinnedWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Instructions [first, end) that a planner treats as one: a module of branches, or a stretch outside any.
+
+    A module is exactly its `branches`, operators each, in the order in which they run, and last the `merge`
+    that reads of all of them. Every branch reads the tensor `start`, and else what it makes itself or what
+    comes from DRAM over a long connection; one without operators hands `start` on to the merge.
+    `processing` is "I" where nothing that the module makes passes through DRAM and `start` comes in once at
+    most, and "II" where something does (simple method, Algorithm 6, whose II is the output).
+    """
+
+    name: str
+    first: int
+    end: int
+    start: str | None = None
+    merge: str | None = None
+    branches: tuple[tuple[str, ...], ...] = ()
+    processing: Literal["I", "II"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one inference hands to the next on chip, as a recurrent network's hidden state.
+
+    Graph input `input` lies at `address` before the first instruction, without a DRAM copy; `output`, of the
+    same size, must lie there after the last one. Neither is loaded or stored unless the program spills it.
+    """
+
+    input: str
+    output: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChip:
+    """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide.
+
+    With `weight_scratchpad_bytes` weights have a scratchpad of their own, where those of a running operator
+    and all pinned ones must fit; the budget is then for tensors and workspaces alone. With `memories` there
+    are several instead of one scratchpad: every range names the one it lies in, and the budget is their sum.
+    """
+
+    name: str
+    alignment_bytes: int = 1
+    dram_bytes_per_second: float | None = None
+    dram_picojoules_per_byte: float | None = None
+    macs_per_second: float | None = None
+    scratchpad_bytes_per_second: float | None = None
+    mac_picojoules: float | None = None
+    scratchpad_picojoules_per_byte: float | None = None
+    weight_scratchpad_bytes: int | None = None
+    memories: tuple[Memory, ...] = ()
+
+    def round_up(self, size: int) -> int:
+        """`size` bytes as they count in the scratchpad."""
+        return -(-size // self.alignment_bytes) * self.alignment_bytes
+
+
+Status = Literal["optimal", "feasible"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What a program does in one of several memories, in bytes.
+
+    `peak_bytes` is the most that lies there at once, `extent_bytes` one past the highest byte reserved,
+    `accessed_bytes` what runs and copies read and write there.
+    """
+
+    memory: str
+    peak_bytes: int
+    extent_bytes: int
+    accessed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """`bytes` that all moves together copy from memory `source` to memory `target`."""
+
+    source: str
+    target: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A plan's figures, in bytes unless the name says otherwise; `seconds` is how long planning took.
+
+    `status`, `seconds` and the bounds are the planner's claim: no plan of its kind has less traffic, a lower
+    extent, latency, energy or time at memories. The checker recomputes every other field from the program.
+    What is optional is None where nothing is claimed, or where the chip states no rate for it. Of a chip with
+    several memories `peak_bytes` and `extent_bytes` are of all together, `memories` and `moves` of each and
+    between each two, and `memory_picoseconds` is what all reads and writes there take, one after the other.
+
+    `space` names, in one sentence, the plans that the bounds and the word optimal range over; a planner makes
+    it from its options. `version` is the onchip that made the claims, and `claim_sha256` binds them to their
+    problem (`onchip.plans.claim`). All three are empty in files of versions that did not state them.
+    """
+
+    status: Status
+    traffic_bytes: int
+    spill_bytes: int
+    reload_bytes: int
+    compulsory_bytes: int
+    weight_bytes: int
+    dram_bytes: int
+    lower_bound_bytes: int
+    peak_bytes: int
+    extent_bytes: int
+    seconds: float
+    peak_lower_bound_bytes: int | None = None
+    latency_picoseconds: int | None = None
+    latency_lower_bound_picoseconds: int | None = None
+    energy_picojoules: int | None = None
+    energy_lower_bound_picojoules: int | None = None
+    dram_lower_bound_bytes: int | None = None
+    macs: int | None = None
+    move_bytes: int | None = None
+    memory_picoseconds: int | None = None
+    memory_lower_bound_picoseconds: int | None = None
+    memories: tuple[MemoryUse, ...] = ()
+    moves: tuple[Moved, ...] = ()
+    space: str = ""
+    version: str = ""
+    claim_sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """When instruction `index` of the program is under way: [start, end) in picoseconds.
+
+    For a `scratch`, while its resident weights come in. `fetched`, of a `run` only: when what it streams
+    (weights, operands) has crossed, from its start on.
+    """
+
+    index: int
+    start: int
+    end: int
+    fetched: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
+
+    `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
+    `timing` says when every copy and run starts and ends, in program order; it is empty where the chip has no
+    rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plans.claim`): no
+    part of the plan, in no file, and empty in what was read.
+    """
+
+    network: Network
+    chip: PlanChip
+    budget: int
+    program: tuple[Instruction, ...]
+    result: Result
+    groups: tuple[Group, ...] = ()
+    options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    timing: tuple[Timed, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    state: tuple[State, ...] = ()
+    sections: tuple[Section, ...] = ()
+    proof: str = field(default="", compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, whatever verbs their classes add; who proved it is not compared."""
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(Plan) if f.compare)
+
+    __hash__ = None  # type: ignore[assignment]  # options are a mapping
+
+    @property
+    def limit_bytes(self) -> int:
+        """What every plan of this network moves to and from DRAM: inputs, outputs, each weight once."""
+        return self.result.compulsory_bytes + sum(op.weight_bytes for op in self.network.operators)

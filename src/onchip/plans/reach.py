@@ -1,0 +1,92 @@
+"""The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, there and back.
+
+A side is one word, `SIZE,AXIS,STRIDE,BEFORE,SPAN,PER`: `512` alone for all of it, `10,1` where it goes along
+an axis index by index. What is left away is that of the shorter form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from onchip.base.errors import PlanFormatError
+from onchip.network import Constant, Reach, Side
+from onchip.plans.words import Word, word
+
+__all__ = ["reach_of", "reach_text"]
+
+_MARKS = ("output", "sums", "read", "weight")
+
+
+def reach_text(operator: str, reach: Reach) -> str:
+    """The line; names are quoted where they have to be."""
+    line = f"reach {word(operator)} output{''.join(f' {n}' for n in reach.output)}"
+    line += f" sums{''.join(f' {n}' for n in reach.sums)}" if reach.sums else ""
+    line += "".join(f" read{_sides(sides)}" for sides in reach.reads)
+    return line + "".join(f" weight {word(c.name, _MARKS)} {c.bytes}{_sides(c.sides)}" for c in reach.weights)
+
+
+def _sides(sides: Sequence[Side]) -> str:
+    return "".join(f" {_side(side)}" for side in sides)
+
+
+def _side(side: Side) -> str:
+    if side == Side(side.size, span=side.size):
+        return str(side.size)
+    if side == Side(side.size, side.axis):
+        return f"{side.size},{side.axis}"
+    return ",".join(map(str, side.numbers))
+
+
+def reach_of(words: Sequence[Word], refuse: Callable[[str], PlanFormatError]) -> Reach:
+    """The reach in the words behind the operator's name. Raises what `refuse` makes of what is wrong."""
+    plain: dict[str, tuple[int, ...]] = {}
+    reads: list[tuple[Side, ...]] = []
+    weights: list[Constant] = []
+    for mark, rest in _parts(words):
+        if mark == "weight":
+            if len(rest) < 2 or not re.fullmatch(r"[0-9]{1,18}", rest[1][0], re.ASCII):
+                raise refuse("a weight has a name, its bytes, and then its sides")
+            (name, _), (size, _), *rest = rest
+        sides = [_read(text) for text, _ in rest]
+        if not mark or None in sides:
+            raise refuse("a reach is `output`, `sums`, `read` and `weight`, each with sides like 512 or 10,1")
+        found = tuple(side for side in sides if side is not None)
+        if mark in ("output", "sums"):
+            if mark in plain or any(side != Side(side.size, span=side.size) for side in found):
+                raise refuse("a reach has one output, and sums over one list of axes, of plain sizes")
+            plain[mark] = tuple(side.size for side in found)
+        elif mark == "read":
+            reads.append(found)
+        else:
+            weights.append(Constant(name, int(size), found))
+    if "output" not in plain:
+        raise refuse("a reach has one output, of plain sizes")
+    return Reach(plain["output"], tuple(reads), tuple(weights), plain.get("sums", ()))
+
+
+def _parts(words: Sequence[Word]) -> list[tuple[str, list[Word]]]:
+    """The words behind every mark; without one before them, an empty mark."""
+    found: list[tuple[str, list[Word]]] = []
+    for text, quoted in words:
+        if not quoted and text in _MARKS:
+            found.append((text, []))
+        else:
+            if not found:
+                found.append(("", []))
+            found[-1][1].append((text, quoted))
+    return found
+
+
+def _read(text: str) -> Side | None:
+    numbers = text.split(",")
+    if not all(re.fullmatch(r"-?[0-9]{1,18}", n, re.ASCII) for n in numbers):
+        return None
+    match [int(n) for n in numbers]:
+        case [size]:
+            return Side(size, span=size)
+        case [size, axis]:
+            return Side(size, axis)
+        case [size, axis, stride, before, span, per]:
+            return Side(size, axis, stride, before, span, per)
+    return None

@@ -1,0 +1,219 @@
+"""The text form of a plan: one fact or instruction a line, so that plans diff and tests read well.
+
+A word that is not plain is written as a JSON string. `#` starts a comment where a word could start. Facts
+come in any order; `program` is everything after that line. `onchip.plans.parse` reads it back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, fields
+
+from onchip.machines.chip import RATES, Memory
+from onchip.network import Geometry, Network, Operator, Tensor
+from onchip.plans.limits import FORMAT, refuse_unwritable
+from onchip.plans.parse import from_text
+from onchip.plans.program import (
+    Alloc,
+    Blocks,
+    Boxes,
+    Free,
+    Group,
+    Instruction,
+    Join,
+    Load,
+    MemoryUse,
+    Move,
+    Moved,
+    Pin,
+    PinnedWeights,
+    Plan,
+    PlanChip,
+    Result,
+    Rings,
+    Run,
+    Scratch,
+    Section,
+    Store,
+    Tiling,
+    Timed,
+)
+from onchip.plans.reach import reach_text
+from onchip.plans.words import SECTION, TILED, word, words
+
+__all__ = ["from_text", "instruction_text", "to_text"]
+
+
+def instruction_text(instruction: Instruction) -> str:
+    """One instruction as its line: `alloc y @150528`."""
+    match instruction:
+        case Load(tensor, address, memory):
+            return f"load {word(tensor)} {_place(address, memory)}"
+        case Alloc(tensor, address, None, _, (), memory):
+            return f"alloc {word(tensor)} {_place(address, memory)}"
+        case Alloc(tensor, address, None, _, parts, memory):
+            return f"alloc {word(tensor)} {_place(address, memory)} of{words(parts)}"
+        case Alloc(tensor, address, str(over), by, _, memory):
+            return f"alloc {word(tensor)} {_place(address, memory)} over {word(over)} by {by}"
+        case Scratch(operator, address, memory):
+            return f"scratch {word(operator)} {_place(address, memory)}"
+        case Move(tensor, address, memory):
+            return f"move {word(tensor)} {_place(address, memory)}"
+        case Run(operator, ()):
+            return f"run {word(operator)}"
+        case Run(operator, streaming):
+            return f"run {word(operator)} streaming{_counts(streaming)}"
+        case Store(tensor):
+            return f"store {word(tensor)}"
+        case Free(tensor):
+            return f"free {word(tensor)}"
+        case Join(operator):
+            return f"join {word(operator)}"
+    raise AssertionError(instruction)
+
+
+def to_text(plan: Plan) -> str:
+    """The whole plan as text; `from_text` gives it back unchanged.
+
+    Raises `PlanFormatError` for a plan that no file can hold: a number beyond 10^18, a float that is not
+    finite, a name with a lone surrogate.
+    """
+    refuse_unwritable(plan)
+    net = plan.network
+    names = [t.name for t in net.tensors]
+    lines = [FORMAT, f"network {word(net.name)}"]
+    lines += [f"{key} {word(getattr(net, key))}" for key in ("source", "sha256", "granularity", "element")]
+    lines += [_tensor(t) for t in net.tensors]
+    lines += [_operator(net, op) for op in net.operators]
+    lines += [reach_text(op.name, op.reach) for op in net.operators if op.reach is not None]
+    lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
+    lines += [f"output {word(names[t])}" for t in net.outputs]
+    lines.append(_chip(plan.chip))
+    lines += [_memory(m) for m in plan.chip.memories]
+    rates = [(key, getattr(plan.chip, key)) for key in RATES]
+    lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
+    lines.append(f"budget {plan.budget}")
+    lines += [_group(g) for g in plan.groups]
+    lines += [_pin(p) for p in plan.pins]
+    lines += [f"state {word(s.input)} {word(s.output)} @{s.address}" for s in plan.state]
+    lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
+    figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
+    lines += [f"result {name} {value}" for name, value in figures if isinstance(value, int | float)]
+    lines += [f"result {name} {word(value)}" for name, value in figures if isinstance(value, str) and value]
+    lines += [f"used{_row(use)}" for use in plan.result.memories]
+    lines += [f"moved{_row(moved)}" for moved in plan.result.moves]
+    lines += [_timed(t) for t in plan.timing]
+    lines += [_section(s) for s in plan.sections]
+    lines.append("program")
+    lines += ["  " + instruction_text(i) for i in plan.program]
+    return "\n".join(lines) + "\n"
+
+
+def _tensor(tensor: Tensor) -> str:
+    line = f"tensor {word(tensor.name)} {tensor.bytes} {tensor.kind}"
+    if tensor.patches is None:
+        return line
+    return f"{line} patches " + " ".join(map(str, astuple(tensor.patches)))
+
+
+def _operator(net: Network, op: Operator) -> str:
+    line = f"operator {word(op.name)} {word(op.type)}"
+    line += f" in{words(net.tensors[t].name for t in op.inputs)}"
+    line += f" out{words(net.tensors[t].name for t in op.outputs)}"
+    if op.weight_bytes:
+        line += f" weights {op.weight_bytes}"
+    if op.workspace:
+        line += f" workspace {op.workspace}"
+    if op.macs:
+        line += f" macs {op.macs}"
+    return line if op.geometry is None else line + _geometry(op.geometry)
+
+
+def _geometry(geometry: Geometry) -> str:
+    """What differs from the default, which the reader fills in."""
+    line, default = f" geometry {word(geometry.kind)}", Geometry("")
+    for key in ("input", "output", "kernel", "stride", "padding", "dilation"):
+        sizes = getattr(geometry, key)
+        if sizes:
+            line += f" {key} " + " ".join(map(str, sizes))
+    for key in ("groups", "layout"):
+        if getattr(geometry, key) != getattr(default, key):
+            line += f" {key} {getattr(geometry, key)}"
+    if (geometry.pixels, geometry.channels) != (default.pixels, default.channels):
+        return f"{line} traversal {geometry.traversal} pixels {geometry.pixels} channels {geometry.channels}"
+    return line if geometry.traversal == default.traversal else f"{line} traversal {geometry.traversal}"
+
+
+def _timed(timed: Timed) -> str:
+    fetched = "" if timed.fetched is None else f" {timed.fetched}"
+    return f"time {timed.index} {timed.start} {timed.end}{fetched}"
+
+
+def _group(group: Group) -> str:
+    line = f"group {word(group.name)}{_tiling(group.tiling)}"
+    own = () if group.tiling is None else TILED[type(group.tiling).__name__.lower()]
+    line += f" scratch {group.scratch_bytes} subgroups {group.subgroups}"
+    line += f" operators{words(group.operators, own)}"
+    if group.refills:
+        line += f" refills{_counts(group.refills)}"
+    return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
+
+
+def _tiling(tiling: Tiling | Blocks | Boxes | Rings | None) -> str:
+    match tiling:
+        case Boxes(sizes, order):
+            return "".join(f" {n}" for n in ("boxes", *sizes, "order", *order))
+        case Tiling(rows, streamed, channels, images):
+            line = f" tiling rows {rows} channels {channels} images {images}"
+            return line + (f" streaming{words(streamed, TILED['tiling'])}" if streamed else "")
+        case Blocks(rows, columns, output_channels, channels, keep_weights):
+            line = f" blocks rows {rows} columns {columns} output_channels {output_channels}"
+            return line + f" channels {channels}" + (" keep_weights" if keep_weights else "")
+        case Rings(stages, strips, fetched, traversal):
+            line = f" rings strips {strips} fetched {fetched} traversal {traversal}"
+            own = TILED["rings"]
+            return line + "".join(f" stage {stage.rows}{words(stage.operators, own)}" for stage in stages)
+    return ""
+
+
+def _chip(chip: PlanChip) -> str:
+    line = f"chip {word(chip.name)} {chip.alignment_bytes}"
+    separate = chip.weight_scratchpad_bytes
+    return line if separate is None else f"{line} weights {separate}"
+
+
+def _memory(memory: Memory) -> str:
+    line = f"memory {word(memory.name)} {memory.bytes}" + ("" if memory.operands else " storage")
+    for key in ("bytes_per_second", "picojoules_per_byte"):
+        value = getattr(memory, key)
+        line += "" if value is None else f" {key} {value!r}"
+    return line
+
+
+def _place(address: int, memory: str | None) -> str:
+    return f"@{address}" if memory is None else f"@{address} in {word(memory)}"
+
+
+def _row(row: MemoryUse | Moved) -> str:
+    """Its names as words, its numbers as they are."""
+    return "".join(f" {word(v) if isinstance(v, str) else v}" for v in astuple(row))
+
+
+def _pin(pin: Pin) -> str:
+    if isinstance(pin, PinnedWeights):
+        return f"pin weights {word(pin.operator)} @{pin.address}"
+    where = "" if pin.address is None else f" @{pin.address}"
+    return f"pin tensor {word(pin.tensor)}{where}"
+
+
+def _section(section: Section) -> str:
+    """The words of the line itself are quoted where they are names."""
+    line = f"section {word(section.name)} {section.first} {section.end}"
+    for key in ("start", "merge", "processing"):
+        if getattr(section, key) is not None:
+            line += f" {key} {word(getattr(section, key), SECTION)}"
+    return line + "".join(f" branch{words(branch, SECTION)}" for branch in section.branches)
+
+
+def _counts(rows: tuple[tuple[str, int], ...]) -> str:
+    return "".join(f" {word(name)}:{n}" for name, n in rows)

@@ -1,8 +1,0 @@
-"""The page of a schedule of several networks: units over time, contention drawn, others beside.
-
-It reads the judge's timeline and nothing of the solver that made the schedule.
-"""
-
-from onchip.report.corun.page import html
-
-__all__ = ["html"]

@@ -1,0 +1,127 @@
+"""Where a point is computed: in a worker, which keeps the last networks that it read."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+
+from onchip.base.errors import Infeasible, InputError, NeedsTraffic, NegativeAnswer
+from onchip.machines.chip import Chip
+from onchip.network import Network, bits, mask
+from onchip.sweeps.planners import PLANNERS
+from onchip.sweeps.points import Done, Task
+
+__all__ = ["KEPT", "compute", "failed", "read_json"]
+
+KEPT = 4
+"""Networks that a worker keeps."""
+
+
+def read_json(content: bytes) -> Network:
+    """The network in `onchip.network/1` JSON that a sweep wrote."""
+    from onchip.network.json import WireNetwork, network_from_wire
+
+    return network_from_wire(msgspec.json.decode(content, type=WireNetwork))
+
+
+def failed(reason: str) -> dict[str, Any]:
+    """The figures of a point that has no answer."""
+    return {"status": "failed", "reason": reason}
+
+
+def compute(task: Task, networks: Callable[[str], Network]) -> Done:
+    """The answer to one point; `networks` gives a network by its key.
+
+    There always is one: a planner's failure is an answer, with its reason.
+    """
+    began = time.perf_counter()
+    figures: dict[str, Any] = {}
+    try:
+        network = networks(task.network)
+        chip = task.chip
+        figures |= _known(network)
+        figures["budget_bytes"] = _bytes(task, network, chip)
+        planner = PLANNERS[task.planner]
+        figures |= planner.plan(network, chip, figures["budget_bytes"], _options(task))
+        figures |= _bounded(figures) | _times(figures, chip)
+    except (Infeasible, NeedsTraffic) as no:
+        figures |= {"status": "infeasible", "needs_bytes": no.needs, "reason": str(no)}
+    except NegativeAnswer as no:
+        figures |= {"status": "not found", "reason": str(no)}
+    except InputError as problem:
+        figures |= {"status": "refused", "reason": str(problem)}
+    except Exception as problem:
+        traceback.print_exc(file=sys.stderr)
+        figures |= failed(f"{type(problem).__name__}: {problem}"[:500])
+    figures["seconds"] = round(time.perf_counter() - began, 6)
+    return Done(task.key, figures)
+
+
+def _options(task: Task) -> Any:
+    """The planner's options: what JSON made of them, as they were."""
+    kind = PLANNERS[task.planner].options
+    given = {
+        f.name: tuple(v) if isinstance(v := task.options[f.name], list) else v
+        for f in fields(kind)
+        if f.name in task.options
+    }
+    if "time_limit" in {f.name for f in fields(kind)}:
+        given["time_limit"] = task.seconds
+    return kind(**given)
+
+
+_named: dict[tuple[str, ...], int] = {}
+"""What MR, MH and MP are, by network, chip, options and name: a peak search is made once for all of them."""
+
+
+def _bytes(task: Task, network: Network, chip: Chip) -> int:
+    """The budget in bytes. Names mean what they mean to `onchip plan` with the point's options."""
+    from onchip.planners.budgets import resolve_budget
+    from onchip.planners.placement import PlacementOptions
+
+    options = _options(task) if task.planner == "plan" else PlacementOptions(time_limit=task.seconds)
+
+    def named(name: str) -> int:
+        how = ("weights", "order", "in_place", "memory_limit", "time_limit")
+        asked = (task.network, name, str(chip.alignment_bytes), *(str(getattr(options, key)) for key in how))
+        if name == "chip":
+            return resolve_budget(network, chip, None, options)
+        if asked not in _named:
+            if len(_named) > 1_000:
+                _named.clear()
+            _named[asked] = resolve_budget(network, chip, name, options)
+        return _named[asked]
+
+    return task.budget.resolve(named)
+
+
+def _known(network: Network) -> dict[str, Any]:
+    """What is so of a network on every chip: its arithmetic, and the bytes that have to cross once."""
+    crossing = network.output_roots & ~network.input_roots
+    crossing |= mask(t for t in bits(network.input_roots) if network.readers[t])
+    moved = sum(network.tensors[t].bytes for t in bits(crossing))
+    return {
+        "compulsory_limit_bytes": moved + network.weight_bytes,
+        "macs": sum(op.work for op in network.operators),
+    }
+
+
+def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
+    """The gap: how much more than the bound, as a share of it."""
+    bound, moved = figures.get("dram_bound_bytes"), figures.get("dram_bytes")
+    return {"gap": None if not bound or moved is None else round((moved - bound) / bound, 9)}
+
+
+def _times(figures: dict[str, Any], chip: Chip) -> dict[str, Any]:
+    """Seconds that DRAM and multipliers are busy at least, where the chip states how fast they are."""
+    bandwidth, rate = chip.dram_bytes_per_second, chip.macs_per_second
+    return {
+        "dram_seconds": None if bandwidth is None else figures["dram_bytes"] / bandwidth,
+        "compute_seconds": None if rate is None else figures["macs"] / rate,
+    }

@@ -1,0 +1,147 @@
+"""What a sweep remembers: a SQLite file in its folder, to which each answer is added once and for good.
+
+A batch of answers is one transaction (write-ahead log, `synchronous=FULL`): after a crash at any moment it is
+there as a whole or not at all, and SQLite itself clears away what was half-written. One process writes, and
+holds the file to itself; when it dies, however it dies, the next one finds the file free.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from onchip.base.errors import InputError
+from onchip.sweeps.points import Done
+from onchip.sweeps.table import type_of
+
+__all__ = ["Journal"]
+
+FORMAT = "onchip.sweep/1"
+
+TABLES = """
+CREATE TABLE about (format TEXT NOT NULL);
+CREATE TABLE answers (
+    key TEXT NOT NULL, seconds_limit REAL NOT NULL, settled INTEGER NOT NULL, figures TEXT NOT NULL,
+    PRIMARY KEY (key, seconds_limit)
+) WITHOUT ROWID;
+"""
+
+SETTLED = ("optimal", "infeasible", "refused")
+"""Answers that more time would not change."""
+
+UNLIMITED = 0.0
+
+
+def _fits(name: str, value: object) -> bool:
+    """Whether a column of the table may hold this: whole counts, finite numbers, or text."""
+    kind = type_of(name)
+    if value is None or kind == "text":
+        return value is None or isinstance(value, str)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e300 if kind == "number" else isinstance(value, int) and abs(value) < 1 << 63
+
+
+class Journal:
+    """The answers in a folder, by the points' keys.
+
+    An answer is settled if it is proved: it serves under every time limit. Any other serves under the limit
+    that it was made with. Raises `InputError` naming the file when it cannot be read or written, or another
+    process is using it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._told():
+            self._base = sqlite3.connect(path, timeout=2.0, isolation_level=None)
+            try:
+                self._open()
+            except BaseException:
+                self._base.close()
+                raise
+
+    def _open(self) -> None:
+        run = self._base.execute
+        run("PRAGMA locking_mode=EXCLUSIVE")
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=FULL")
+        run("BEGIN IMMEDIATE")
+        tables = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if not tables:
+            for statement in TABLES.split(";"):
+                run(statement)
+            run("INSERT INTO about VALUES (?)", (FORMAT,))
+        elif "about" not in tables or run("SELECT format FROM about").fetchall() != [(FORMAT,)]:
+            raise InputError(f"is no journal of this version ({FORMAT})", where=str(self.path))
+        run("COMMIT")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._base.close()
+
+    def answers(self, seconds: float | None) -> dict[str, dict[str, Any]]:
+        """The figures that serve under a limit of so many seconds, by key."""
+        with self._told():
+            rows = self._base.execute(
+                "SELECT key, figures FROM answers WHERE settled OR seconds_limit = ?"
+                " ORDER BY settled, seconds_limit",
+                (UNLIMITED if seconds is None else seconds,),
+            ).fetchall()
+        return {key: self._read(key, figures) for key, figures in rows}
+
+    def _read(self, key: object, text: object) -> dict[str, Any]:
+        """One answer's figures. The file may be a stranger's: what no sweep writes is refused, by its key."""
+        try:
+            figures = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            figures = None
+        if not isinstance(figures, dict):
+            raise InputError("is no answer of a sweep", where=str(self.path), item=str(key)[:80])
+        for name, value in figures.items():
+            if not isinstance(name, str) or not _fits(name, value):
+                item = f"{str(key)[:80]}: {str(name)[:40]}"
+                raise InputError(f"{str(value)[:60]!r} is no such figure", where=str(self.path), item=item)
+        return figures
+
+    def add(self, done: Iterable[Done], seconds: float | None) -> None:
+        """Add answers, all or none of them; a point that has one already is a mistake of the caller's."""
+        limit = UNLIMITED if seconds is None else seconds
+        rows = [(d.key, limit, d.figures.get("status") in SETTLED, json.dumps(d.figures)) for d in done]
+        with self._told():
+            run = self._base.execute
+            run("BEGIN IMMEDIATE")
+            try:
+                self._base.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", rows)
+                run("COMMIT")
+            except BaseException:
+                if self._base.in_transaction:
+                    run("ROLLBACK")
+                raise
+
+    def forget_failures(self) -> int:
+        """Drop the points that failed, so that they are tried again; how many."""
+        with self._told():
+            return self._base.execute(
+                "DELETE FROM answers WHERE json_extract(figures, '$.status') = 'failed'"
+            ).rowcount
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's complaints as ours."""
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except UnicodeDecodeError:  # SQLite gives its complaint about damaged names as it finds them
+            raise InputError("is a damaged journal", where=str(self.path)) from None
+        except sqlite3.Error as problem:
+            reason = str(problem)
+            if "locked" in reason:
+                reason = "another sweep is using it"
+            raise InputError(reason, where=str(self.path)) from None

@@ -1,0 +1,147 @@
+"""A sweep as one HTML file that needs nothing else. Names from files stand in it escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from onchip.report.shell import asset, hash_of, template, version
+from onchip.report.wording import short_size, shorten, visible
+from onchip.sweeps.curves import ALL, Curve, Spot
+from onchip.sweeps.drawing import chart, key
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from onchip.sweeps.swept import Swept
+
+__all__ = ["html"]
+
+MOST_ROWS = 2_000
+SHOWN = (
+    "dram_bytes",
+    "gap",
+    "peak_bytes",
+    "needs_bytes",
+    "dram_seconds",
+    "latency_picoseconds",
+    "energy_picojoules",
+)
+
+
+def html(made: Swept) -> str:
+    """The page: curves of every network, where they bend, and the table."""
+    from markupsafe import Markup
+
+    style = asset("page.css") + asset("corun.css") + asset("sweep.css")
+    script = asset("corun.js")  # answers the pointer and the keyboard on any sheet of segments
+    return _template().render(
+        **_words(made),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
+        version=version(),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    return template("sweep.html.j2")
+
+
+def _words(made: Swept) -> dict[str, Any]:
+    spec = made.outcome.spec
+    series = list(dict.fromkeys(curve.series for curve in made.curves))
+    places = {name: i for i, name in enumerate(series)}
+    networks = dict.fromkeys(curve.network for curve in made.curves)
+    ordered = [name for name in networks if name == ALL] + [name for name in networks if name != ALL]
+    columns = [name for name in SHOWN if any(row[name] is not None for row in made.rows)]
+    return {
+        "title": visible(spec.title or "Sweep"),
+        "sentence": made.sentence(),
+        "state": "complete" if made.complete else "under way",
+        "state_class": "optimal" if made.complete and not made.failed else "feasible",
+        "within": f"{100 * spec.within:g} %",
+        "keys": [(key(i), visible(name)) for i, name in enumerate(series[:28])] if len(series) > 1 else [],
+        "more_keys": max(0, len(series) - 28),
+        "sections": [_section(made, name, places) for name in ordered],
+        "labels": [visible(name.replace("_", " ")) for name in made.outcome.labels],
+        "columns": [name.replace("_", " ") for name in columns],
+        "rows": [_row(row, made.outcome.labels, columns) for row in made.rows[:MOST_ROWS]],
+        "rows_cut": f"The first {MOST_ROWS:,} of {len(made.rows):,}; table.csv has all."
+        if len(made.rows) > MOST_ROWS
+        else "",
+        "figures": _figures(made),
+    }
+
+
+def _figures(made: Swept) -> list[tuple[str, str]]:
+    o = made.outcome
+    chips = dict.fromkeys(machine.name for machine in o.spec.machines)
+    return [
+        ("points", f"{len(made.rows):,} of {o.points:,}"),
+        ("networks", f"{len({m.name for m in o.spec.models}):,}"),
+        ("chips", ", ".join(visible(name) for name in list(chips)[:4]) + (", …" if len(chips) > 4 else "")),
+        ("planners", ", ".join(dict.fromkeys(asked.planner for asked in o.spec.asked))),
+        ("budgets", f"{len(o.spec.budgets):,}"),
+    ]
+
+
+def _section(made: Swept, network: str, places: dict[str, int]) -> dict[str, Any]:
+    curves = [curve for curve in made.curves if curve.network == network]
+    summed = network == ALL and all(spot.row < 0 for curve in curves for spot in curve.spots)
+    return {
+        "name": visible(shorten(network, 120)),
+        "summed": summed,
+        "picture": chart(curves, places, made.rows, visible(shorten(network, 60))),
+        "rows": [_named(curve, places) for curve in curves],
+    }
+
+
+def _named(curve: Curve, places: dict[str, int]) -> dict[str, Any]:
+    def size(spot: Spot | None) -> str:
+        return "-" if spot is None else short_size(spot.budget)
+
+    def moved(spot: Spot | None) -> str:
+        return "-" if spot is None else short_size(spot.dram)
+
+    least = curve.least
+    return {
+        "key": key(places[curve.series]),
+        "series": visible(curve.series) if curve.series else "-",
+        "first": size(curve.first),
+        "first_dram": moved(curve.first),
+        "knee": size(curve.knee),
+        "knee_dram": moved(curve.knee),
+        "near": size(curve.near),
+        "near_dram": moved(curve.near),
+        "least": size(least),
+        "least_dram": moved(least),
+        "over": "-" if least is None or not curve.limit else f"{least.dram / curve.limit:.3f}",
+        "nothing": f"{len(curve.nothing):,}" if curve.nothing else "",
+    }
+
+
+def _row(row: dict[str, Any], labels: tuple[str, ...], columns: list[str]) -> dict[str, Any]:
+    def shown(value: Any) -> str:
+        if value is None:
+            return ""
+        return (
+            f"{value:,}"
+            if type(value) is int
+            else f"{value:.4g}"
+            if isinstance(value, float)
+            else visible(str(value))
+        )
+
+    return {
+        "network": visible(row["network"]),
+        "chip": visible(row["chip"]),
+        "planner": row["planner"],
+        "labels": [shown(row[name]) for name in labels],
+        "budget": shown(row["budget_bytes"]) or row["budget"],
+        "status": row["status"],
+        "figures": [shown(row[name]) for name in columns],
+        "reason": visible(row["reason"]) if row["reason"] else "",
+    }

@@ -1,0 +1,221 @@
+"""A sweep from end to end: the spec, what the journal has, the rest computed, the answer written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+from onchip.base import guard
+from onchip.base.errors import UsageError
+from onchip.sweeps.journal import Journal
+from onchip.sweeps.points import Task, labels, points, row_of, task_of
+from onchip.sweeps.pool import Backend, Pool, cores
+from onchip.sweeps.sources import Sources
+from onchip.sweeps.spec import Spec
+
+__all__ = ["Outcome", "SweepOptions", "sweep"]
+
+REWRITTEN = 60.0
+"""Seconds after which a running sweep writes its table and page anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """How a sweep is worked off. The fields are also the command line's flags."""
+
+    jobs: int = 0
+    """Worker processes on this machine; 0: one for each core."""
+
+    dask: str | None = None
+    """Address of a Dask scheduler, HOST:PORT: its workers compute the points, each of which has onchip."""
+
+    dask_tls: tuple[str, ...] = ()
+    """Files for TLS with --dask, three times: the authority's certificate, one's own certificate, its key."""
+
+    time_limit: float | None = None
+    """Seconds in all; when they are over, the same command goes on where it was."""
+
+    retry: bool = False
+    """Try the points again that failed in an earlier run."""
+
+    trust: tuple[str, ...] = ()
+    """Read this network of the spec, which may run code: `module:function` or `.pt2`; may be repeated."""
+
+    def __post_init__(self) -> None:
+        if type(self.jobs) is not int or not 0 <= self.jobs <= 4096:
+            raise UsageError(f"{self.jobs!r} is no number of processes from 0 to 4096", item="jobs")
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < float("inf")):
+            raise UsageError(f"{limit!r} is no number of seconds from 0 up", item="time_limit")
+        if self.dask is not None and self.jobs:
+            raise UsageError("means nothing with --dask: its workers are started elsewhere", item="jobs")
+        if self.dask_tls:
+            self._check_tls()
+
+    def _check_tls(self) -> None:
+        if self.dask is None or not self.dask.startswith("tls://"):
+            raise UsageError("is for --dask tls://HOST:PORT", item="dask_tls")
+        if len(self.dask_tls) != 3:
+            raise UsageError("wants three files: authority, certificate, key", item="dask_tls")
+        for file in self.dask_tls:
+            if not Path(file).is_file():
+                raise UsageError("no such file", where=file, item="dask_tls")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a sweep is: `rows` of the points that have an answer, in the spec's order.
+
+    `computed` were answered now, `reused` before; `end` is why it ended.
+    """
+
+    spec: Spec
+    labels: tuple[str, ...]
+    points: int
+    computed: int
+    reused: int
+    end: Literal["complete", "time", "stopped"]
+    seconds: float
+    workers: str
+    rows: tuple[dict[str, Any], ...] = field(repr=False)
+
+    @property
+    def failed(self) -> int:
+        """Rows of points that failed."""
+        return sum(row["status"] == "failed" for row in self.rows)
+
+    @property
+    def complete(self) -> bool:
+        """Does every point have an answer?"""
+        return len(self.rows) == self.points
+
+
+def sweep(
+    spec: Spec,
+    folder: Path,
+    options: SweepOptions,
+    progress: Callable[[str], None] | None = None,
+    write: Callable[[Outcome], None] | None = None,
+) -> Outcome:
+    """Compute the points of `spec` that the journal in `folder` lacks; `write` is given the state at times.
+
+    Raises `InputError` for a spec, network or folder that cannot be used, `WorkerLost` when the cluster is
+    gone. After Ctrl-C or the time limit, what is there is the outcome.
+    """
+    say = progress or (lambda line: None)
+    began = time.monotonic()
+    _make(folder)
+    with Journal(folder / "journal.sqlite") as journal, _asked_to_stop() as stopped:
+        if options.retry:
+            journal.forget_failures()
+        given = points(spec)
+        sources = Sources(folder / "networks", spec.path, options.trust)
+        tasks: list[Task] = []
+        for point in given:
+            if stopped():
+                raise KeyboardInterrupt
+            tasks.append(task_of(point, sources.key(point, say), spec.seconds))
+        names = labels(given)
+        answers = journal.answers(spec.seconds)
+        todo = {task.key: task for task in tasks if task.key not in answers}
+        count = sum(task.key in answers for task in tasks)
+        done, workers = 0, ""
+
+        def outcome(end: Literal["complete", "time", "stopped"]) -> Outcome:
+            rows = tuple(
+                row_of(point, names, answers[task.key])
+                for point, task in zip(given, tasks, strict=True)
+                if task.key in answers
+            )
+            took = time.monotonic() - began
+            return Outcome(spec, names, len(given), len(rows) - count, count, end, took, workers, rows)
+
+        end: Literal["complete", "time", "stopped"] = "complete"
+        if todo:
+            with _backend(list(todo.values()), sources, options) as at_work:
+                started = written = time.monotonic()
+                while done < len(todo):
+                    now = time.monotonic()
+                    if stopped():
+                        end = "stopped"
+                        break
+                    if options.time_limit is not None and now - began > options.time_limit:
+                        end = "time"
+                        break
+                    found = at_work.wait(0.2)
+                    workers = at_work.workers
+                    if found:
+                        journal.add(found, spec.seconds)
+                        answers.update((d.key, d.figures) for d in found)
+                        done += len(found)
+                    say(_words(len(todo), done, len(given), count, now - started, workers))
+                    if write is not None and now - written > REWRITTEN:
+                        write(outcome("stopped"))
+                        written = time.monotonic()
+        made = outcome(end)
+        if write is not None:
+            write(made)
+        return made
+
+
+def _make(folder: Path) -> None:
+    try:
+        (folder / "networks").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UsageError(problem.strerror or "cannot be made", where=str(folder)) from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError("cannot be written", where=str(folder))
+
+
+def _backend(tasks: list[Task], sources: Sources, options: SweepOptions) -> Backend:
+    if options.dask is not None:
+        from onchip.sweeps.cluster import Cluster
+
+        return Cluster(tasks, options.dask, sources.content, options.dask_tls)
+    return Pool(tasks, sources.folder, options.jobs or cores())
+
+
+def _words(todo: int, done: int, points: int, reused: int, seconds: float, workers: str) -> str:
+    """How far it is, how fast, and how long it will take."""
+    text = f"{reused + done:,} of {points:,} points"
+    if reused:
+        text += f" ({reused:,} were there)"
+    if done and seconds > 0:
+        rate = done / seconds
+        text += f", {rate:,.3g} a second, {_time((todo - done) / rate)} left"
+    return f"{text}, {workers}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_970 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed. The first is noted, so that nothing is cut in the middle; a second cuts."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed.is_set
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        guard.heard()
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,156 @@
+"""A sweep's answer as its user meets it: rows, curves, files, a table on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onchip.base.files import write_atomically
+from onchip.sweeps.curves import Curve, Spot, curves_of
+from onchip.sweeps.points import COLUMNS
+from onchip.sweeps.run import Outcome
+from onchip.sweeps.table import columns_of, has_parquet, to_csv, to_parquet
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["Swept"]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep found. `rows` are its points in the spec's order, each a mapping from column to value.
+
+    `complete` is false after Ctrl-C or the time limit: then rows are missing, and the same call goes on where
+    this one was. `folder` has the journal and `files`, as `save` writes them.
+    """
+
+    outcome: Outcome
+    folder: Path
+    files: tuple[Path, ...] = ()
+
+    @property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The points that have an answer; every column is in every row."""
+        return self.outcome.rows
+
+    @property
+    def complete(self) -> bool:
+        """Does every point have an answer?"""
+        return self.outcome.complete
+
+    @property
+    def failed(self) -> int:
+        """Points without an answer of a planner: it broke, or its workers died of it."""
+        return self.outcome.failed
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The table's columns."""
+        return columns_of(self.rows, self.outcome.labels, COLUMNS)
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """DRAM bytes by buffer size for each network and series, with their knees."""
+        return curves_of(self.rows, self.outcome.labels, self.outcome.spec.within)
+
+    def data(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        o = self.outcome
+        return {
+            "spec": o.spec.path,
+            "title": o.spec.title,
+            "points": o.points,
+            "computed": o.computed,
+            "reused": o.reused,
+            "failed": self.failed,
+            "complete": self.complete,
+            "end": o.end,
+            "seconds": round(o.seconds, 3),
+            "within": o.spec.within,
+            "curves": [curve.data() for curve in self.curves],
+            "rows": list(self.rows),
+        }
+
+    def html(self) -> str:
+        """The curves and the table as one self-contained HTML page."""
+        from onchip.sweeps.page import html
+
+        return html(self)
+
+    def save(self) -> tuple[Path, ...]:
+        """Write `table.csv`, `table.parquet` (where pyarrow is installed) and `report.html`; their paths."""
+        made: dict[str, str | bytes] = {"table.csv": to_csv(self.rows, self.columns)}
+        if has_parquet():
+            made["table.parquet"] = to_parquet(self.rows, self.columns)
+        else:  # one from before would not be of this table
+            (self.folder / "table.parquet").unlink(missing_ok=True)
+        made["report.html"] = self.html()
+        for name, content in made.items():
+            write_atomically(self.folder / name, content)
+        return tuple(self.folder / name for name in made)
+
+    def summary(self) -> Group:
+        """The table that the terminal shows."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from onchip.report.grid import Grid
+        from onchip.report.wording import short_size, shorten, visible
+
+        def size(spot: Spot | None) -> str:
+            return "-" if spot is None else short_size(spot.budget)
+
+        def moved(spot: Spot | None) -> str:
+            return "-" if spot is None else short_size(spot.dram)
+
+        table = Grid(
+            ("network", False),
+            ("series", False),
+            ("fits from", True),
+            ("knee", True),
+            ("DRAM there", True),
+            (f"within {100 * self.outcome.spec.within:g} %", True),
+            ("least DRAM", True),
+            ("from", True),
+            ("x compulsory", True),
+        )
+        for curve in self.curves:
+            least = curve.least
+            over = "-" if least is None or not curve.limit else f"{least.dram / curve.limit:.3f}"
+            table.add_row(
+                shorten(visible(curve.network.removeprefix("zoo:")), 28),
+                shorten(visible(curve.series or "-"), 32),
+                size(curve.first),
+                size(curve.knee),
+                moved(curve.knee),
+                size(curve.near),
+                moved(least),
+                size(least),
+                over,
+            )
+        return Group(Text(self.sentence()), Text(), table)
+
+    def sentence(self) -> str:
+        """How many points have which answer."""
+        o = self.outcome
+        count: dict[str, int] = {}
+        for row in self.rows:
+            count[row["status"]] = count.get(row["status"], 0) + 1
+        text = f"{len(self.rows):,} of {o.points:,} points: "
+        text += (
+            ", ".join(f"{n:,} {status}" for status, n in sorted(count.items(), key=lambda c: -c[1])) or "none"
+        )
+        if o.reused:
+            text += f"; {o.reused:,} from before"
+        return text
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, no_color=True)
+        with console.capture() as capture:
+            console.print(self.summary())
+        return capture.get()
