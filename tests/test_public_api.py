@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,29 @@ for old, name in sorted(NOW.items()):
 
 def test_an_old_name_of_a_module_is_one_line_of_warning() -> None:
     subprocess.run([sys.executable, "-c", ALL_OLD_NAMES], check=True)
+
+
+def test_the_stub_says_what_the_code_says() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+    try:
+        stubs = importlib.import_module("stubs")
+    finally:
+        sys.path.pop(0)
+    assert stubs.STUB.read_text("utf-8") == stubs.formatted(stubs.stub()), "run scripts/stubs.py"
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_every_option(tmp_path: Path) -> None:
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(
+        'import onchip\nonchip.plan("zoo:vgg16", budget="1MiB", weights="resident", fuse=True)\n'
+    )
+    wrong.write_text('import onchip\nonchip.plan("x", weigths="resident")\nonchip.plan("x", seed="one")\n')
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary"]
+    config = ["--config-file", str(Path(__file__).parents[1] / "pyproject.toml")]
+    done = subprocess.run([*command, *config, str(right), str(wrong)], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[1] for line in lines if ": error:" in line] == ["2", "3"], done.stdout
 
 
 def test_the_docstring_example_is_what_it_says() -> None:

@@ -9,18 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from onchip.base.errors import Infeasible, UsageError
+from onchip.base.options import takes
+from onchip.comparison.comparison import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
-from onchip.multi_dnn.request import (
-    CorunOptions,
-    workload_of,
-)
+from onchip.microcontroller.segments.options import SegmentOptions
+from onchip.multi_dnn.request import CorunOptions, workload_of
+from onchip.multi_dnn.solve import SolveOptions
 from onchip.network import Network
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.budgets import context_of, memories_within, own_budget, resolve_budget, sized
+from onchip.planners.fusion.options import FusionOptions
+from onchip.planners.joint.options import JointOptions
+from onchip.planners.placement.options import PlacementOptions
 from onchip.planners.progress import Progress, of_fusion, of_joint, of_placement
 from onchip.plans import Plan as PlanProgram
 from onchip.plans import bind, read_plan
+from onchip.readers.source import ReadOptions
 from onchip.results.planned import Plan
 from onchip.sweeps.run import SweepOptions
 from onchip.sweeps.spec import Spec, parse_spec, read_spec
@@ -41,13 +46,13 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
 
 
+@takes(ReadOptions)
 def load(model: str | Path, **options: Any) -> Source:
     """Read a network: `zoo:NAME`, an `.onnx` or `.tflite` file, or a network as `.json`.
 
     `options` are the fields of `ReadOptions` (granularity, dtype, dims, ...). The result has the `network`
     that planners see. Raises `ModelError` naming the file, the node and the reason.
     """
-    from onchip.readers import ReadOptions
     from onchip.readers import load as read_model
 
     return read_model(model, _options(ReadOptions, options))
@@ -63,6 +68,7 @@ def read(path: str | Path) -> Plan:
     return Plan.of(read_plan(path))
 
 
+@takes(ReadOptions, PlacementOptions, JointOptions)
 def plan(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "generic",
@@ -90,9 +96,9 @@ def plan(
     from onchip.planners import joint, placement
 
     model, options = _read_if_needed(model, options)
-    joining = {f.name: options.pop(f.name) for f in fields(joint.JointOptions) if f.name in options}
-    fusing = joint.JointOptions(**joining)
-    placing = _options(placement.PlacementOptions, options)
+    joining = {f.name: options.pop(f.name) for f in fields(JointOptions) if f.name in options}
+    fusing = JointOptions(**joining)
+    placing = _options(PlacementOptions, options)
     network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     if on.memories:
@@ -115,6 +121,7 @@ def plan(
     return _recorded(planned, model, **context)
 
 
+@takes(ReadOptions, FusionOptions)
 def fuse(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "generic",
@@ -137,7 +144,6 @@ def fuse(
     Raises `Infeasible` naming the operator that fits in no way, `ModelError`, `ChipError` or `UsageError`.
     """
     from onchip.planners.fusion.fuse import fuse as fuse_network
-    from onchip.planners.fusion.options import FusionOptions
     from onchip.results.fused import fused_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
@@ -149,6 +155,7 @@ def fuse(
     return fused_of(made, on.name, plan, _cannot_run(model, plan))
 
 
+@takes(ReadOptions, BranchOptions)
 def branches(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "exynos-npu",
@@ -190,6 +197,7 @@ def branches(
     return branched_of(made, on, _recorded(made.plan, model), again)
 
 
+@takes(ReadOptions, CorunOptions, SolveOptions)
 def corun(
     models: Sequence[str | Path | Source | Network | Profile],
     soc: str | Path | SoC = "xavier-agx",
@@ -220,8 +228,7 @@ def corun(
     from onchip.multi_dnn.result.corunned import corunned_of
     from onchip.multi_dnn.result.profiles import Profiles
     from onchip.multi_dnn.solution import parse_objective
-    from onchip.multi_dnn.solve import SolveOptions, solve
-    from onchip.readers import ReadOptions
+    from onchip.multi_dnn.solve import solve
 
     if isinstance(models, str | Path) or not models:
         raise UsageError("expected a list of networks", item="models")
@@ -251,6 +258,7 @@ def corun(
     return corunned_of(made, on.default_contention if contention is None else contention)
 
 
+@takes(SegmentOptions)
 def mcu(
     model: str | Path | Int8Model,
     board: str | Path | Board = "nucleo-f411re",
@@ -285,7 +293,6 @@ def mcu(
     from onchip.microcontroller.result.microcontroller import Kernels
     from onchip.microcontroller.result.microcontroller_build import Maker
     from onchip.microcontroller.result.microcontroller_kernels import shareable, shared_in
-    from onchip.microcontroller.segments import SegmentOptions
 
     planning = _options(SegmentOptions, options)
     on = board if isinstance(board, Board) else load_board(board)
@@ -364,6 +371,7 @@ def _cannot_run(model: Source | Network, plan: Plan | None) -> str:
     return ""
 
 
+@takes(ReadOptions, CompareOptions)
 def compare(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "generic",
@@ -385,13 +393,12 @@ def compare(
     Raises `Infeasible` when an operator does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
     from onchip.comparison import comparison
-    from onchip.planners import placement
 
     model, options = _read_if_needed(model, options)
-    asked = _options(comparison.CompareOptions, options)
+    asked = _options(CompareOptions, options)
     network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    sizing = placement.PlacementOptions(
+    sizing = PlacementOptions(
         weights=asked.weights, time_limit=asked.time_limit, memory_limit=asked.memory_limit
     )
     return comparison.compare(
@@ -399,6 +406,7 @@ def compare(
     )
 
 
+@takes(SweepOptions)
 def sweep(
     spec: str | Path | Mapping[str, Any] | Spec,
     folder: str | Path | None = None,
@@ -444,7 +452,7 @@ def _read_if_needed(
     model: str | Path | Source | Network, options: dict[str, Any]
 ) -> tuple[Source | Network, dict[str, Any]]:
     """The model, read if it is a path, and the options that are not the reader's."""
-    from onchip.readers import ReadOptions, Source
+    from onchip.readers import Source
 
     read_keys = {f.name for f in fields(ReadOptions)}
     reading = {k: v for k, v in options.items() if k in read_keys}

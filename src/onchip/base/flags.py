@@ -1,17 +1,8 @@
-"""Options are frozen dataclasses; this turns their fields into command-line flags, so that each is said once.
-
-A field's flag is its name, its default is the field's, and its help is the docstring below the field. A field
-with `metadata["parse"]` is text on the command line and goes through that function (sizes, mostly). Fields
-`time_limit` and `memory_limit` bound the whole command, unless `metadata["each"]` says that they are for each
-of several searches.
-"""
+"""The fields of options (`onchip.base.options`) as flags of the command line."""
 
 from __future__ import annotations
 
-import ast
 import inspect
-import itertools
-import textwrap
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
@@ -20,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from onchip.base import guard
+from onchip.base.options import help_of
 
 __all__ = ["expand_options"]
 
@@ -35,8 +27,8 @@ def expand_options(function: F) -> F:
         hint = hints[parameter.name]
         if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
             kinds[parameter.name] = hint
-            types, helps = typing.get_type_hints(hint), _docstrings(hint)
-            parameters += [_flag(f, types[f.name], helps.get(f.name, "")) for f in fields(hint)]
+            types, helps = typing.get_type_hints(hint), help_of(hint)
+            parameters += [_flag(f, types[f.name], helps[f.name]) for f in fields(hint)]
         else:
             parameters.append(parameter.replace(annotation=hint))
     parameters.sort(key=lambda p: p.kind)
@@ -62,17 +54,6 @@ def expand_options(function: F) -> F:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return typing.cast(F, call)
-
-
-def _docstrings(kind: type[Any]) -> dict[str, str]:
-    """The string that stands below each field, on one line."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
-    found = {}
-    for line, below in itertools.pairwise(body):
-        match line, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = " ".join(text.split())
-    return found
 
 
 def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:

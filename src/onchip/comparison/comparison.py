@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from onchip.base import guard
 from onchip.base.errors import Infeasible, InputError, NegativeAnswer, UsageError
 from onchip.base.interrupt import until_interrupted
+from onchip.base.options import option, options
 from onchip.base.units import parse_bytes
 from onchip.comparison import baselines
 from onchip.comparison.baselines import DoesNotFit
@@ -30,33 +31,43 @@ ORDERS = get_args(get_type_hints(PlacementOptions)["order"])
 STRATEGIES = get_args(get_type_hints(PlacementOptions)["strategy"])
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
     """What is compared. The fields are also the command line's flags."""
 
-    strategies: str = "exact"
-    """Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order."""
+    strategies: str = option(
+        "exact",
+        "Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order.",
+    )
 
-    schemes: str = "all"
-    """Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm,
-    executorch; or `all`, or `none`."""
+    schemes: str = option(
+        "all",
+        "Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm, "
+        "executorch; or `all`, or `none`.",
+    )
 
-    planners: str = "all"
-    """onchip's other planners, with commas between: joint, fusion, branches; or `all`, or `none`."""
+    planners: str = option(
+        "all",
+        "onchip's other planners, with commas between: joint, fusion, branches; or `all`, or `none`.",
+    )
 
-    weights: Literal["streamed", "resident"] = "streamed"
-    """Of strategies and baselines. `streamed`: weights take no scratchpad; `resident`: an operator's weights
-    are held while it runs."""
+    weights: Literal["streamed", "resident"] = option(
+        "streamed",
+        "Of strategies and baselines. `streamed`: weights take no scratchpad; `resident`: an operator's "
+        "weights are held while it runs.",
+    )
 
-    time_limit: float | None = field(default=SECONDS, metadata={"each": True})
-    """Seconds for each row; when they are over, the row is the best so far, and its gap says how far above
-    the least it may be."""
+    time_limit: float | None = option(
+        SECONDS,
+        "Seconds for each row; when they are over, the row is the best so far, and its gap says how far "
+        "above the least it may be.",
+        each=True,
+    )
 
-    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
-    """Bytes that searches may hold, of each row."""
+    memory_limit: int = option(2 << 30, "Bytes that searches may hold, of each row.", parse=parse_bytes)
 
-    seed: int = 0
-    """Breaks ties: another seed may give another plan, as good."""
+    seed: int = option(0, "Breaks ties: another seed may give another plan, as good.")
 
     def __post_init__(self) -> None:
         if not self.asked and not self.baselines and not self.others:

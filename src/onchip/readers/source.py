@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from onchip.base.options import option, options
 from onchip.network import Network
 from onchip.readers.elements import value_bytes
 
@@ -22,29 +23,43 @@ MAX_BATCH = 1 << 16
 """More images than this at once are refused: a mistake."""
 
 
+@options
 @dataclass(frozen=True)
 class ReadOptions:
     """How a model file becomes a network. The fields are also the command line's flags."""
 
-    granularity: Literal["fused", "op"] = "fused"
-    """`op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one
-    activation input merge into the producer of that input."""
+    granularity: Literal["fused", "op"] = option(
+        "fused",
+        "`op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators "
+        "with one activation input merge into the producer of that input.",
+    )
 
-    dtype: Literal["file", "int8", "int16"] | None = None
-    """Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file."""
+    dtype: Literal["file", "int8", "int16"] | None = option(
+        None,
+        "Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.",
+    )
 
-    dims: str = ""
-    """Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`."""
+    dims: str = option(
+        "",
+        "Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in "
+        "`x.0=1`.",
+    )
 
-    batch: int | None = None
-    """Images at once, for a model of one image or with a free first axis; refused where it is not proved that
-    the images stay apart. None: as the model is."""
+    batch: int | None = option(
+        None,
+        "Images at once, for a model of one image or with a free first axis; refused where it is not proved "
+        "that the images stay apart. None: as the model is.",
+    )
 
-    attention: Literal["whole", "parts"] = "whole"
-    """`whole`: an attention is one operator; `parts`: its products, mask and softmax are operators."""
+    attention: Literal["whole", "parts"] = option(
+        "whole",
+        "`whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.",
+    )
 
-    concat_views: bool = False
-    """Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet)."""
+    concat_views: bool = option(
+        False,
+        "Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).",
+    )
 
 
 @dataclass(frozen=True)

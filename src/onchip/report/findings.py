@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onchip.check import standing
+from onchip.check.standing import standing
 from onchip.network import bits
 from onchip.planners.modules.table import module_table
 from onchip.plans import Alloc, Move, Plan, is_proved

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from onchip.base import guard
 from onchip.base.errors import UsageError
+from onchip.base.options import option, options
 from onchip.sweeps.journal import Journal
 from onchip.sweeps.points import Task, labels, points, row_of, task_of
 from onchip.sweeps.pool import Backend, Pool, cores
@@ -27,27 +28,35 @@ REWRITTEN = 60.0
 """Seconds after which a running sweep writes its table and page anew."""
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
     """How a sweep is worked off. The fields are also the command line's flags."""
 
-    jobs: int = 0
-    """Worker processes on this machine; 0: one for each core."""
+    jobs: int = option(0, "Worker processes on this machine; 0: one for each core.")
 
-    dask: str | None = None
-    """Address of a Dask scheduler, HOST:PORT: its workers compute the points, each of which has onchip."""
+    dask: str | None = option(
+        None,
+        "Address of a Dask scheduler, HOST:PORT: its workers compute the points, each of which has onchip.",
+    )
 
-    dask_tls: tuple[str, ...] = ()
-    """Files for TLS with --dask, three times: the authority's certificate, one's own certificate, its key."""
+    dask_tls: tuple[str, ...] = option(
+        (),
+        "Files for TLS with --dask, three times: the authority's certificate, one's own certificate, its "
+        "key.",
+    )
 
-    time_limit: float | None = None
-    """Seconds in all; when they are over, the same command goes on where it was."""
+    time_limit: float | None = option(
+        None,
+        "Seconds in all; when they are over, the same command goes on where it was.",
+    )
 
-    retry: bool = False
-    """Try the points again that failed in an earlier run."""
+    retry: bool = option(False, "Try the points again that failed in an earlier run.")
 
-    trust: tuple[str, ...] = ()
-    """Read this network of the spec, which may run code: `module:function` or `.pt2`; may be repeated."""
+    trust: tuple[str, ...] = option(
+        (),
+        "Read this network of the spec, which may run code: `module:function` or `.pt2`; may be repeated.",
+    )
 
     def __post_init__(self) -> None:
         if type(self.jobs) is not int or not 0 <= self.jobs <= 4096:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from onchip.base.errors import UsageError
+from onchip.base.options import option, options
 
 __all__ = ["InputMode", "Objective", "SegmentOptions"]
 
@@ -13,22 +14,26 @@ InputMode = Literal["held", "once", "again"]
 Objective = Literal["free", "once", "least"]
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class SegmentOptions:
-    """Options of segments; the fields are flags of `onchip mcu`."""
+    """What is asked of segments."""
 
-    input: Annotated[
-        InputMode,
-        "the input image: held in RAM, fetched once row by row, or fetched again where it is needed again",
-    ] = "held"
-    objective: Annotated[
-        Objective,
-        "free: the fewest bytes that cost no instructions, and where those are too many the fewest "
-        "instructions that fit; once: the fewest bytes with no row made twice; least: the fewest bytes",
-    ] = "free"
-    time_limit: Annotated[
-        float | None, "seconds for the search among plans that do work anew; the best so far is taken"
-    ] = None
+    input: InputMode = option(
+        "held",
+        "The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed "
+        "again.",
+    )
+
+    objective: Objective = option(
+        "free",
+        "`free`: the fewest bytes that cost no instructions, and where those are too many the fewest "
+        "instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.",
+    )
+
+    time_limit: float | None = option(
+        None, "Seconds for the search among plans that do work anew; the best so far is taken."
+    )
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for a time limit that is none."""

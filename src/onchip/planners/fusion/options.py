@@ -2,60 +2,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from onchip.base.errors import UsageError
+from onchip.base.options import option, options
 from onchip.base.units import MAX_BYTES, parse_bytes
 
 __all__ = ["DEFAULTS", "FusionOptions"]
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class FusionOptions:
     """How fusion works. The fields are also the command line's flags."""
 
-    batch_weights: Literal["per-image", "held", "shared"] = "per-image"
-    """`per-image`: refilled weights are fetched for every band of every image, and whole images run together
-    where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or
-    block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that:
-    figures only)."""
+    batch_weights: Literal["per-image", "held", "shared"] = option(
+        "per-image",
+        "`per-image`: refilled weights are fetched for every band of every image, and whole images run "
+        "together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once "
+        "per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing "
+        "can run that: figures only).",
+    )
 
-    isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise"
-    """Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are
-    summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`:
-    whatever no sum forbids, in an order of passes or not (figures only)."""
+    isoa: Literal["channelwise", "paper", "off", "sums"] = option(
+        "channelwise",
+        "Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels "
+        "are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever "
+        "no sum forbids, in an order of passes or not (figures only).",
+    )
 
-    halo: Literal["auto", "lines", "paper", "recompute"] = "auto"
-    """Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as
-    eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with
-    --isoa paper, else `lines`."""
+    halo: Literal["auto", "lines", "paper", "recompute"] = option(
+        "auto",
+        "Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: "
+        "as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: "
+        "`paper` with --isoa paper, else `lines`.",
+    )
 
-    residency: Literal["partial", "all", "none"] = "partial"
-    """Which operators of a group keep their weights on chip: the best choice, all or nothing, or none."""
+    residency: Literal["partial", "all", "none"] = option(
+        "partial",
+        "Which operators of a group keep their weights on chip: the best choice, all or nothing, or none.",
+    )
 
-    blocks: Literal["best", "fallback"] = "best"
-    """When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less
-    than bands of rows, or only where no band fits."""
+    blocks: Literal["best", "fallback"] = option(
+        "best",
+        "When an operator that runs alone does so in blocks of rows, columns and channels: where that moves "
+        "less than bands of rows, or only where no band fits.",
+    )
 
-    weight_tile: bool = True
-    """Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only)."""
+    weight_tile: bool = option(
+        True,
+        "Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only).",
+    )
 
-    search: Literal["exact", "algorithm1", "algorithm1-top-down", "online"] = "exact"
-    """`exact`: the best of all partitions; `algorithm1`: the paper's, bottom up or top down; `online`: its
-    fast variant."""
+    search: Literal["exact", "algorithm1", "algorithm1-top-down", "online"] = option(
+        "exact",
+        "`exact`: the best of all partitions; `algorithm1`: the paper's, bottom up or top down; `online`: "
+        "its fast variant.",
+    )
 
-    space: Literal["full", "dnnvm", "efficient-s"] = "full"
-    """Which groups are looked at: all, or only those that another fuser knows."""
+    space: Literal["full", "dnnvm", "efficient-s"] = option(
+        "full",
+        "Which groups are looked at: all, or only those that another fuser knows.",
+    )
 
-    channel_tile: int | None = None
-    """Channels that are processed at a time (T_c); without, the chip's."""
+    channel_tile: int | None = option(
+        None,
+        "Channels that are processed at a time (T_c); without, the chip's.",
+    )
 
-    time_limit: float | None = None
-    """Seconds in all; when they are over, the result is the best so far, with its gap."""
+    time_limit: float | None = option(
+        None,
+        "Seconds in all; when they are over, the result is the best so far, with its gap.",
+    )
 
-    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
-    """Bytes of search states; when they are full, the result is the best so far, with its gap."""
+    memory_limit: int = option(
+        2 << 30,
+        "Bytes of search states; when they are full, the result is the best so far, with its gap.",
+        parse=parse_bytes,
+    )
 
     def __post_init__(self) -> None:
         if self.halo == "auto":  # from here on it is one of the others

@@ -5,25 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from onchip.base.errors import UsageError
+from onchip.base.options import option, options
 from onchip.planners.fusion import FusionOptions
 from onchip.planners.placement import PlacementOptions
 
 __all__ = ["DEFAULTS", "JointOptions", "fusion_options", "refuse"]
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class JointOptions:
     """How `plan --fuse` works. The fields are also the command line's flags."""
 
-    fuse: bool = False
-    """Let operators run fused, in tiles, where that moves less (fusion and placement as one search)."""
+    fuse: bool = option(
+        False,
+        "Let operators run fused, in tiles, where that moves less (fusion and placement as one search).",
+    )
 
-    overlap: bool = True
-    """With --fuse: an output may take the place of an input that dies with its operator, where that is
-    proved safe."""
+    overlap: bool = option(
+        True,
+        "With --fuse: an output may take the place of an input that dies with its operator, where that is "
+        "proved safe.",
+    )
 
-    channel_tile: int | None = None
-    """With --fuse: channels that are processed at a time (T_c); without, the chip's."""
+    channel_tile: int | None = option(
+        None,
+        "With --fuse: channels that are processed at a time (T_c); without, the chip's.",
+    )
 
     def __post_init__(self) -> None:
         tile = self.channel_tile

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import lcm
 
 from onchip.base.errors import UsageError
 from onchip.base.guard import shortened
+from onchip.base.options import option, options
 from onchip.base.units import MAX_BYTES, parse_bytes
 from onchip.planners.packing.buffers import Buffer, Engine, Status, max_load
 from onchip.planners.packing.extent import minimise
@@ -22,21 +23,25 @@ ESTIMATE = 0.1
 """Share of the time limit kept for a packing above the capacity, when none within it is found."""
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class PackOptions:
     """How packing works. The fields are also the command line's flags."""
 
-    alignment: int = field(default=1, metadata={"parse": parse_bytes})
-    """Every offset is a multiple of this, on top of what the file asks for."""
+    alignment: int = option(
+        1,
+        "Every offset is a multiple of this, on top of what the file asks for.",
+        parse=parse_bytes,
+    )
 
-    time_limit: float = 60.0
-    """Seconds for the search; naming what does not fit may take as long again."""
+    time_limit: float = option(
+        60.0,
+        "Seconds for the search; naming what does not fit may take as long again.",
+    )
 
-    minimise: bool = False
-    """Look for the smallest capacity, between proved bounds."""
+    minimise: bool = option(False, "Look for the smallest capacity, between proved bounds.")
 
-    seed: int = 0
-    """Another seed may give another packing."""
+    seed: int = option(0, "Another seed may give another packing.")
 
     def __post_init__(self) -> None:
         if type(self.alignment) is not int or not 1 <= self.alignment <= MAX_BYTES:

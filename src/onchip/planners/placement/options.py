@@ -2,67 +2,93 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from onchip.base.errors import UsageError
+from onchip.base.options import option, options
 from onchip.base.units import MAX_BYTES, parse_bytes
 
 __all__ = ["DEFAULTS", "PlacementOptions"]
 
 
+@options
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
     """How placement works. The fields are also the command line's flags."""
 
-    weights: Literal["streamed", "resident"] = "streamed"
-    """`streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs."""
+    weights: Literal["streamed", "resident"] = option(
+        "streamed",
+        "`streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.",
+    )
 
-    order: Literal["free", "given", "minpeak"] = "free"
-    """`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak."""
+    order: Literal["free", "given", "minpeak"] = option(
+        "free",
+        "`free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.",
+    )
 
-    in_place: bool = False
-    """Element-wise operators may write their output over an input that nobody reads afterwards (strategies
-    `exact`, `dnc`, `beam`)."""
+    in_place: bool = option(
+        False,
+        "Element-wise operators may write their output over an input that nobody reads afterwards "
+        "(strategies `exact`, `dnc`, `beam`).",
+    )
 
-    time_limit: float | None = None
-    """Seconds in all, reading included; when they are over, the plan is the best so far, with its gap."""
+    time_limit: float | None = option(
+        None,
+        "Seconds in all, reading included; when they are over, the plan is the best so far, with its gap.",
+    )
 
-    memory_limit: int = field(default=2 << 30, metadata={"parse": parse_bytes})
-    """Bytes that the search may hold; when they are full, the plan is the best so far, with its gap."""
+    memory_limit: int = option(
+        2 << 30,
+        "Bytes that the search may hold; when they are full, the plan is the best so far, with its gap.",
+        parse=parse_bytes,
+    )
 
-    strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = "exact"
-    """`exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly.
-    `beam`: a beam search. `greedy`: one pass, no search. `ilp`: COSMA's integer program, for small networks.
-    All state a proved lower bound."""
+    strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = option(
+        "exact",
+        "`exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly. "
+        "`beam`: a beam search. `greedy`: one pass, no search. `ilp`: COSMA's integer program, for small "
+        "networks. All state a proved lower bound.",
+    )
 
-    beam_width: int = 100
-    """States that strategy `beam` keeps of each length."""
+    beam_width: int = option(100, "States that strategy `beam` keeps of each length.")
 
-    solver: Literal["cp-sat", "highs", "scip"] = "cp-sat"
-    """What solves the program of strategy `ilp`; the other strategies need none."""
+    solver: Literal["cp-sat", "highs", "scip"] = option(
+        "cp-sat",
+        "What solves the program of strategy `ilp`; the other strategies need none.",
+    )
 
-    inputs: Literal["sensible", "literal"] = "sensible"
-    """`sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is
-    charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`)."""
+    inputs: Literal["sensible", "literal"] = option(
+        "sensible",
+        "`sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is "
+        "charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`).",
+    )
 
-    moves: bool = True
-    """On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one."""
+    moves: bool = option(
+        True,
+        "On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in "
+        "one.",
+    )
 
-    pin: tuple[str, ...] = ()
-    """Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good.
-    With @ADDRESS behind it there. May be given several times."""
+    pin: tuple[str, ...] = option(
+        (),
+        "Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for "
+        "good. With @ADDRESS behind it there. May be given several times.",
+    )
 
-    state: tuple[str, ...] = ()
-    """INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the
-    next inference. May be given several times."""
+    state: tuple[str, ...] = option(
+        (),
+        "INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for "
+        "the next inference. May be given several times.",
+    )
 
-    seed: int = 0
-    """Breaks ties: another seed may give another plan, as good."""
+    seed: int = option(0, "Breaks ties: another seed may give another plan, as good.")
 
-    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic"
-    """`traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching;
-    `peak`: least scratchpad without any spill or reload."""
+    objective: Literal["traffic", "peak", "latency", "energy"] = option(
+        "traffic",
+        "`traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with "
+        "prefetching; `peak`: least scratchpad without any spill or reload.",
+    )
 
     def __post_init__(self) -> None:
         for key, hint in get_type_hints(type(self)).items():
