@@ -15,7 +15,7 @@ from onchip.errors import InputError, NegativeAnswer
 from onchip.flags import expand_options
 from onchip.packing.buffers import Buffer
 from onchip.packing.csv_file import BufferFile, read_buffers, write_buffers
-from onchip.packing.verdict import Conflict, PackOptions, Verdict, decide
+from onchip.packing.verdict import PackOptions, Verdict, decide
 from onchip.report.wording import visible
 from onchip.units import parse_bytes
 
