@@ -74,9 +74,10 @@ def run(case: Case, folder: Path) -> Ended:
             preexec_fn=_limit,
         )
     began = time.monotonic()
-    ended = True
+    ended, spent, look = True, 0.0, began
     while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        spent = sum(_cpu(pid) for pid in _family(marker))
+        if time.monotonic() >= look:
+            spent, look = sum(_cpu(pid) for pid in _family(marker)), time.monotonic() + 0.5
         if spent > MOST_CPU or time.monotonic() - began > MOST_ELAPSED:
             ended = False
             for pid in _family(marker):

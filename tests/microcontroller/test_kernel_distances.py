@@ -70,7 +70,7 @@ def test_windows_at_legal_distances(layer: Windowed, reverse: bool, shared: bool
 
 @pytest.mark.slow
 @given(layer=LAYERS, reverse=st.booleans(), shared=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_many_windows_at_legal_distances(layer: Windowed, reverse: bool, shared: bool) -> None:
     for by in distances(layer, reverse=reverse, shared=shared):
         assert made_over(layer, by, reverse=reverse, shared=shared)

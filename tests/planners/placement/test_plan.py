@@ -196,6 +196,8 @@ def test_a_cheapest_schedule_that_does_not_pack_is_not_called_optimal() -> None:
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_known_values(shared: Path, name: str, weights: str, granularity: str) -> None:
     """Every reference network at MR, MH and MP is planned to its proved optimum, addresses included."""
+    if (name, weights, granularity) == ("pnasnet5large", "streamed", "op"):
+        pytest.skip("half a minute: benchmarks/placement_known_values.py")
     network = read_network(shared / f"bench/networks/{name}.{granularity}.json")
     sizes = budgets(network.with_resident_weights() if weights == "resident" else network, GENERIC)
     options = PlacementOptions(weights="resident" if weights == "resident" else "streamed")

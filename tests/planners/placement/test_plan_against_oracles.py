@@ -46,10 +46,10 @@ def test_plans_of_five_operators_equal_exhaustive_placement() -> None:
 
 @pytest.mark.slow
 def test_plans_of_five_operators_equal_exhaustive_placement_on_many() -> None:
-    count, paying, moved = compared(range(1000, 2500))
-    assert count > 1200
-    assert paying > 150
-    assert moved > 15
+    count, paying, moved = compared(range(1000, 1500))
+    assert count > 400
+    assert paying > 50
+    assert moved > 3
 
 
 def test_a_plans_status_is_honest() -> None:
@@ -59,6 +59,6 @@ def test_a_plans_status_is_honest() -> None:
 
 @pytest.mark.slow
 def test_a_plans_status_is_honest_on_many() -> None:
-    for seed in range(1000, 1500):
+    for seed in range(1000, 1150):
         rng = Random(seed)
         plan_against_states(random_tight_case(rng, 7) if seed % 3 == 0 else random_case(rng, 9))
