@@ -52,7 +52,7 @@ def plan_chip(
 ) -> PlanChip:
     """The chip in a file; without a sane alignment nothing else in the plan means anything.
 
-    `rates` are the keys of `onchip.chip.RATES` that it states.
+    `rates` are the keys of `onchip.machines.chip.RATES` that it states.
     """
     if not 1 <= alignment <= MAX_ALIGNMENT:
         raise PlanFormatError(
