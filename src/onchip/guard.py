@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from onchip import _core
+from onchip.errors import one_line
 
 __all__ = [
     "bounded",
@@ -112,7 +113,7 @@ def bounded(seconds: float | None, memory: int | None) -> None:
     _now.seconds, _now.began = seconds, 0.0
     if memory is not None:
         line = f"onchip: the memory limit of {memory:,} bytes was reached before there was a plan"
-        _core.guard_memory(memory, int(memory * FULL_SHARE) + FULL_BYTES, line)
+        _core.guard_memory(memory, int(memory * FULL_SHARE) + FULL_BYTES, line.encode())
     doing("reading")
 
 
@@ -122,11 +123,11 @@ def doing(phase: str) -> None:
         return
     _now.phase = phase
     if _now.seconds is None:
-        _core.guard_time(None, "")
+        _core.guard_time(None, b"")
         return
     line = f"onchip: the time limit of {_now.seconds:g} s ended while {_now.phase}"
     line += "; no plan was found in that time" if phase in ("reading", "planning") else ""
-    _core.guard_time(_now.began + _now.seconds * OVER_SHARE + OVER_SECONDS, line)
+    _core.guard_time(_now.began + _now.seconds * OVER_SHARE + OVER_SECONDS, one_line(line).encode())
 
 
 def left(seconds: float | None) -> float | None:
@@ -177,13 +178,13 @@ def searching() -> None:
 def keep(path: str | os.PathLike[str]) -> None:
     """Remember a temporary file or folder: it is removed with the process, however that ends."""
     if started():
-        _core.guard_keep(os.path.abspath(path))
+        _core.guard_keep(os.fsencode(os.path.abspath(path)))
 
 
 def drop(path: str | os.PathLike[str]) -> None:
     """Forget a temporary file or folder: it is gone, or has its own name."""
     if started():
-        _core.guard_drop(os.path.abspath(path))
+        _core.guard_drop(os.fsencode(os.path.abspath(path)))
 
 
 def clean() -> None:
