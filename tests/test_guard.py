@@ -7,6 +7,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from every_command import CALLS, COMMANDS, START, arguments, prepare
+from onchip.mcu.made import Builder
 
 PLAN = ("plan", "net.json", "--budget", "MP")
 
@@ -195,6 +197,24 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
     signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(0, 2))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -> None:
+    if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
+        pytest.skip("no cross compiler")
+    b = Builder()
+    (tmp_path / "small.tflite").write_bytes(b.file(b.conv(b.input((1, 8, 8, 3)), 8, 3)))
+    process = begin(tmp_path, ("mcu", "small.tflite", "--run"), tmp_path / "temporary")
+    while process.poll() is None and not list((tmp_path / "temporary").rglob("cc*")):
+        time.sleep(0.002)
+    assert process.poll() is None, "no compiler was seen at work"
+    children = family(process.pid)
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert soon_gone(children)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 @pytest.mark.slow

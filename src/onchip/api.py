@@ -16,7 +16,7 @@ from onchip.corun.request import (
     CorunOptions,
     workload_of,
 )
-from onchip.errors import Infeasible, UsageError
+from onchip.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.network import Network
 from onchip.plan import Plan as PlanProgram
 from onchip.plan import bind, read_plan
@@ -305,7 +305,13 @@ def mcu(
         shared = shareable(read_model) if kernels == "shared" else shared_in(given.network, read_model)
         made = maker.build(given, shared)
     else:
-        made = maker.make(kernels)
+        try:
+            made = maker.make(kernels)
+        except (Infeasible, NeedsTraffic) as no:
+            from onchip.results.microcontroller_needs import with_all_that_is_linked
+
+            every = shareable(read_model) if kernels == "shared" else ()
+            raise with_all_that_is_linked(no, maker, every) from None
     if compare:
         if not isinstance(model, str | Path):
             raise UsageError("needs the model's file", item="compare")
