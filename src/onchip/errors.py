@@ -51,7 +51,6 @@ __all__ = [
     "TooLargeToEmulate",
     "UsageError",
     "WorkerLost",
-    "one_line",
 ]
 
 LINE = 1500
