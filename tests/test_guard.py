@@ -94,6 +94,23 @@ def test_a_time_limit_ends_what_asks_no_clock(given: Path, tmp_path: Path) -> No
     assert used < 0.5 * 1.1 + 1
 
 
+SLOW = """
+import os, time
+sync = os.fsync
+def slow(handle):
+    time.sleep(4)  # counts, as the disk's own slowness does
+    sync(handle)
+os.fsync = slow
+"""
+
+
+def test_an_answer_is_written_though_the_time_limit_ends_meanwhile(given: Path, tmp_path: Path) -> None:
+    process = begin(given, (*PLAN, "--time-limit", "1.5", "-o", "slow.json"), tmp_path, SLOW)
+    _, err = process.communicate(timeout=600)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads((given / "slow.json").read_text())["format"] == "onchip.plan/1"
+
+
 def test_a_deaf_process_ends_on_a_signal(given: Path, tmp_path: Path) -> None:
     process = begin(
         given, (*PLAN[:3], "64"), tmp_path, DEAF.replace("sum(", "print('here', flush=True); sum(")

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from onchip import guard
 from onchip.board import load_board
 from onchip.branches.options import BranchOptions
 from onchip.budgets import context_of, memories_within, own_budget, resolve_budget, sized
@@ -334,6 +335,7 @@ def _network(model: Source | Network) -> Network:
 
 def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
     """The plan with its verbs, and with how its model was read among its options, and `more`."""
+    guard.found()
     how = {} if isinstance(model, Network) else how_read(model.options)
     return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
 

@@ -29,6 +29,7 @@ __all__ = [
     "dies_with_us",
     "doing",
     "drop",
+    "found",
     "heard",
     "keep",
     "left",
@@ -46,6 +47,9 @@ OVER_SHARE, OVER_SECONDS = 1.08, 0.85
 FULL_SHARE, FULL_BYTES = 1.05, 48 << 20
 """A limit of bytes is over for good above this share of it and these bytes: 10 % and 64 MB less what is
 allocated between two looks."""
+
+ANSWER_SECONDS = 10.0
+"""Seconds that are left at least to write an answer that is there."""
 
 MOST_BEFORE = 0.5
 """Seconds of processor time that may count from before `start`: the interpreter's own beginning."""
@@ -127,7 +131,15 @@ def doing(phase: str) -> None:
         return
     line = f"onchip: the time limit of {_now.seconds:g} s ended while {_now.phase}"
     line += "; no plan was found in that time" if phase in ("reading", "planning") else ""
-    _core.guard_time(_now.began + _now.seconds * OVER_SHARE + OVER_SECONDS, one_line(line).encode())
+    over = _now.began + _now.seconds * OVER_SHARE + OVER_SECONDS
+    if phase.startswith("writing"):
+        over = max(over, _core.guard_own_seconds() + ANSWER_SECONDS)
+    _core.guard_time(over, one_line(line).encode())
+
+
+def found() -> None:
+    """Say that an answer is there: a limit that ends now does not keep it from being shown and written."""
+    doing("writing the answer")
 
 
 def left(seconds: float | None) -> float | None:
