@@ -1,4 +1,4 @@
-"""RAM against multiply-accumulates: every plan of onchip.microcontroller.segments that none beats in both, beside msf-CNN's.
+"""RAM against multiply-accumulates: every plan of segments that none beats in both, beside msf-CNN's.
 
     python benchmarks/segments_front.py made:mcunet_vww mcunet_320kb_imagenet.tflite made:mobilenet_v2_msfcnn
 

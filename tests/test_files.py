@@ -96,9 +96,9 @@ def test_a_failing_disk_leaves_the_old_file_and_nothing_else(
         write = full
 
     if call == "write":
-        monkeypatch.setattr(onchip.files.os, "fdopen", FullFile)
+        monkeypatch.setattr(onchip.base.files.os, "fdopen", FullFile)
     else:
-        monkeypatch.setattr(onchip.files.os, call, full)
+        monkeypatch.setattr(onchip.base.files.os, call, full)
     with pytest.raises(InputError, match="No space left on device") as caught:
         write_atomically(target, b"new")
     assert str(target) in str(caught.value)
@@ -110,7 +110,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(onchip.files.os, "fsync", interrupt)
+    monkeypatch.setattr(onchip.base.files.os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write_atomically(tmp_path / "plan", b"new")
     assert names(tmp_path) == []

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from every_command import CALLS, COMMANDS, START, arguments, prepare
+from onchip.microcontroller.made import Builder
 
 PLAN = ("plan", "net.json", "--budget", "MP")
 
@@ -90,6 +92,23 @@ def test_a_time_limit_ends_what_asks_no_clock(given: Path, tmp_path: Path) -> No
     assert err == "onchip: the time limit of 0.5 s ended while planning; no plan was found in that time\n"
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert used < 0.5 * 1.1 + 1
+
+
+SLOW = """
+import os, time
+sync = os.fsync
+def slow(handle):
+    time.sleep(4)  # counts, as the disk's own slowness does
+    sync(handle)
+os.fsync = slow
+"""
+
+
+def test_an_answer_is_written_though_the_time_limit_ends_meanwhile(given: Path, tmp_path: Path) -> None:
+    process = begin(given, (*PLAN, "--time-limit", "1.5", "-o", "slow.json"), tmp_path, SLOW)
+    _, err = process.communicate(timeout=600)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads((given / "slow.json").read_text())["format"] == "onchip.plan/1"
 
 
 def test_a_deaf_process_ends_on_a_signal(given: Path, tmp_path: Path) -> None:
@@ -195,6 +214,24 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
     signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(0, 2))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -> None:
+    if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
+        pytest.skip("no cross compiler")
+    b = Builder()
+    (tmp_path / "small.tflite").write_bytes(b.file(b.conv(b.input((1, 8, 8, 3)), 8, 3)))
+    process = begin(tmp_path, ("mcu", "small.tflite", "--run"), tmp_path / "temporary")
+    while process.poll() is None and not list((tmp_path / "temporary").rglob("cc*")):
+        time.sleep(0.002)
+    assert process.poll() is None, "no compiler was seen at work"
+    children = family(process.pid)
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert soon_gone(children)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from module_networks import random_module_network
 from onchip import cli
 from onchip.base.errors import Infeasible, NeedsTraffic
 from onchip.machines.chip import Chip, Memory
+from onchip.microcontroller.made import Builder
 from onchip.planners import joint, placement
 from onchip.planners.branches.plan import plan_branches
 from onchip.planners.fusion.fuse import fuse
@@ -173,6 +175,32 @@ def test_the_answer_no_is_data(
     options[options.index("1KiB")] = str(error["needs"])
     assert onchip(monkeypatch, command, "zoo:squeezenet1_0", *options, "--json") == 0
     assert "error" not in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("way", ["held", "once", "again"])
+@pytest.mark.parametrize("objective", ["free", "once", "least"])
+def test_a_microcontroller_needs_stack_and_statics_too(
+    way: str,
+    objective: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
+        pytest.skip("no cross compiler")
+    b = Builder()
+    x = b.conv(b.input((1, 8, 8, 3)), 8, 3, activation="RELU")
+    (tmp_path / "small.tflite").write_bytes(b.file(b.conv(b.depthwise(x, 3, 2), 6)))
+    call = ("mcu", str(tmp_path / "small.tflite"), "--objective", objective, "--input", way, "--json")
+    assert onchip(monkeypatch, *call, "--ram", "1") == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "infeasible"
+    assert not error["at_least"]
+    assert onchip(monkeypatch, *call, "--ram", str(error["needs"])) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["arena_bytes"] < made["ram_bytes"] == error["needs"]
+    assert onchip(monkeypatch, *call, "--ram", str(error["needs"] - 1)) == 1
+    assert f"needs {error['needs']:,} bytes" in capsys.readouterr().err
 
 
 def test_wrong_input_is_data_too(

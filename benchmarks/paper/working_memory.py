@@ -1,8 +1,9 @@
 """Algorithms 3 to 6 of the simple method once more, in few lines: to vary what the paper leaves open.
 
 The paper names a working memory (WM) and gives it no size. Here its rule is a function, so that one can see
-what each would give; the planner's own computation (`onchip.planners.branches`) shares nothing with this one but
-the modules, the stored sizes and the partial weights. Only for modules that concats close, as Inception v3's.
+what each would give; the planner's own computation (`onchip.planners.branches`) shares nothing with this one
+but the modules, the stored sizes and the partial weights. Only for modules that concats close, as those of
+Inception v3 are.
 """
 
 from __future__ import annotations

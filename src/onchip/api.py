@@ -8,7 +8,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from onchip.base.errors import Infeasible, UsageError
+from onchip.base import guard
+from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
 from onchip.comparison.comparison import CompareOptions
 from onchip.machines.board import load_board
@@ -312,7 +313,13 @@ def mcu(
         shared = shareable(read_model) if kernels == "shared" else shared_in(given.network, read_model)
         made = maker.build(given, shared)
     else:
-        made = maker.make(kernels)
+        try:
+            made = maker.make(kernels)
+        except (Infeasible, NeedsTraffic) as no:
+            from onchip.microcontroller.result.microcontroller_needs import with_all_that_is_linked
+
+            every = shareable(read_model) if kernels == "shared" else ()
+            raise with_all_that_is_linked(no, maker, every) from None
     if compare:
         if not isinstance(model, str | Path):
             raise UsageError("needs the model's file", item="compare")
@@ -335,6 +342,7 @@ def _network(model: Source | Network) -> Network:
 
 def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
     """The plan with its verbs, and with how its model was read among its options, and `more`."""
+    guard.found()
     how = {} if isinstance(model, Network) else how_read(model.options)
     return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
 

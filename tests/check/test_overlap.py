@@ -54,11 +54,12 @@ def index(shape: tuple[int, ...], at: tuple[int, ...]) -> int:
 def steps(g: Geometry) -> list[tuple[list[int], list[int]]]:
     """(elements read, elements written) at every time, written down from the definitions.
 
-    With several pixels a step, or channels in chunks: every chunk of a step reads all of it.
+    With several pixels a step, or channels in chunks: every chunk of a step reads all of it. A row-wise
+    operator that states no steps goes through its pixel element by element.
     """
     pixels = one_by_one(g)
     if (g.pixels, g.channels) == (1, 0):
-        return pixels
+        return pixels if g.kind != "rowwise" else [one for step in pixels for one in by_element(g, *step)]
     wide, deep = (g.output[2] if len(g.output) == 4 else g.output[0]), g.output[-1]
     chunk = g.channels or deep
     places = list(range(0, deep, chunk))
@@ -70,6 +71,12 @@ def steps(g: Geometry) -> list[tuple[list[int], list[int]]]:
             for place in places if g.traversal == "forward" else places[::-1]:
                 found.append((reads, [e for _, outs in together for e in outs[place : place + chunk]]))
     return found
+
+
+def by_element(g: Geometry, reads: list[int], writes: list[int]) -> list[tuple[list[int], list[int]]]:
+    """A pixel's elements in the order of the walk; those to come are still wanted."""
+    order = range(len(writes)) if g.traversal == "forward" else range(len(writes))[::-1]
+    return [(reads[e:] if g.traversal == "forward" else reads[: e + 1], [writes[e]]) for e in order]
 
 
 def one_by_one(g: Geometry) -> list[tuple[list[int], list[int]]]:

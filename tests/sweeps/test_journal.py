@@ -153,3 +153,70 @@ def test_figures_that_no_sweep_writes_are_refused_by_their_key(tmp_path: Path, f
     base.close()
     with Journal(path) as journal, pytest.raises(InputError, match="j: k1"):
         journal.answers(None)
+
+
+ENDLESS = (
+    "DROP TABLE answers; CREATE VIEW answers AS"
+    " WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+    " SELECT CAST(x AS TEXT) AS key, 0.0 AS seconds_limit, 1 AS settled, '{}' AS figures FROM c"
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ENDLESS,
+        "CREATE TABLE more (x)",
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE INDEX more ON answers (abs(seconds_limit))",
+        "CREATE TRIGGER more AFTER INSERT ON answers BEGIN DELETE FROM answers; END",
+        "DROP TABLE answers; CREATE TABLE answers (key, seconds_limit, settled, figures)",
+        "DROP TABLE about; CREATE TABLE about (format TEXT, more AS (format || 'x'))",
+        "INSERT INTO about SELECT format FROM about",
+    ],
+    ids=lambda change: change[:30],
+)
+def test_a_base_that_is_made_otherwise_is_no_journal(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        journal.add(done("a"), None)
+    base = sqlite3.connect(path)
+    base.executescript(change)
+    base.close()
+    with pytest.raises(InputError, match="j: is no journal of this version"):
+        Journal(path)
+
+
+def test_pages_that_are_read_again_and_again_are_damage(tmp_path: Path) -> None:
+    """Every page of the way to the answers leads a dozen times to the next: no end would ever come."""
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        journal.add([Done(f"{i:04}", {"reason": "x" * 9}) for i in range(1500)], None)
+    base = sqlite3.connect(path)
+    ((root,),) = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'answers'").fetchall()
+    base.execute("PRAGMA journal_mode=DELETE")
+    base.close()
+    data = bytearray(path.read_bytes())
+    size = int.from_bytes(data[16:18], "big")
+    page = bytes(data[(root - 1) * size : root * size])
+    assert page[0] == 2
+    cells = int.from_bytes(page[3:5], "big")
+    assert cells > 10
+    places = [8, *(int.from_bytes(page[12 + 2 * i : 14 + 2 * i], "big") for i in range(cells))]
+    count, deep = len(data) // size, 12
+    for level in range(deep):
+        copy = bytearray(page)
+        if level < deep - 1:
+            for place in places:
+                copy[place : place + 4] = (count + level + 2).to_bytes(4, "big")
+        data += copy
+    for place in places:
+        at = (root - 1) * size + place
+        data[at : at + 4] = (count + 1).to_bytes(4, "big")
+    data[28:32] = (count + deep).to_bytes(4, "big")
+    path.write_bytes(data)
+    with Journal(path) as journal:
+        with pytest.raises(InputError, match="j: is a damaged journal"):
+            journal.answers(None)
+        with pytest.raises(InputError, match="j: "):
+            journal.forget_failures()

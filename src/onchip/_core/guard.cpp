@@ -183,14 +183,13 @@ void crashed(int number, siginfo_t*, void*) {
     _exit(crash.code);
 }
 
-void copy(char* into, std::size_t size, const std::string& text) {
-    std::strncpy(into, text.c_str(), size - 1);
-}
+void copy(char* into, std::size_t size, const nb::bytes& text) { std::strncpy(into, text.c_str(), size - 1); }
 
 }  // namespace
 
 }  // namespace guard
 
+// Paths and lines are bytes: names of files need not be text.
 void bind_guard(nb::module_& m) {
     using namespace guard;
     m.def(
@@ -213,17 +212,17 @@ void bind_guard(nb::module_& m) {
     m.def("guard_started", [] { return g.started; });
     m.def(
         "guard_time",
-        [](std::optional<double> over, const std::string& line) {
+        [](std::optional<double> over, const nb::bytes& line) {
             const std::lock_guard hold(g.mutex);
-            g.time_line = line;
+            g.time_line = line.c_str();
             g.time_over.store(over.value_or(never));
         },
         nb::arg("over").none(), nb::arg("line"));
     m.def(
         "guard_memory",
-        [](std::int64_t soft, std::int64_t hard, const std::string& line) {
+        [](std::int64_t soft, std::int64_t hard, const nb::bytes& line) {
             const std::lock_guard hold(g.mutex);
-            g.memory_line = line;
+            g.memory_line = line.c_str();
             g.hard.store(hard);
             g.soft.store(soft);
         },
@@ -235,15 +234,15 @@ void bind_guard(nb::module_& m) {
     m.def("guard_own_seconds", [] { return g.started ? g.own() : 0.0; });
     m.def("guard_family_bytes", [] { return family_bytes(); });
     m.def("guard_heard", [] { g.unheard.store(never); });
-    m.def("guard_keep", [](const std::string& path) { return keep(path.c_str()); }, nb::arg("path"));
-    m.def("guard_drop", [](const std::string& path) { drop(path.c_str()); }, nb::arg("path"));
+    m.def("guard_keep", [](const nb::bytes& path) { return keep(path.c_str()); }, nb::arg("path"));
+    m.def("guard_drop", [](const nb::bytes& path) { drop(path.c_str()); }, nb::arg("path"));
     m.def("guard_clean", [] {
         kill_descendants();
         remove_kept();
     });
     m.def(
         "guard_crash",
-        [](const std::string& log, const std::string& head, const std::string& line, int traceback, int code) {
+        [](const nb::bytes& log, const nb::bytes& head, const nb::bytes& line, int traceback, int code) {
             copy(crash.log, sizeof crash.log, log);
             copy(crash.head, sizeof crash.head, head);
             copy(crash.line, sizeof crash.line, line);

@@ -10,6 +10,7 @@ import traceback
 from importlib.metadata import version
 
 from onchip import _core
+from onchip.base.errors import one_line
 
 __all__ = ["CRASHED", "catch_native", "log_of"]
 
@@ -21,8 +22,9 @@ def catch_native() -> None:
     """From here on a crash of native code ends in one line and a log, with the interpreter's frames."""
     traces = os.memfd_create("onchip-traceback")
     path = _path()
-    line = f"): please report it with {path}, which has the traceback\n"
-    _core.guard_crash(path, _head(), line, traces, CRASHED)
+    line = one_line(f"): please report it with {path}, which has the traceback") + "\n"
+    head = _head().encode(errors="backslashreplace")
+    _core.guard_crash(os.fsencode(path), head, line.encode(), traces, CRASHED)
     faulthandler.enable(traces, all_threads=False)
 
 
@@ -36,7 +38,8 @@ def log_of(problem: BaseException) -> str:
             traceback.print_exception(problem, file=log)
     except OSError:
         return f"onchip: a fault of onchip's own ({kind}): please report it; its log cannot be written"
-    return f"onchip: a fault of onchip's own ({kind}): please report it with {path}, which has the traceback"
+    fault = f"onchip: a fault of onchip's own ({kind})"
+    return one_line(f"{fault}: please report it with {path}, which has the traceback")
 
 
 def _path() -> str:

@@ -57,16 +57,23 @@ LINE = 1500
 """Characters of a message; of a longer one the beginning and the end are kept."""
 
 
+def one_line(message: str) -> str:
+    """A message as it is shown: one line of text, at most `LINE` characters.
+
+    Names come from files and folders: a newline, a control character or a byte that is no text must not break
+    "one line", nor a name of thousands of characters bury the reason, which comes last.
+    """
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 + 5 :]}"
+
+
 class OnchipError(Exception):
     """Everything onchip raises on purpose. `exit_code` is what the command line exits with."""
 
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        # Names come from files: a newline or control character in one must not break "one line", nor a name
-        # of thousands of characters bury the reason, which comes last.
-        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
-        super().__init__(line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 + 5 :]}")
+        super().__init__(one_line(message))
 
     def data(self) -> dict[str, Any]:
         """The error as `--json` prints it: its kind, its one line, the exit code, and what it carries."""

@@ -79,7 +79,8 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        guard.drop(folder)
+        if not folder.exists():  # else a child still writes there: the end of this process tries again
+            guard.drop(folder)
 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from onchip import _core
+from onchip.base.errors import one_line
 
 __all__ = [
     "bounded",
@@ -28,6 +29,7 @@ __all__ = [
     "dies_with_us",
     "doing",
     "drop",
+    "found",
     "heard",
     "keep",
     "left",
@@ -45,6 +47,9 @@ OVER_SHARE, OVER_SECONDS = 1.08, 0.85
 FULL_SHARE, FULL_BYTES = 1.05, 48 << 20
 """A limit of bytes is over for good above this share of it and these bytes: 10 % and 64 MB less what is
 allocated between two looks."""
+
+ANSWER_SECONDS = 10.0
+"""Seconds that are left at least to write an answer that is there."""
 
 MOST_BEFORE = 0.5
 """Seconds of processor time that may count from before `start`: the interpreter's own beginning."""
@@ -112,7 +117,7 @@ def bounded(seconds: float | None, memory: int | None) -> None:
     _now.seconds, _now.began = seconds, 0.0
     if memory is not None:
         line = f"onchip: the memory limit of {memory:,} bytes was reached before there was a plan"
-        _core.guard_memory(memory, int(memory * FULL_SHARE) + FULL_BYTES, line)
+        _core.guard_memory(memory, int(memory * FULL_SHARE) + FULL_BYTES, line.encode())
     doing("reading")
 
 
@@ -122,11 +127,19 @@ def doing(phase: str) -> None:
         return
     _now.phase = phase
     if _now.seconds is None:
-        _core.guard_time(None, "")
+        _core.guard_time(None, b"")
         return
     line = f"onchip: the time limit of {_now.seconds:g} s ended while {_now.phase}"
     line += "; no plan was found in that time" if phase in ("reading", "planning") else ""
-    _core.guard_time(_now.began + _now.seconds * OVER_SHARE + OVER_SECONDS, line)
+    over = _now.began + _now.seconds * OVER_SHARE + OVER_SECONDS
+    if phase.startswith("writing"):
+        over = max(over, _core.guard_own_seconds() + ANSWER_SECONDS)
+    _core.guard_time(over, one_line(line).encode())
+
+
+def found() -> None:
+    """Say that an answer is there: a limit that ends now does not keep it from being shown and written."""
+    doing("writing the answer")
 
 
 def left(seconds: float | None) -> float | None:
@@ -177,13 +190,13 @@ def searching() -> None:
 def keep(path: str | os.PathLike[str]) -> None:
     """Remember a temporary file or folder: it is removed with the process, however that ends."""
     if started():
-        _core.guard_keep(os.path.abspath(path))
+        _core.guard_keep(os.fsencode(os.path.abspath(path)))
 
 
 def drop(path: str | os.PathLike[str]) -> None:
     """Forget a temporary file or folder: it is gone, or has its own name."""
     if started():
-        _core.guard_drop(os.path.abspath(path))
+        _core.guard_drop(os.fsencode(os.path.abspath(path)))
 
 
 def clean() -> None:

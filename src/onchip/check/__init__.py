@@ -15,6 +15,7 @@ from typing import Any
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
 from onchip.check.joins import concat_offsets, plain_concat
+from onchip.check.named import prove_named
 from onchip.check.options import prove_options
 from onchip.check.overlap import may_overwrite
 from onchip.check.rules import RULES, Broken, broken
@@ -84,6 +85,7 @@ def check(plan: Plan) -> Result:
                 broken("result", f"{field} is {_shown(actual)}, not {_shown(stated)}")
         if claimed.claim_sha256 and claimed.claim_sha256 != claim_digest(plan):
             broken("claim", "its claims were made of another network, chip, budget, options or figures")
+        prove_named(plan)
     except Broken as refusal:
         raise refusal.illegal() from None
     return derived

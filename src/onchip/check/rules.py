@@ -93,7 +93,7 @@ RULES: dict[str, str] = {
     "timing": "the stated times are those that the program and the chip's rates give",
     "section": "sections follow each other; a module's parts and processing are what its program does",
     "result": "every figure of the result is what the program gives, and its claims agree with each other",
-    "claim": "what is claimed was made of this network, chip and budget, these options and figures",
+    "claim": "what is claimed was made of this problem and these figures, by a plan that its options allow",
 }
 """Rule name -> what holds in every legal plan."""
 

@@ -19,7 +19,7 @@ import typer
 
 from onchip.base import guard
 from onchip.base.crash import catch_native
-from onchip.base.errors import OnchipError
+from onchip.base.errors import OnchipError, one_line
 from onchip.cli import answer
 from onchip.cli.app import COMMANDS, app, load_all
 from onchip.cli.complete import mend_colons
@@ -63,7 +63,7 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         code = 0
     except OSError as problem:
-        line = f"{problem.filename or 'output'}: {problem.strerror}"
+        line = one_line(f"{problem.filename or 'output'}: {problem.strerror}")
         _as_data({"kind": "os-error", "message": line, "exit_code": 2})
         _complain(f"onchip: {line}")
         code = 2
@@ -75,7 +75,7 @@ def main() -> NoReturn:
             _as_data({"kind": "crash", "message": line, "exit_code": CRASHED})
             _complain(line)
             sys.exit(CRASHED)
-        line = " ".join(line.strip() for line in problem.format_message().split("\n"))
+        line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
         if line:  # else nothing was asked for, and the help is the answer
             _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
             _complain(f"onchip: {line} (see onchip --help)")

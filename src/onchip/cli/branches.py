@@ -39,7 +39,12 @@ def branches(
         bool, typer.Option("--beside", help="place the modules exactly, too, and show both side by side")
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="seconds for each search of --beside [default: 60]")
+        float | None,
+        typer.Option(
+            "--time-limit",
+            help="seconds for each exact search of --beside: one for each module, one for the smallest buffer"
+            " [default: 60]",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

@@ -78,7 +78,9 @@ def check(
         found = {**msgspec.to_builtins(result), "claim": worth}
         print_data(json.dumps(found if proof is None else {**found, "proof": proof.data()}))
     else:
-        _show_check(made, result, worth, "" if proof is None else proof.space)
+        _show_check(made, result, worth, proof)
+        if prove and (line := _left_out(made, worth, proof)):
+            print(f"  {line}")
     if proof is not None and proof.outcome != "proved":
         raise NegativeAnswer(_unproved(proof))
 
@@ -96,8 +98,21 @@ def _unproved(proof: Proof) -> str:
     return f"not decided: {proof.reason}{known}, and {proof.claimed:,} is claimed"
 
 
-def _show_check(made: api.Plan, result: Result, worth: Standing, searched: str) -> None:
-    """`searched` says among which plans a proof was looked for, where it was."""
+def _left_out(made: api.Plan, worth: Standing, proof: Proof | None) -> str:
+    """The bounds in a plan that `--prove` has not proved."""
+    from onchip.results.proving import stated_bounds
+
+    unproved = stated_bounds(made) if proof is None else proof.unproved
+    if not unproved or (proof is not None and worth != "proved"):
+        return ""
+    return "stands in the file, not proved: " + ", ".join(
+        f"{key} of {getattr(made.result, key):,}" for key in unproved
+    )
+
+
+def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | None) -> None:
+    """The answer of `check`, and of a proof where one was looked for."""
+    searched = "" if proof is None else proof.space
     operators, instructions = len(made.network.operators), len(made.program)
     goal = str(made.options.get("objective", "traffic"))
     sought = "" if goal == "traffic" else f" by {goal}"
@@ -110,7 +125,7 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, searched: str) 
     print(f"  {said}{sought}: {what} {moved:,} B{claim}")
     if space := result.space or (searched if worth == "proved" else ""):
         print(f"  among: {visible(space, LINE)}")
-    if line := _worth(made, worth):
+    if line := _worth(made, worth, proof):
         print(f"  {line}")
     if what != "traffic":
         print(f"  traffic {result.traffic_bytes:,} B")
@@ -128,13 +143,14 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, searched: str) 
         print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
 
 
-def _worth(made: api.Plan, worth: Standing) -> str:
+def _worth(made: api.Plan, worth: Standing, proof: Proof | None) -> str:
     """What the plan's claim of being the best is worth."""
     what = "optimal" if made.result.status == "optimal" else "the bound"
     if worth == "derived":
         return f"{what} is derived here: {visible(why_derived(made))}"
-    if worth == "proved":
-        return f"{what} is proved: solved again, with the options in the file"
+    if worth == "proved" and proof is not None:
+        held = ", ".join(f"{key} of {getattr(made.result, key):,}" for key in proof.holds)
+        return f"{what} is proved: solved again, with the options in the file; {held or 'nothing to bound'}"
     if worth == "claimed":
         return f"{what} is claimed, not proved here: `onchip check --prove` solves again"
     return "nothing is claimed of how good it is"

@@ -14,7 +14,7 @@ import numpy as np
 
 from onchip.base.allowance import spend
 from onchip.readers.elements import BITS
-from onchip.readers.external import is_external, read_external
+from onchip.readers.external import is_external, read_array
 from onchip.readers.onnx_graph import SMALL, Graph, Node
 
 if TYPE_CHECKING:
@@ -135,23 +135,13 @@ class Constants:
                 self._values[output] = value if numbers and value.size <= SMALL else None
 
     def _weight(self, name: str) -> np.ndarray[Any, Any] | None:
-        from onnx import numpy_helper
-
         graph = self.graph
         tensor, shape = graph.weights[name], graph.weight_shape[name]
         if tensor.data_type not in BITS:
             return None  # texts, or no type that is known
         if graph.is_large(name) or not has_data(tensor, shape) or tuple(tensor.dims) != shape:
             return None
-        if is_external(tensor):
-            copy = type(tensor)(name=name, data_type=tensor.data_type, dims=tensor.dims)
-            copy.raw_data = read_external(tensor, graph.folder, where=graph.where)
-            tensor = copy
-        try:
-            return np.asarray(numpy_helper.to_array(tensor))
-        except Exception as problem:
-            reason = (str(problem).splitlines() or ["it does not match its type and shape"])[0]
-            raise graph.refuse(f"its data cannot be read: {reason}", f"tensor {name}") from None
+        return read_array(tensor, graph.folder, where=graph.where)
 
     def _shape_of(self, node: Node) -> np.ndarray[Any, Any] | None:
         shape = self.graph.shape.get(node.inputs[0])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from onchip.base.errors import ModelError
 from onchip.readers.elements import BITS, value_bytes
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 MOST_ENTRIES, MOST_PARTS, MOST_LETTERS = 16, 64, 4096
 """Of a tensor's external data: keys, and folders and letters of its location."""
 
-__all__ = ["external_file", "is_external", "read_external"]
+__all__ = ["external_file", "is_external", "read_array", "read_external"]
+
+KEYS = frozenset({"location", "offset", "length"})
+"""What is read of an entry; others (checksums, a program's own) say nothing about where the data is."""
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:
@@ -38,7 +43,9 @@ def external_file(
 
     if len(tensor.external_data) > MOST_ENTRIES:
         raise refuse(f"has {len(tensor.external_data):,} entries of external data")
-    entries = {entry.key: entry.value for entry in tensor.external_data}
+    entries = {entry.key: entry.value for entry in tensor.external_data if entry.key in KEYS}
+    if not all(isinstance(value, str) for value in entries.values()):
+        raise refuse("has external data with a text that is not UTF-8")
     location = entries.get("location", "")
     if folder is None:
         raise refuse("has external data, and this model has no folder to hold it")
@@ -103,6 +110,31 @@ def read_external(tensor: onnx.TensorProto, folder: Path | None, *, where: str) 
             data = file.read(size)
     except OSError as problem:
         raise refuse(problem.strerror or "cannot be read") from None
+    except MemoryError:
+        raise refuse("does not fit in this machine's memory") from None
     if len(data) < size:
         raise refuse(f"ends {size - len(data):,} bytes too early")
     return data
+
+
+def read_array(tensor: onnx.TensorProto, folder: Path | None, *, where: str) -> np.ndarray[Any, Any]:
+    """A tensor's values, wherever they lie.
+
+    Raises `ModelError` naming the tensor as `read_external` does, and for data that does not match its type
+    and shape.
+    """
+    from onnx import numpy_helper
+
+    try:
+        if is_external(tensor):
+            copy = type(tensor)(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+            copy.raw_data = read_external(tensor, folder, where=where)
+            tensor = copy
+        return np.asarray(numpy_helper.to_array(tensor))
+    except ModelError:
+        raise
+    except MemoryError:
+        reason = "does not fit in this machine's memory"
+    except Exception as problem:  # onnx's have no common class
+        reason = (str(problem).splitlines() or ["it does not match its type and shape"])[0]
+    raise ModelError(f"its data cannot be read: {reason}", where=where, item=f"tensor {tensor.name}")

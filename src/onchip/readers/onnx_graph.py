@@ -252,10 +252,7 @@ def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Pat
         operator = f"{node.domain}.{node.op}" if node.domain else node.op
         at = "" if version is None else f" in operator set {version}"
         raise ModelError(f"{operator} is no known operator{at}", where=where, item=node.label)
-    for attribute in node.proto.attribute:
-        for tensor in (attribute.t, *attribute.tensors) if attribute.type in (4, 9) else ():
-            if is_external(tensor):
-                external_file(tensor, folder, where=where)
+    _check_attributes(node, folder, where)
     if node.op == "Constant" and node.domain == "":
         if len(node.outputs) != 1 or len(node.proto.attribute) != 1:
             raise ModelError("must have one output and one value", where=where, item=node.label)
@@ -264,6 +261,23 @@ def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Pat
         onnx.checker.check_node(node.proto, context)
     except Exception as problem:
         raise ModelError(one_line(problem), where=where, item=node.label) from None
+
+
+def _check_attributes(node: Node, folder: Path | None, where: str) -> None:
+    """Tensors in attributes have their data with them, but for the value of a constant.
+
+    Whoever computes with a node as it is would look for external data in the current folder.
+    """
+    for attribute in node.proto.attribute:
+        inside = (attribute.t, *attribute.tensors) if attribute.type in (4, 9) else ()
+        sparse = (attribute.sparse_tensor, *attribute.sparse_tensors) if attribute.type in (11, 12) else ()
+        for tensor in (*inside, *(part for s in sparse for part in (s.values, s.indices))):
+            if not is_external(tensor):
+                continue
+            external_file(tensor, folder, where=where)
+            if (node.op, node.domain, attribute.name, attribute.type) != ("Constant", "", "value", 4):
+                reason = f"attribute {attribute.name} has external data; only a constant's value may"
+                raise ModelError(reason, where=where, item=node.label)
 
 
 def one_line(problem: Exception) -> str:

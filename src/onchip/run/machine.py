@@ -21,6 +21,7 @@ from onchip.plans import (
     Join,
     Load,
     Move,
+    Moved,
     PinnedWeights,
     Plan,
     Run,
@@ -386,7 +387,7 @@ class Machine:
         """What the copies moved, at the plan's sizes: every copy was a whole slot, so nothing is left
         over."""
         moved = {kind: size // self.slots.scale for kind, size in self.moved.items()}
-        between = {pair: size // self.slots.scale for pair, size in self.between.items()}
+        between = tuple(Moved(*pair, size // self.slots.scale) for pair, size in sorted(self.between.items()))
         return BytesMoved(**moved, weights=self.weights, between=between)
 
     def value(self, t: int, root_bytes: Bytes) -> Array:

@@ -40,7 +40,8 @@ class OnnxEngine:
     def of(cls, network: Network, slots: Slots, executable: Executable, seed: int) -> OnnxEngine:
         """The engine, weights that the model lacks drawn from `seed`."""
         runtime()
-        weights = seeded_weights(executable.model, seed, executable.folder, executable.weights)
+        where = network.source or network.name
+        weights = seeded_weights(executable.model, seed, executable.folder, executable.weights, where=where)
         return cls(network, slots, executable, weights)
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onchip.base.units import format_bytes
+from onchip.plans import Moved
 from onchip.run.tiled import GroupMoved
 
 __all__ = ["BytesMoved", "RunReport"]
@@ -23,7 +24,7 @@ class BytesMoved:
     reload: int
     spill: int
     weights: int = 0
-    between: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    between: tuple[Moved, ...] = ()
 
     @property
     def traffic(self) -> int:
@@ -104,8 +105,8 @@ class RunReport:
         ]
         if self.moved.between:
             pairs = ", ".join(
-                f"{format_bytes(n)} from {_printable(a)} to {_printable(b)}"
-                for (a, b), n in sorted(self.moved.between.items())
+                f"{format_bytes(m.bytes)} from {_printable(m.source)} to {_printable(m.target)}"
+                for m in self.moved.between
             )
             rows.append(f"moved between memories, counted by the copies: {pairs}: as planned")
         if self.tiled:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.base.errors import ModelError
+from onchip.readers.external import is_external, read_array
 from onchip.run.moments import Moments, Spread, follow
 
 if TYPE_CHECKING:
@@ -57,18 +58,17 @@ def seeded_weights(
     seed: int,
     folder: Path | None = None,
     given: Mapping[str, Array] | None = None,
+    *,
+    where: str = "",
 ) -> Weights:
     """The model's initializers: those without data are taken from `given`, else filled from `seed`.
 
     Each value depends on the seed, its name and the graph, never on the order of filling. Batch-norm
     variances lie in [0.5, 1.5], scales around 1, biases and means near 0; matrices and kernels keep the
-    second moment of what flows through them at 1 (see `moments`). `folder` is where external data lies.
-    Raises `ModelError` naming the initializer when its data cannot be read or no random values exist for its
-    type.
+    second moment of what flows through them at 1 (see `moments`). `folder` is where external data lies;
+    values of `Constant` nodes that lie there are among the result's. Raises `ModelError` naming `where` and
+    the tensor when its data cannot be read or no random values exist for its type.
     """
-    import onnx
-    from onnx import numpy_helper
-
     graph = model.graph
     values: dict[str, Array] = {}
     empty: dict[str, tuple[tuple[int, ...], int]] = {}
@@ -76,23 +76,19 @@ def seeded_weights(
         if given and tensor.name in given:
             values[tensor.name] = given[tensor.name]
         elif has_data(tensor):
-            try:
-                array = numpy_helper.to_array(tensor, base_dir="" if folder is None else str(folder))
-            except (ValueError, TypeError, OSError, onnx.checker.ValidationError) as problem:
-                reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-                raise ModelError(
-                    f"has unreadable data ({reason})", item=f"initializer {tensor.name}"
-                ) from None
+            array = read_array(tensor, folder, where=where)
             array.flags.writeable = False
             values[tensor.name] = array
         else:
             empty[tensor.name] = (tuple(tensor.dims), tensor.data_type)
     seeded = tuple(empty)
-    fills = dict(_constant_fills(graph, values))
+    constants = dict(_constants(graph, folder, where))
+    fills = dict(_constant_fills(graph, {**constants, **values}, where))
     empty.update(fills)
 
     known = {name: _moments(array) for name, array in values.items() if array.dtype.kind == "f"}
-    known |= {name: _moments(array) for name, array in _constants(graph) if array.dtype.kind == "f"}
+    known |= {name: _moments(array) for name, array in constants.items() if array.dtype.kind == "f"}
+    values |= {name: constants[name] for name in _external_constants(graph)}
     spreads = follow(graph, {n: shape for n, (shape, _) in empty.items()}, known, _shapes(graph, values))
     for name, (shape, element) in empty.items():
         values[name] = _draw(name, shape, element, spreads[name], seed)
@@ -214,16 +210,23 @@ def _moments(array: Array) -> Moments:
     return Moments(float(flat.mean()), float(flat.var())) if flat.size else Moments(0.0, 1.0)
 
 
-def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, Array]]:
-    from onnx import numpy_helper
-
+def _constants(graph: onnx.GraphProto, folder: Path | None, where: str) -> Iterator[tuple[str, Array]]:
     for node in graph.node:
         if node.op_type == "Constant":
             for attribute in node.attribute:
-                if attribute.name == "value":
-                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                if attribute.name == "value" and has_data(attribute.t):
+                    array = read_array(attribute.t, folder, where=where)
+                    array.flags.writeable = False
+                    yield node.output[0], array
                 elif attribute.name == "value_float":
                     yield node.output[0], np.array(attribute.f, np.float32)
+
+
+def _external_constants(graph: onnx.GraphProto) -> Iterator[str]:
+    """Constants whose nodes cannot be handed to a runtime as they are: it would not know their folder."""
+    for node in graph.node:
+        if node.op_type == "Constant" and any(a.name == "value" and is_external(a.t) for a in node.attribute):
+            yield node.output[0]
 
 
 def _shapes(graph: onnx.GraphProto, values: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
@@ -235,10 +238,9 @@ def _shapes(graph: onnx.GraphProto, values: Mapping[str, Array]) -> dict[str, tu
 
 
 def _constant_fills(
-    graph: onnx.GraphProto, values: Mapping[str, Array]
+    graph: onnx.GraphProto, constants: Mapping[str, Array], where: str
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
     """Outputs of constant-fill nodes that stand in for weights, with (shape, element type)."""
-    constants = {**dict(_constants(graph)), **values}
     readers: dict[str, list[tuple[str, int, str]]] = {}
     for node in graph.node:
         for i, name in enumerate(node.input):
@@ -260,13 +262,7 @@ def _constant_fills(
         fill = next((a.t for a in node.attribute if a.name == "value"), None)
         if fill is None or fill.data_type not in (1, 10, 11, 16):
             continue
-        value = next((float(v) for _, array in [_fill_value(fill)] for v in array.reshape(-1)[:1]), 0.0)
+        value = next((float(v) for v in read_array(fill, None, where=where).reshape(-1)[:1]), 0.0)
         shape = tuple(int(d) for d in constants[node.input[0]].reshape(-1))
         if math.prod(shape) > 1 and stands_for_weight(node.output[0], value):
             yield node.output[0], (shape, fill.data_type)
-
-
-def _fill_value(tensor: onnx.TensorProto) -> tuple[str, Array]:
-    from onnx import numpy_helper
-
-    return tensor.name, numpy_helper.to_array(tensor)

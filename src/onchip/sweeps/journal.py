@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +36,37 @@ SETTLED = ("optimal", "infeasible", "refused")
 
 UNLIMITED = 0.0
 
+MOST_LETTERS = 1 << 24
+"""Of one answer: some hundred are usual."""
+
+STEPS = 10_000
+"""Instructions of SQLite's machine between two looks at how many there were."""
+
+MOST_STEPS, MOST_STEPS_PER_BYTE = 10_000_000, 100
+"""Instructions of one request, beside those for each byte of the file: a row of ours is longer than the few
+that read it, but pages of a stranger's file may refer to each other without end."""
+
+
+def _schema(base: sqlite3.Connection) -> list[tuple[object, ...]]:
+    """What the file says it holds: tables, indexes, views, triggers, each as it was made."""
+    asked = "SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 64"
+    return sorted(base.execute(asked).fetchall(), key=repr)
+
+
+def _make(base: sqlite3.Connection) -> None:
+    for statement in TABLES.split(";"):
+        base.execute(statement)
+
+
+@cache
+def _ours() -> list[tuple[object, ...]]:
+    base = sqlite3.connect(":memory:")
+    try:
+        _make(base)
+        return _schema(base)
+    finally:
+        base.close()
+
 
 def _fits(name: str, value: object) -> bool:
     """Whether a column of the table may hold this: whole counts, finite numbers, or text."""
@@ -56,28 +88,47 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._told():
-            self._base = sqlite3.connect(path, timeout=2.0, isolation_level=None)
-            try:
+        self._steps = 0
+        self._base = self._connect()
+        try:
+            with self._told():
+                self._base.set_progress_handler(self._step, STEPS)
                 self._open()
-            except BaseException:
-                self._base.close()
-                raise
+        except BaseException:
+            self._base.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(self.path, timeout=2.0, isolation_level=None)
+        except sqlite3.Error as problem:
+            raise InputError(str(problem), where=str(self.path)) from None
 
     def _open(self) -> None:
         run = self._base.execute
+        self._base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_LETTERS)
+        run("PRAGMA trusted_schema=OFF")
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=FULL")
         run("BEGIN IMMEDIATE")
-        tables = [name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        if not tables:
-            for statement in TABLES.split(";"):
-                run(statement)
+        found = _schema(self._base)
+        if not found:
+            _make(self._base)
             run("INSERT INTO about VALUES (?)", (FORMAT,))
-        elif "about" not in tables or run("SELECT format FROM about").fetchall() != [(FORMAT,)]:
+        elif found != _ours() or run("SELECT format FROM about LIMIT 2").fetchall() != [(FORMAT,)]:
             raise InputError(f"is no journal of this version ({FORMAT})", where=str(self.path))
         run("COMMIT")
+
+    def _step(self) -> bool:
+        """Whether a request has taken more than any that a file of this size may."""
+        self._steps += STEPS
+        return self._steps > MOST_STEPS and self._steps > MOST_STEPS + MOST_STEPS_PER_BYTE * self._bytes()
+
+    def _bytes(self) -> int:
+        """Of the file and its log."""
+        paths = self.path, self.path.with_name(self.path.name + "-wal")
+        return sum(path.stat().st_size for path in paths if path.exists())
 
     def __enter__(self) -> Self:
         return self
@@ -87,25 +138,33 @@ class Journal:
 
     def answers(self, seconds: float | None) -> dict[str, dict[str, Any]]:
         """The figures that serve under a limit of so many seconds, by key."""
+        limit = UNLIMITED if seconds is None else seconds
+        rows: list[tuple[bool, float, str, str]] = []
         with self._told():
-            rows = self._base.execute(
-                "SELECT key, figures FROM answers WHERE settled OR seconds_limit = ?"
-                " ORDER BY settled, seconds_limit",
-                (UNLIMITED if seconds is None else seconds,),
-            ).fetchall()
-        return {key: self._read(key, figures) for key, figures in rows}
+            asked = "SELECT key, seconds_limit, settled, figures FROM answers"
+            most, held = self._bytes(), 0
+            for key, made_with, settled, figures in self._base.execute(asked):
+                if not (isinstance(key, str) and isinstance(figures, str) and isinstance(made_with, float)):
+                    raise InputError("is no answer of a sweep", where=str(self.path), item=str(key)[:80])
+                held += len(key) + len(figures)
+                if held > most:
+                    raise InputError("is a damaged journal", where=str(self.path))
+                if settled or made_with == limit:
+                    rows.append((bool(settled), made_with, key, figures))
+        rows.sort()
+        return {key: self._read(key, figures) for _, _, key, figures in rows}
 
-    def _read(self, key: object, text: object) -> dict[str, Any]:
+    def _read(self, key: str, text: str) -> dict[str, Any]:
         """One answer's figures. The file may be a stranger's: what no sweep writes is refused, by its key."""
         try:
-            figures = json.loads(text) if isinstance(text, str) else None
+            figures = json.loads(text)
         except (ValueError, RecursionError):
             figures = None
         if not isinstance(figures, dict):
-            raise InputError("is no answer of a sweep", where=str(self.path), item=str(key)[:80])
+            raise InputError("is no answer of a sweep", where=str(self.path), item=key[:80])
         for name, value in figures.items():
             if not isinstance(name, str) or not _fits(name, value):
-                item = f"{str(key)[:80]}: {str(name)[:40]}"
+                item = f"{key[:80]}: {str(name)[:40]}"
                 raise InputError(f"{str(value)[:60]!r} is no such figure", where=str(self.path), item=item)
         return figures
 
@@ -134,6 +193,7 @@ class Journal:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """SQLite's complaints as ours."""
+        self._steps = 0
         try:
             yield
         except sqlite3.IntegrityError:
@@ -142,6 +202,8 @@ class Journal:
             raise InputError("is a damaged journal", where=str(self.path)) from None
         except sqlite3.Error as problem:
             reason = str(problem)
-            if "locked" in reason:
+            if reason == "interrupted":
+                reason = "is a damaged journal"
+            elif "locked" in reason:
                 reason = "another sweep is using it"
             raise InputError(reason, where=str(self.path)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -51,12 +52,15 @@ def _find(program: str, packages: str) -> str:
 def call(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a tool in `folder` and return what it printed; a nonzero exit status is the caller's to judge.
 
+    Its temporary files lie there, too: a compiler that is killed leaves them.
+
     Raises `BuildFailed` for one that does not end.
     """
     try:
         return subprocess.run(
             command,
             cwd=folder,
+            env={**os.environ, "TMPDIR": str(folder.resolve())},
             capture_output=True,
             text=True,
             errors="replace",

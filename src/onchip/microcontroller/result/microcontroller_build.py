@@ -6,7 +6,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from onchip.base.errors import DoesNotFitBoard, InputError, MissingTool, NegativeAnswer, TooLargeToEmulate
+from onchip.base.errors import (
+    DoesNotFitBoard,
+    Infeasible,
+    InputError,
+    MissingTool,
+    NeedsTraffic,
+    NegativeAnswer,
+    TooLargeToEmulate,
+)
 from onchip.base.files import temporary_folder
 from onchip.microcontroller.emulator.toolchain import find_toolchain
 from onchip.microcontroller.emulator.verify import link, verify
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from onchip.microcontroller.segments import SegmentOptions
     from onchip.plans import Plan as PlanProgram
 
-__all__ = ["Maker", "built"]
+__all__ = ["Maker", "built", "can_build"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,8 @@ class Maker:
     """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
 
     Inputs are random, of `seed`; a run takes `seconds` at most (None: as reckoned from the network). Layers
-    that are `shared` are made by kernels for all shapes. Raises `Infeasible`, `NeedsTraffic`, `ModelError`,
+    that are `shared` are made by kernels for all shapes. A `builder` stands in for `built`, and fewer bytes
+    than are `known` to be needed are refused as that was. Raises `Infeasible`, `NeedsTraffic`, `ModelError`,
     and with `runs` `MissingTool` or `EmulationFailed`.
     """
 
@@ -43,11 +52,13 @@ class Maker:
     say: Callable[[str], None]
     seed: int = 0
     seconds: float | None = None
+    builder: Callable[..., Microcontroller] | None = None
+    known: Infeasible | NeedsTraffic | None = None
 
     def make(self, kernels: Kernels) -> Microcontroller:
         """The network with these kernels, in the board's RAM."""
         made = self.in_ram(shareable(self.model) if kernels == "shared" else ())
-        if kernels != "auto" or made.image is not None or not _can_build():
+        if kernels != "auto" or made.image is not None or not can_build():
             return made
         self.say("choosing kernels to share")
         return sharing_what_is_needed(made, self.sources, self.in_ram)
@@ -59,12 +70,18 @@ class Maker:
         if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
             try:
                 return self.planned(self.board.ram_bytes - beside, shared)
+            except (Infeasible, NeedsTraffic) as no:
+                # Nothing fits: what is missing is said of the plan of the fewest bytes.
+                fewest = made.arena_bytes <= no.needs
+                return made if fewest else self.planned(min(no.needs, self.board.ram_bytes), shared)
             except NegativeAnswer:
                 return made
         return made
 
     def planned(self, ram_bytes: int, shared: Collection[str]) -> Microcontroller:
         """Planned within so many bytes, and built."""
+        if self.known is not None and ram_bytes < self.known.needs:
+            raise self.known
         self.say("planning")
         found = planned_for(network_of(self.model, shared), ram_bytes, self.options)
         return self.build(found.plan, shared, found.whole)
@@ -76,7 +93,7 @@ class Maker:
         plan = Plan.of(program)
         sources = sources_of(plan, self.model, shared, reader=self.options.input != "held")
         self.say("building and running" if self.runs else "building")
-        made = built(
+        made = (self.builder or built)(
             self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
         )
         return replace(made, whole=whole, shared=tuple(sorted(shared)))
@@ -93,7 +110,8 @@ class Maker:
         return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
 
 
-def _can_build() -> bool:
+def can_build() -> bool:
+    """Whether there is a cross compiler and an emulator."""
     try:
         find_toolchain()
     except MissingTool:

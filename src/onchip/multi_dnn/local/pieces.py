@@ -167,7 +167,13 @@ def cut(source: Source, groups: Sequence[Sequence[int]], seed: int = 0) -> Cut:
         signature={name: known[name][:2] for name in used},
         dtype={name: known[name][2] for name in used},
         executable=executable,
-        weights=seeded_weights(executable.model, seed, executable.folder, executable.weights),
+        weights=seeded_weights(
+            executable.model,
+            seed,
+            executable.folder,
+            executable.weights,
+            where=network.source or network.name,
+        ),
     )
 
 

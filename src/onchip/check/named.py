@@ -1,0 +1,141 @@
+"""Whether a plan is among those that its options name, as far as the plan alone shows.
+
+A claim ranges over the plans of a space, and the space is read from the options. So a plan that runs in an
+order, shares bytes or keeps weights in a way that the options exclude cannot claim to be the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onchip.check.rules import broken
+from onchip.plans import Alloc, Join, Move, PinnedWeights, Plan, Rings, Run, Tiling
+
+__all__ = ["prove_named", "why_outside"]
+
+_BOUND = {
+    "traffic": "lower_bound_bytes",
+    "peak": "peak_lower_bound_bytes",
+    "latency": "latency_lower_bound_picoseconds",
+    "energy": "energy_lower_bound_picojoules",
+    "dram": "dram_lower_bound_bytes",
+    "memory": "memory_lower_bound_picoseconds",
+}
+
+_TIMED = ("traffic", "latency", "energy")
+
+_PROVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "placement": {"traffic": _TIMED, "latency": _TIMED, "energy": _TIMED, "peak": (*_TIMED, "peak")},
+    "baseline": {"traffic": ("traffic",)},
+    "memories": {"memory": ("traffic", "memory")},
+    "fusion": {"dram": ("dram",)},
+    "joint": {"dram": ("dram",)},
+    "segments": {"peak": ("peak",)},
+    "branches": {"traffic": ()},
+}
+"""Planner -> objectives that it has -> what it states bounds of."""
+
+
+def prove_named(plan: Plan) -> None:
+    """Refuse claims of a plan that its own options exclude. Raises `Broken`.
+
+    `plan` is one whose program is legal and whose figures are right. A planner that is not onchip's own says
+    by itself what its options mean.
+    """
+    stated = any(getattr(plan.result, bound) for bound in _BOUND.values())
+    planner = plan.options.get("planner")
+    if (stated or plan.result.status == "optimal") and planner in _PROVES:
+        reason = why_outside(plan, str(planner))
+        if reason:
+            broken("claim", reason)
+
+
+def why_outside(plan: Plan, planner: str) -> str:
+    """Why a plan cannot be one of those that `planner` and its options name; empty where nothing shows it."""
+    goals = _PROVES[planner]
+    goal = str(plan.options.get("objective", "traffic"))
+    if goal not in goals:
+        return f"planner {planner} has no objective {goal[:60]}, but {', '.join(goals)}"
+    for what, bound in _BOUND.items():
+        if getattr(plan.result, bound) and what not in goals[goal]:
+            return f"planner {planner} proves no {bound} by {goal}"
+    if bool(plan.chip.memories) != (planner == "memories"):
+        several = "one memory" if planner == "memories" else "several memories"
+        return f"planner {planner} is not for a chip of {several}"
+    if planner != "placement" and (plan.pins or plan.state):
+        return f"planner {planner} keeps nothing on chip for good, and the plan has pins or states"
+    if planner in ("placement", "baseline", "memories"):
+        return _placed(plan, planner, goal)
+    return _tiled(plan, planner)
+
+
+def _placed(plan: Plan, planner: str, goal: str) -> str:
+    """The same of plans in which operators run one by one, whole."""
+    asked = plan.options
+    if plan.groups:
+        return f"planner {planner} runs no groups, and the plan has {len(plan.groups):,}"
+    shares = planner == "placement" and asked.get("in_place") is True
+    for i, step in enumerate(plan.program):
+        where = f"at program[{i}]"
+        if isinstance(step, Join):
+            return f"planner {planner} joins nothing in DRAM, and the plan does {where}"
+        if isinstance(step, Run) and step.streaming:
+            return f"planner {planner} streams no operands, and the plan does {where}"
+        if isinstance(step, Alloc) and (step.parts or step.by or (step.over is not None and not shares)):
+            return f"the options let no two tensors share bytes, and they do {where}"
+        if isinstance(step, Move) and asked.get("moves") is False:
+            return f"option moves is false, and a tensor moves {where}"
+    if goal == "peak" and plan.result.traffic_bytes:
+        return f"by peak nothing is evicted, and the plan has traffic of {plan.result.traffic_bytes:,} bytes"
+    if planner != "baseline" and asked.get("order") == "given":
+        ran = [step.operator for step in plan.program if isinstance(step, Run)]
+        given = [plan.network.operators[v].name for v in plan.network.order]
+        for runs, own in zip(ran, given, strict=False):
+            if runs != own:
+                return f"option order is given, and {runs} runs where the network has {own}"
+    return _resident(plan)
+
+
+def _resident(plan: Plan) -> str:
+    """Why weights are not where the option says that they are."""
+    if plan.options.get("weights") != "resident" or plan.chip.weight_scratchpad_bytes is not None:
+        return ""
+    pinned = {p.operator for p in plan.pins if isinstance(p, PinnedWeights)}
+    for op in plan.network.operators:
+        if op.workspace < op.weight_bytes and op.name not in pinned:
+            return f"option weights is resident, and the workspace of {op.name} does not hold its weights"
+    return ""
+
+
+def _tiled(plan: Plan, planner: str) -> str:
+    """The same of plans with groups."""
+    asked = plan.options
+    over = [
+        step for step in plan.program if isinstance(step, Alloc) and (step.parts or step.over is not None)
+    ]
+    streams = any(isinstance(step, Run) and step.streaming for step in plan.program)
+    if planner == "fusion" and over:
+        return f"planner fusion lays no tensor over another, and the plan does with {over[0].tensor}"
+    if planner == "joint" and asked.get("overlap") is False and over:
+        return f"option overlap is false, and {over[0].tensor} lies over another tensor"
+    if planner == "segments" and asked.get("input") == "held" and streams:
+        return "option input is held, and the plan streams it"
+    for key, value in (("weight_tile", False), ("batch_weights", "shared"), ("halo", "recompute")):
+        if planner == "fusion" and asked.get(key) == value:
+            return f"with option {key} {str(value).lower()} nothing can run"
+    residency = asked.get("residency") if planner == "fusion" else None
+    for group in plan.groups:
+        rings = isinstance(group.tiling, Rings)
+        if planner != "branches" and rings != (planner == "segments"):
+            runs = "in rings" if rings else "in no rings"
+            return f"planner {planner} has no groups {runs}, and {group.name} runs so"
+        tile = asked.get("channel_tile")
+        if isinstance(group.tiling, Tiling) and tile is not None and group.tiling.channels != tile:
+            return f"option channel_tile is {tile}, and group {group.name} has {group.tiling.channels:,}"
+        passing = isinstance(group.tiling, Tiling) and group.tiling.streamed
+        if planner == "fusion" and asked.get("isoa") == "off" and passing:
+            return f"option isoa is off, and group {group.name} streams a tensor"
+        held, fetched = group.resident_weights, group.refills
+        if held and (residency == "none" or (residency == "all" and fetched)):
+            return f"option residency is {residency}, and group {group.name} keeps weights of {held[0]}"
+    return ""
