@@ -7,7 +7,8 @@ that proves.
 """
 
 from onchip.run.execute import run
-from onchip.run.report import BytesMoved, RunReport
+from onchip.run.moved import BytesMoved
+from onchip.run.report import RunReport
 from onchip.run.weights import fill_weights
 
 __all__ = ["BytesMoved", "RunReport", "fill_weights", "run"]

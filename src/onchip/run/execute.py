@@ -96,7 +96,7 @@ def _run(
     names = {t.id: t.name for t in network.tensors}
     comparison = Comparison(reference, names, tolerance, engine.name, roots=network.root)
     tiles = Tiles(engine)
-    machine = Machine(plan, slots, inputs, engine.kernel, comparison, tiles=tiles)
+    machine = Machine(plan, slots, inputs, engine.kernel, comparison, tiles)
     with ThreadPoolExecutor(1) as other_core:
         second = other_core.submit(engine.second_opinion, inputs, reference)
         machine.execute(say)
@@ -162,7 +162,7 @@ def _next_inference(
     say("running the whole network on the state that was handed over")
     names = {t.id: t.name for t in network.tensors}
     comparison = Comparison(engine.reference(after), names, tolerance, engine.name, roots=network.root)
-    machine = Machine(plan, slots, after, engine.kernel, comparison, before, Tiles(engine))
+    machine = Machine(plan, slots, after, engine.kernel, comparison, Tiles(engine), before)
     machine.execute(say)
     return machine
 

@@ -6,30 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onchip.base.units import format_bytes
-from onchip.plans import Moved
-from onchip.run.tiled import GroupMoved
+from onchip.run.moved import BytesMoved, GroupMoved
 
 __all__ = ["BytesMoved", "RunReport"]
-
-
-@dataclass(frozen=True, slots=True)
-class BytesMoved:
-    """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes.
-
-    `weights` are counted by copies where a group runs in tiles; elsewhere they are what the plan lets a run
-    fetch. `between` are the bytes that moves copied from one on-chip memory to another.
-    """
-
-    compulsory: int
-    reload: int
-    spill: int
-    weights: int = 0
-    between: tuple[Moved, ...] = ()
-
-    @property
-    def traffic(self) -> int:
-        """What the plan calls `traffic_bytes`."""
-        return self.reload + self.spill
 
 
 @dataclass(frozen=True)

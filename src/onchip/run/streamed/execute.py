@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator
+from onchip.run.state import State
 from onchip.run.streamed.part import Part
 from onchip.run.streamed.pieces import run_pieces
 from onchip.run.streamed.strips import run_strips
@@ -17,54 +17,52 @@ from onchip.run.tiled.chain import Chain, chain_of
 from onchip.run.tiled.kernels import Kernels
 from onchip.run.tiled.maps import Map, map_of
 
-if TYPE_CHECKING:
-    from onchip.run.machine import Machine
-
 __all__ = ["run_in_parts"]
 
 WINDOWED = ("conv", "pool", "pad")
 PIECEWISE = ("elementwise", "concat")
 
 
-def run_in_parts(machine: Machine, op: Operator, streamed: Sequence[int]) -> bool:
+def run_in_parts(state: State, kernels: Kernels | None, op: Operator, streamed: Sequence[int]) -> bool:
     """Run an operator that streams maps in patches, unless all of them fit its scratch at once.
 
-    False when it has to run whole: nothing has happened then, and `machine.whole` says why where a part would
-    have done. Raises as the machine does; `IllegalPlan` when the scratch is too small for a part.
+    False when it has to run whole: nothing has happened then, and `state.whole` says why where a part would
+    have done. Without `kernels` no operator can be cut. Raises as the machine does; `IllegalPlan` when the
+    scratch is too small for a part.
     """
-    network = machine.network
+    network = state.network
     reads = [t for t in streamed if t not in op.outputs]
     if not reads or any(network.tensors[t].patches is None for t in streamed):
         return False
-    start, end = machine.scratch.get(op.name, (0, 0))
-    if sum(machine.slots.slot[t] for t in streamed) <= end - start:
+    start, end = state.scratch.get(op.name, (0, 0))
+    if sum(state.slots.slot[t] for t in streamed) <= end - start:
         return False
-    found = _chain(machine, op, reads)
+    if kernels is None:
+        state.whole[op.name] = "models of TensorFlow Lite are not cut"
+        return False
+    found = _chain(state, kernels, op, reads)
     if isinstance(found, str):
-        machine.whole[op.name] = found
+        state.whole[op.name] = found
         return False
-    chain, kernels, maps = found
-    part = Part(machine, op, chain, kernels, maps, frozenset(streamed))
+    chain, maps = found
+    part = Part(state, op, chain, kernels, maps, frozenset(streamed))
     part.begin()
     if chain.kind in PIECEWISE:
         run_pieces(part)
     else:
         run_strips(part)
     part.end()
-    machine.in_parts.append(op.name)
+    state.in_parts.append(op.name)
     return True
 
 
 def _chain(
-    machine: Machine, op: Operator, reads: Sequence[int]
-) -> tuple[Chain, Kernels, dict[int, Map]] | str:
+    state: State, kernels: Kernels, op: Operator, reads: Sequence[int]
+) -> tuple[Chain, dict[int, Map]] | str:
     """The operator taken apart, or in words why it cannot be."""
-    kernels = None if machine.tiles is None else machine.tiles.kernels
-    slots, network = machine.slots, machine.network
-    if kernels is None:
-        return "models of TensorFlow Lite are not cut"
+    slots, network = state.slots, state.network
     out = op.outputs[0]
-    if out in machine.parts:
+    if out in state.parts:
         return "its output is written around what it reads"
     maps: dict[int, Map] = {}
     for t in (*op.inputs, *op.outputs):
@@ -77,20 +75,20 @@ def _chain(
     except InputError as problem:
         return problem.reason
     if chain.kind in PIECEWISE:
-        alike = [*reads, out, *(x for x in [machine.over.get(out)] if x is not None)]
+        alike = [*reads, out, *(x for x in [state.over.get(out)] if x is not None)]
         grids = [replace(p, channels=1) for t in alike if (p := network.tensors[t].patches)]
         if network.tensors[out].patches is None or any(grid != grids[0] for grid in grids):
             return "its operands are not stored alike"
-        if len(grids) < len(alike) or (chain.kind == "concat" and out in machine.over):
+        if len(grids) < len(alike) or (chain.kind == "concat" and out in state.over):
             return "its output is written over what it reads"
         if chain.kind == "elementwise" and any(not maps[t].same_as(maps[out]) for t in alike):
             return "a streamed operand is broadcast"
-        return chain, kernels, maps
-    if out in machine.over:
+        return chain, maps
+    if out in state.over:
         return "its output is written over what it reads"
     if chain.kind not in WINDOWED or reads != [chain.reads[0]]:
         return "it reads more than the windows of one operand"
     others = [t for t in op.inputs if t not in reads]
     if any(not maps[t].same_as(maps[out]) for t in others):
         return "it reads another operand of another shape"
-    return chain, kernels, maps
+    return chain, maps

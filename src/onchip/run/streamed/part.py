@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from onchip.base.errors import Mismatch
 from onchip.network import Operator
 from onchip.run.arena import POISON
 from onchip.run.layout import Layout
+from onchip.run.state import State
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.kernels import Kernels
 from onchip.run.tiled.maps import Map, Region
-
-if TYPE_CHECKING:
-    from onchip.run.machine import Machine
 
 __all__ = ["Part", "patch_bytes", "slab"]
 
@@ -46,7 +44,7 @@ def patch_bytes(layout: Layout) -> int:
 class Part:
     """One operator that streams the tensors `streamed`."""
 
-    machine: Machine
+    state: State
     op: Operator
     chain: Chain
     kernels: Kernels
@@ -64,67 +62,67 @@ class Part:
     @property
     def over(self) -> int | None:
         """The operand that the output is written over: it is read from where it lies, part by part."""
-        return self.machine.over.get(self.out)
+        return self.state.over.get(self.out)
 
     @property
     def layout(self) -> Layout:
         """Of the output."""
-        return self.machine.slots.layout[self.out]
+        return self.state.slots.layout[self.out]
 
     @cached_property
     def at(self) -> str:
-        return f"{self.op.name} ({self.machine.where()})"
+        return f"{self.op.name} ({self.state.where()})"
 
     @property
     def scratch(self) -> Bytes:
-        start, end = self.machine.scratch.get(self.op.name, (0, 0))
-        return self.machine.arena.bytes[start:end]
+        start, end = self.state.scratch.get(self.op.name, (0, 0))
+        return self.state.arena.bytes[start:end]
 
     def begin(self) -> None:
         """Every operand is there and right; the output has its range, or will be sent."""
-        machine = self.machine
+        state = self.state
         for t in self.op.inputs:
             if t not in self.streamed:
-                value = machine.operand(t, self.op, self.at, {})
+                value = state.operand(t, self.op, self.at, {})
                 if t != self.over:
                     self.resident[t] = self.maps[t].whole(value)
             else:
-                value = machine.value(t, machine.dram[t])
-                machine.comparison.same(t, value, f"read by {self.at}")
-        machine.expect_reserved(self.op, self.streamed, self.at)
+                value = state.value(t, state.dram[t])
+                state.comparison.same(t, value, f"read by {self.at}")
+        state.expect_reserved(self.op, self.streamed, self.at)
         self.crossed = dict.fromkeys(self.streamed, 0)
         self.sent = np.full(self.layout.slot, POISON, np.uint8)
         if self.out not in self.streamed:
-            start, end = machine.slot(self.out)
-            self.sent = machine.arena.bytes[start:end]
+            start, end = state.slot(self.out)
+            self.sent = state.arena.bytes[start:end]
         self.scratch[:] = POISON
 
     def end(self) -> None:
         """Everything has crossed, once."""
-        machine = self.machine
+        state = self.state
         for t, crossed in self.crossed.items():
-            if crossed != machine.slots.slot[t]:
+            if crossed != state.slots.slot[t]:
                 raise Mismatch(
-                    f"{machine.name(t)}: {crossed // machine.slots.scale:,} bytes crossed in the parts of"
-                    f" {self.at}, and it has {machine.network.tensors[t].bytes:,}"
+                    f"{state.name(t)}: {crossed // state.slots.scale:,} bytes crossed in the parts of"
+                    f" {self.at}, and it has {state.network.tensors[t].bytes:,}"
                 )
         for t in self.streamed:
             if t == self.out:
-                machine.copy_out(t, self.sent)
+                state.copy_out(t, self.sent)
             else:
-                machine.count("compulsory" if machine.first_fetch(t) else "reload", self.crossed[t])
+                state.count("compulsory" if state.first_fetch(t) else "reload", self.crossed[t])
         if self.over is not None:
-            written, start = self.sent.copy(), machine.address[self.out]
-            machine.give_back(machine.over.pop(self.out))
-            machine.arena.write(start, written, machine.claim(self.out))
-        machine.weights += self.weights
-        machine.ran.add(self.op.id)
+            written, start = self.sent.copy(), state.address[self.out]
+            state.give_back(state.over.pop(self.out))
+            state.arena.write(start, written, state.claim(self.out))
+        state.weights += self.weights
+        state.ran.add(self.op.id)
 
     def source(self, t: int) -> Bytes:
         """[channels, rows of patches, bytes] of a streamed operand in DRAM."""
-        p = self.machine.slots.layout[t].patches
+        p = self.state.slots.layout[t].patches
         assert p is not None
-        return self.machine.dram[t].reshape(p.channels, p.grid[0], -1)
+        return self.state.dram[t].reshape(p.channels, p.grid[0], -1)
 
     def behind(self, values: dict[str, Array], region: Region, channelled: Mapping[str, Array]) -> Array:
         """The element-wise nodes on a region, with what resident operands have there; compared."""
@@ -135,14 +133,14 @@ class Part:
                 cut = tuple(slice(None) if size < whole else span for span, size, whole in spans)
                 values[self.kernels.engine.executable.value[t]] = value[cut]
         made = self.kernels.tail(self.chain, values, region, channelled)
-        comparison, found = self.machine.comparison, self.maps[self.out]
+        comparison, found = self.state.comparison, self.maps[self.out]
         comparison.part(self.out, found, made, region, f"written by {self.at}", exact=False)
         return made
 
     def refuse_room(self, need: int) -> None:
         """The scratch does not hold the smallest part."""
-        scale = self.machine.slots.scale
-        self.machine.refuse(
+        scale = self.state.slots.scale
+        self.state.refuse(
             "streaming-unproved",
             f"a part of {self.op.name} needs {-(-need // scale):,} bytes of scratch, and"
             f" {len(self.scratch) // scale:,} are there",

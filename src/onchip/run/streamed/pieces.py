@@ -32,10 +32,10 @@ class _Job:
 
 def run_pieces(part: Part) -> None:
     """Run the operator. Raises as the machine does, and for a scratch that does not hold a patch of each."""
-    machine = part.machine
+    state = part.state
     stored, made = part.layout.patches, part.maps[part.out]
     assert stored is not None
-    layouts = {t: machine.slots.layout[t] for t in sorted(part.streamed)}
+    layouts = {t: state.slots.layout[t] for t in sorted(part.streamed)}
     each = sum(patch_bytes(layout) for layout in layouts.values())
     count = len(part.scratch) // each
     if not count:
@@ -59,7 +59,7 @@ def run_pieces(part: Part) -> None:
                 data = place
                 part.crossed[part.out] += data.size
             there[...] = data.reshape(there.shape)
-    part.weights = machine.fetched_weights(part.op.name, [part.op])
+    part.weights = state.fetched_weights(part.op.name, [part.op])
 
 
 def _jobs(part: Part) -> list[_Job]:
@@ -74,14 +74,14 @@ def _jobs(part: Part) -> list[_Job]:
 
 def _read(part: Part, t: int, box: tuple[Span, Span, Span], region: Region, start: int | None) -> Array:
     """A box of patches of an operand: through its place in the scratch, or from where it lies on chip."""
-    stored = part.machine.slots.layout[t].patches
+    stored = part.state.slots.layout[t].patches
     if t in part.resident or stored is None:
         return part.resident[t][region.slices]
     if start is None:
-        low, high = part.machine.slot(t)
-        taken = _box(part.machine.arena.bytes[low:high], stored, *box)
+        low, high = part.state.slot(t)
+        taken = _box(part.state.arena.bytes[low:high], stored, *box)
         return _slab(part, t, region).unpack(taken.reshape(-1))
-    taken = _box(part.machine.dram[t], stored, *box)
+    taken = _box(part.state.dram[t], stored, *box)
     place = part.scratch[start : start + taken.size]
     place[...] = taken.reshape(-1)
     part.crossed[t] += taken.size
@@ -95,7 +95,7 @@ def _box(slot: Bytes, stored: Patches, channels: Span, down: Span, across: Span)
 
 def _slab(part: Part, t: int, region: Region) -> Layout:
     _, channels, rows, columns = region.shape
-    return slab(part.machine.slots.layout[t], channels, rows, columns)
+    return slab(part.state.slots.layout[t], channels, rows, columns)
 
 
 def _boxes(stored: Patches, images: int, channels: int, count: int) -> Iterator[tuple[int, Span, Span, Span]]:

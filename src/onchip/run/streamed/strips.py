@@ -44,7 +44,7 @@ class _Line:
     def __init__(self, part: Part, t: int, room: Bytes, rows: int) -> None:
         self.part, self.t, self.rows = part, t, rows
         self.room, self.source = room, part.source(t)
-        self.layout = part.machine.slots.layout[t]
+        self.layout = part.state.slots.layout[t]
         self.begin((0, 0))
 
     def begin(self, channels: Span) -> None:
@@ -112,9 +112,9 @@ class _Out:
 
 def run_strips(part: Part) -> None:
     """Run the operator. Raises as the machine does, and for a scratch that does not hold the least strip."""
-    machine, chain, op = part.machine, part.chain, part.op
+    state, chain, op = part.state, part.chain, part.op
     source, made = part.maps[chain.reads[0]], part.maps[part.out]
-    layout = machine.slots.layout[chain.reads[0]]
+    layout = state.slots.layout[chain.reads[0]]
     groups = chain.groups if chain.kind == "conv" else source.channels
     outs, ins = made.channels // groups, source.channels // groups
     stored = part.layout.patches
@@ -123,9 +123,9 @@ def run_strips(part: Part) -> None:
     touched = [_touched(chain, strip, layout.patches.height) for strip in strips]  # type: ignore[union-attr]
     come = accumulate((last for _, last in touched), max)
     rows = max(1, *(most - first for most, (first, last) in zip(come, touched, strict=True) if first < last))
-    parameters = Parameters(chain, made.channels, machine.slots.scale)
-    apart = machine.plan.chip.weight_scratchpad_bytes is not None or any(
-        isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in machine.plan.pins
+    parameters = Parameters(chain, made.channels, state.slots.scale)
+    apart = state.plan.chip.weight_scratchpad_bytes is not None or any(
+        isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in state.plan.pins
     )
     sizes = _fit(part, parameters, apart, (outs, ins, groups), rows)
     room = part.scratch
@@ -148,7 +148,7 @@ def run_strips(part: Part) -> None:
                 base = image * made.channels
                 out.put((base + written[0], base + written[1]), strip, value)
             line.up_to(layout.patches.grid[0] - 1)  # type: ignore[union-attr]
-    part.weights = machine.fetched_weights(op.name, [op]) if apart else weights.moved
+    part.weights = state.fetched_weights(op.name, [op]) if apart else weights.moved
 
 
 def _strip(
@@ -180,7 +180,7 @@ def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int,
 
     def sizes(together: int) -> _Sizes:
         largest = parameters.largest((together * outs, parameters.inputs))
-        tile = 0 if apart else largest * part.machine.slots.scale
+        tile = 0 if apart else largest * part.state.slots.scale
         return _Sizes(together, together * ins * rows * width, tile, piece)
 
     def need(together: int) -> int:

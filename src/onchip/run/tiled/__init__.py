@@ -5,6 +5,7 @@ reads comes from DRAM by rows or slices, and every copy is counted. Bands follow
 and the tiling by demand, without a planner's cost model. Optimus (Cai, Wang, Zhang), sections 4 and 5.
 """
 
-from onchip.run.tiled.execute import GroupMoved, Tiles
+from onchip.run.moved import GroupMoved
+from onchip.run.tiled.execute import Tiles
 
 __all__ = ["GroupMoved", "Tiles"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onchip.plans import Blocks, Group
 from onchip.run.arena import Claim
+from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.chain import Chain, Window
 from onchip.run.tiled.dram import Dram
@@ -20,9 +21,6 @@ from onchip.run.tiled.passes import IllegalTiling
 from onchip.run.tiled.shape import GroupShape
 from onchip.run.tiled.whole import Place, Whole
 
-if TYPE_CHECKING:
-    from onchip.run.machine import Machine
-
 __all__ = ["run_in_blocks"]
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +28,7 @@ Span = tuple[int, int]
 
 
 def run_in_blocks(
-    machine: Machine,
+    state: State,
     kernels: Kernels,
     group: Group,
     blocks: Blocks,
@@ -48,13 +46,13 @@ def run_in_blocks(
     [chain] = shape.chains
     if chain.kind not in ("conv", "matrix", "pool"):
         raise IllegalTiling("tiling-blocks", f"{chain.op.name} has no windows")
-    return _Run(machine, kernels, group, blocks, shape, chain, whole).all()
+    return _Run(state, kernels, group, blocks, shape, chain, whole).all()
 
 
 class _Run:
     def __init__(
         self,
-        machine: Machine,
+        state: State,
         kernels: Kernels,
         group: Group,
         blocks: Blocks,
@@ -62,8 +60,8 @@ class _Run:
         chain: Chain,
         whole: Mapping[int, Whole],
     ) -> None:
-        self.machine, self.kernels, self.shape, self.blocks, self.chain = (
-            machine,
+        self.state, self.kernels, self.shape, self.blocks, self.chain = (
+            state,
             kernels,
             shape,
             blocks,
@@ -79,13 +77,13 @@ class _Run:
                 "tiling-subgroups",
                 f"it states {group.subgroups:,} sub-groups, and its blocks are {self.subgroups:,}",
             )
-        self.dram, self.whole = Dram(machine, shape, whole), whole
+        self.dram, self.whole = Dram(state, shape, whole), whole
         self._lay_out(group)
 
     def _lay_out(self, group: Group) -> None:
-        machine, blocks, chain = self.machine, self.blocks, self.chain
-        start, end = machine.scratch.get(group.name, (0, 0))
-        scale, round_up = machine.slots.scale, machine.plan.chip.round_up
+        state, blocks, chain = self.state, self.blocks, self.chain
+        start, end = state.scratch.get(group.name, (0, 0))
+        scale, round_up = state.slots.scale, state.plan.chip.round_up
         parameters = Parameters(chain, self.made.channels, scale)
         inputs = parameters.inputs if blocks.keep_weights else blocks.channels
         self.weights = Fetched(parameters, (blocks.output_channels, inputs))
@@ -112,16 +110,16 @@ class _Run:
         for size in sizes:
             ranges.append((at, at + size * scale))
             at += round_up(size) * scale
-        dtypes = machine.slots.dtype
-        owners = (f"tensor {machine.name(self.source)}", f"tensor {machine.name(self.target)}", "weights")
-        claim = [Claim(f"{owner} in {claims}", machine.index) for owner in owners]
+        dtypes = state.slots.dtype
+        owners = (f"tensor {state.name(self.source)}", f"tensor {state.name(self.target)}", "weights")
+        claim = [Claim(f"{owner} in {claims}", state.index) for owner in owners]
         if self.source not in self.whole:
-            self.window = SliceBuffer(machine.arena, *ranges[0], dtypes[self.source], window, claim[0])
+            self.window = SliceBuffer(state.arena, *ranges[0], dtypes[self.source], window, claim[0])
         self.block: SliceBuffer | Place
         if self.target not in self.whole:
-            self.block = SliceBuffer(machine.arena, *ranges[1], dtypes[self.target], block, claim[1])
-        machine.arena.reserve(*ranges[2], claim[2])
-        self.weights.through(machine.arena.bytes[slice(*ranges[2])])
+            self.block = SliceBuffer(state.arena, *ranges[1], dtypes[self.target], block, claim[1])
+        state.arena.reserve(*ranges[2], claim[2])
+        self.weights.through(state.arena.bytes[slice(*ranges[2])])
 
     def inputs_of(self, outs: Span) -> Span:
         """The input channels that some output channels read."""
@@ -151,7 +149,7 @@ class _Run:
             self.weights.forget(slice(*outs))
         if self.target in self.whole:
             self.block = Place(self.whole[self.target], region)
-        self.block.put(region.rows, outs, np.zeros(region.shape, self.machine.slots.dtype[self.target]))
+        self.block.put(region.rows, outs, np.zeros(region.shape, self.state.slots.dtype[self.target]))
         for channels in _cut(*self.inputs_of(outs), self.blocks.channels):
             operand = self.bring(region, channels)
             if chain.reduces:
@@ -163,12 +161,12 @@ class _Run:
             value = self.kernels.closed(chain, total, self.weights.vector(chain.bias, outs))
             self.block.put(region.rows, outs, self.behind(region, {chain.result: value}))
         value = self.block.get(region.rows, outs, chain.op.name)
-        self.machine.comparison.part(
+        self.state.comparison.part(
             self.target,
             self.made,
             value,
             region,
-            f"written by {chain.op.name} ({self.machine.where()})",
+            f"written by {chain.op.name} ({self.state.where()})",
             exact=False,
         )
         if self.target not in self.whole:

@@ -18,6 +18,7 @@ from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, Reach, Side
 from onchip.plans import Boxes, Group
 from onchip.run.arena import Claim
+from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.group import Executed
 from onchip.run.tiled.passes import IllegalTiling
@@ -25,7 +26,6 @@ from onchip.run.tiled.passes import IllegalTiling
 if TYPE_CHECKING:
     import onnx
 
-    from onchip.run.machine import Machine
     from onchip.run.onnx_engine import OnnxEngine
 
 __all__ = ["run_in_boxes"]
@@ -42,7 +42,7 @@ that, and a resize multiplies with 0 what it reads along a side that it leaves a
 
 
 def run_in_boxes(
-    machine: Machine, engine: OnnxEngine, group: Group, boxes: Boxes, operators: Sequence[Operator]
+    state: State, engine: OnnxEngine, group: Group, boxes: Boxes, operators: Sequence[Operator]
 ) -> Executed:
     """Run a group of one operator box by box. Raises `IllegalTiling` where that cannot be done."""
     [op] = operators if len(operators) == 1 else [None]
@@ -51,7 +51,7 @@ def run_in_boxes(
     axes = range(len(op.reach.extents))
     if len(boxes.sizes) != len(axes) or min(boxes.sizes) < 1 or sorted(boxes.order) != list(axes):
         raise IllegalTiling("tiling-sizes", f"boxes of {' x '.join(map(str, boxes.sizes))}")
-    return _Run(machine, engine, group, boxes, op, op.reach).all()
+    return _Run(state, engine, group, boxes, op, op.reach).all()
 
 
 class _Operand:
@@ -102,9 +102,9 @@ class _Operand:
 
 class _Run:
     def __init__(
-        self, machine: Machine, engine: OnnxEngine, group: Group, boxes: Boxes, op: Operator, reach: Reach
+        self, state: State, engine: OnnxEngine, group: Group, boxes: Boxes, op: Operator, reach: Reach
     ) -> None:
-        self.machine, self.engine, self.boxes, self.op, self.reach = machine, engine, boxes, op, reach
+        self.state, self.engine, self.boxes, self.op, self.reach = state, engine, boxes, op, reach
         [self.target] = op.outputs
         self.cuts = [list(_cut(n, box)) for n, box in zip(reach.extents, boxes.sizes, strict=True)]
         self.subgroups = prod(map(len, self.cuts))
@@ -127,26 +127,26 @@ class _Run:
         self._prepare()
 
     def _operand(self, t: int, sides: Sequence[Side]) -> _Operand:
-        machine = self.machine
-        root = machine.network.root[t]
-        if machine.slots.dtype[t].kind != "f" or machine.slots.dtype[t] == np.float16:
+        state = self.state
+        root = state.network.root[t]
+        if state.slots.dtype[t].kind != "f" or state.slots.dtype[t] == np.float16:
             raise InputError(
-                f"cannot be run in tiles: its elements are {machine.slots.dtype[t]}",
-                item=f"tensor {machine.name(t)}",
+                f"cannot be run in tiles: its elements are {state.slots.dtype[t]}",
+                item=f"tensor {state.name(t)}",
             )
-        value = machine.value(t, machine.dram[root])
+        value = state.value(t, state.dram[root])
         count = prod(side.size for side in sides)
         if value.size != count:
             raise InputError(
-                "cannot be run in tiles: the reach has other sides", item=f"tensor {machine.name(t)}"
+                "cannot be run in tiles: the reach has other sides", item=f"tensor {state.name(t)}"
             )
-        return _Operand(machine.name(t), sides, value, machine.network.tensors[t].bytes // count)
+        return _Operand(state.name(t), sides, value, state.network.tensors[t].bytes // count)
 
     def _lay_out(self, group: Group) -> None:
-        machine = self.machine
-        start, end = machine.scratch.get(group.name, (0, 0))
-        scale, round_up = machine.slots.scale, machine.plan.chip.round_up
-        made = machine.network.tensors[self.target].bytes // prod(self.reach.output)
+        state = self.state
+        start, end = state.scratch.get(group.name, (0, 0))
+        scale, round_up = state.slots.scale, state.plan.chip.round_up
+        made = state.network.tensors[self.target].bytes // prod(self.reach.output)
         block = prod(min(box, n) for box, n in zip(self.boxes.sizes, self.reach.output, strict=False))
         most = [self._most(part) for part in (*self.reads, *self.weights)]
         weights = sum(n * part.width for n, part in zip(most[len(self.reads) :], self.weights, strict=True))
@@ -161,8 +161,8 @@ class _Run:
         for part, size, count in zip(self.reads, reads, most, strict=False):
             part.buffer = self._buffer(group, f"tensor {part.name}", at, size, part.elements.dtype, count)
             at += round_up(size) * scale
-        dtype = machine.slots.dtype[self.target]
-        owner = f"tensor {machine.name(self.target)}"
+        dtype = state.slots.dtype[self.target]
+        owner = f"tensor {state.name(self.target)}"
         self.block = self._buffer(group, owner, at, block * made, np.dtype(dtype), block)
         at += round_up(block * made) * scale
         for part, count in zip(self.weights, most[len(self.reads) :], strict=True):
@@ -176,9 +176,9 @@ class _Run:
     def _buffer(
         self, group: Group, owner: str, at: int, size: int, dtype: np.dtype[Any], count: int
     ) -> SliceBuffer:
-        machine = self.machine
-        claim = Claim(f"{owner} in the scratch of {group.name}", machine.index)
-        return SliceBuffer(machine.arena, at, at + size * machine.slots.scale, dtype, count, claim)
+        state = self.state
+        claim = Claim(f"{owner} in the scratch of {group.name}", state.index)
+        return SliceBuffer(state.arena, at, at + size * state.slots.scale, dtype, count, claim)
 
     def _most(self, part: _Operand) -> int:
         """The most elements that a box needs of it."""
@@ -233,10 +233,10 @@ class _Run:
         return engine.parts.session(nodes, inputs, {wanted: types[wanted][0]}, rest), used
 
     def all(self) -> Executed:
-        machine, order = self.machine, self.boxes.order
-        whole = np.full(self.reach.output, np.nan, machine.slots.dtype[self.target])
+        state, order = self.state, self.boxes.order
+        whole = np.full(self.reach.output, np.nan, state.slots.dtype[self.target])
         crossed = 0
-        width = machine.network.tensors[self.target].bytes // whole.size
+        width = state.network.tensors[self.target].bytes // whole.size
         for turn in product(*(range(len(self.cuts[axis])) for axis in order)):
             at = [0] * len(order)
             for axis, index in zip(order, turn, strict=True):
@@ -251,11 +251,11 @@ class _Run:
             self.block.put((0, 1), (0, 1), self.finished(spans[: self.outer]))
             whole[tuple(slice(*span) for span in spans[: self.outer])] = self.there()
             crossed += self.there().size * width
-        value = whole.reshape(machine.slots.shape[self.target])
-        machine.comparison.follow(self.op.inputs, self.op.outputs)
+        value = whole.reshape(state.slots.shape[self.target])
+        state.comparison.follow(self.op.inputs, self.op.outputs)
         if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):  # sums in another order
-            machine.comparison.make_approximate(self.target)
-        machine.comparison.same(self.target, value, f"written by {self.op.name} ({machine.where()})")
+            state.comparison.make_approximate(self.target)
+        state.comparison.same(self.target, value, f"written by {self.op.name} ({state.where()})")
         return Executed(
             self.subgroups,
             self._crossed() | {self.target: crossed},
@@ -273,7 +273,7 @@ class _Run:
     def _crossed(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for t, part in zip(self.op.inputs, self.reads, strict=True):
-            root = self.machine.network.root[t]
+            root = self.state.network.root[t]
             found[root] = found.get(root, 0) + part.moved
         return found
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from onchip.run.state import State
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.shape import GroupShape
-
-if TYPE_CHECKING:
-    from onchip.run.machine import Machine
 
 __all__ = ["Dram"]
 
@@ -24,13 +22,11 @@ class Dram:
     What is `whole` neither comes nor goes.
     """
 
-    def __init__(self, machine: Machine, shape: GroupShape, whole: Collection[int]) -> None:
+    def __init__(self, state: State, shape: GroupShape, whole: Collection[int]) -> None:
         self.shape = shape
         self.crossed = {t: 0 for t in (*shape.external, *shape.escaping) if t not in whole}
         self.sources = {
-            t: shape.maps[t].whole(machine.value(t, machine.dram[t]))
-            for t in shape.external
-            if t not in whole
+            t: shape.maps[t].whole(state.value(t, state.dram[t])) for t in shape.external if t not in whole
         }
         self.written: dict[int, Array] = {}
         for t in shape.escaping:
@@ -38,7 +34,7 @@ class Dram:
                 continue
             found = shape.maps[t]
             extents = (found.images, found.channels, found.rows, found.columns)
-            self.written[t] = np.full(extents, np.nan, machine.slots.dtype[t])
+            self.written[t] = np.full(extents, np.nan, state.slots.dtype[t])
 
     def read(self, t: int, region: Region) -> Array:
         """A region of an operand crosses."""

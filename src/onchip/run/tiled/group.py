@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onchip.plans import Group, Tiling
+from onchip.run.state import State
 from onchip.run.tiled.bands import Band, bands_of
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.dram import Dram
@@ -18,9 +19,6 @@ from onchip.run.tiled.memory import lay_out
 from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of, takes_two
 from onchip.run.tiled.shape import GroupShape
 from onchip.run.tiled.whole import Whole
-
-if TYPE_CHECKING:
-    from onchip.run.machine import Machine
 
 __all__ = ["Executed", "run_in_bands"]
 
@@ -41,7 +39,7 @@ class Executed:
 
 
 def run_in_bands(
-    machine: Machine,
+    state: State,
     kernels: Kernels,
     group: Group,
     tiling: Tiling,
@@ -49,10 +47,10 @@ def run_in_bands(
     whole: Mapping[int, Whole],
 ) -> Executed:
     """Run a group as its tiling says, its `whole` operands in place. Raises `IllegalTiling` if it cannot."""
-    names = {t: machine.name(t) for t in shape.tensors}
+    names = {t: state.name(t) for t in shape.tensors}
     streamed = set()
     for name in tiling.streamed:
-        t = machine.network.tensor_id.get(name)
+        t = state.network.tensor_id.get(name)
         if t not in names:
             raise IllegalTiling("tiling-streamed", f"it streams {name}, which it neither reads nor writes")
         if t in whole:
@@ -69,13 +67,13 @@ def run_in_bands(
         raise IllegalTiling(
             "tiling-subgroups", f"it states {group.subgroups:,} sub-groups, and its bands are {subgroups:,}"
         )
-    return _Run(machine, kernels, group, tiling, shape, passes, bands, whole).all(subgroups)
+    return _Run(state, kernels, group, tiling, shape, passes, bands, whole).all(subgroups)
 
 
 class _Run:
     def __init__(
         self,
-        machine: Machine,
+        state: State,
         kernels: Kernels,
         group: Group,
         tiling: Tiling,
@@ -84,11 +82,11 @@ class _Run:
         bands: list[Band],
         whole: Mapping[int, Whole],
     ) -> None:
-        self.machine, self.kernels, self.group, self.shape = machine, kernels, group, shape
+        self.state, self.kernels, self.group, self.shape = state, kernels, group, shape
         self.passes, self.bands, self.step = passes, bands, tiling.channels
-        self.memory = lay_out(machine, group, tiling, shape, bands, whole)
+        self.memory = lay_out(state, group, tiling, shape, bands, whole)
         self.rings, self.slices, self.weights = self.memory.rings, self.memory.slices, self.memory.weights
-        self.dram = Dram(machine, shape, whole)
+        self.dram = Dram(state, shape, whole)
         self.chunk = tiling.images
         self.images: Span = (0, 0)
         self.band = bands[0]
@@ -135,7 +133,7 @@ class _Run:
             job = next((job for job in waiting if self.can_run(job)), None)
             if job is None:
                 stuck = waiting[0]
-                name = stuck.op.name if isinstance(stuck, Chain) else self.machine.name(stuck.tensors[0])
+                name = stuck.op.name if isinstance(stuck, Chain) else self.state.name(stuck.tensors[0])
                 raise IllegalTiling("tiling-passes", f"its streamed tensors wait for one another, at {name}")
             waiting.remove(job)
             if isinstance(job, Pass):
@@ -187,12 +185,12 @@ class _Run:
     ) -> None:
         """A finished part of a map: compared and counted; the rows that are new go out if it escapes."""
         region = self.region(t, rows, channels)
-        self.machine.comparison.part(
+        self.state.comparison.part(
             t,
             self.shape.maps[t],
             value,
             region,
-            f"written by {chain.op.name} ({self.machine.where()})",
+            f"written by {chain.op.name} ({self.state.where()})",
             exact,
         )
         old = max(0, min(rows[1], self.had[t]) - rows[0])
@@ -266,7 +264,7 @@ class _Run:
         one must not read. (The values are those of one call.)
         """
         ring, weights = self.rings[chain.output], self.weights[chain.op.id]
-        apart = self.machine.plan.chip.weight_scratchpad_bytes is not None
+        apart = self.state.plan.chip.weight_scratchpad_bytes is not None
         if apart or not isinstance(ring, Whole) or not ring.shadow:
             return
         for outs, ins in weights.tiles():
@@ -312,7 +310,7 @@ class _Run:
     def is_whole(self, chain: Chain, rows: Span) -> bool:
         """Whether the operator runs once, on whole maps whose values are exact."""
         whole = rows == (0, self.shape.maps[chain.output].rows) and self.count == self.shape.images
-        return whole and not self.machine.comparison.approximate(chain.reads)
+        return whole and not self.state.comparison.approximate(chain.reads)
 
     @property
     def count(self) -> int:
@@ -351,7 +349,7 @@ class _Run:
             rows = self.band.new[t]
             if rows[0] < rows[1] and covered[t] != self.shape.maps[t].channels:
                 raise IllegalTiling(
-                    "tiling-passes", f"the slices of {self.machine.name(t)} do not meet those it is read with"
+                    "tiling-passes", f"the slices of {self.state.name(t)} do not meet those it is read with"
                 )
             self.slices[t].empty()
             chain = self.shape.maker.get(t)
@@ -407,7 +405,7 @@ class _Run:
         waits_for_held = all(x in self.rings for x in others if x not in here)
         if chain.output in self.slices or (len(others) > 1 and not waits_for_held):
             raise IllegalTiling(
-                "tiling-passes", f"{chain.op.name} has too few operands when {self.machine.name(t)} passes"
+                "tiling-passes", f"{chain.op.name} has too few operands when {self.state.name(t)} passes"
             )
         self.park(chain, t, channels)
         return False
@@ -423,7 +421,7 @@ class _Run:
         ring = self.rings[chain.output]
         if value.dtype != ring.data.dtype or not self.shape.maps[t].same_as(self.shape.maps[chain.output]):
             raise IllegalTiling(
-                "tiling-passes", f"{self.machine.name(t)} cannot wait in the buffer of {chain.op.name}"
+                "tiling-passes", f"{self.state.name(t)} cannot wait in the buffer of {chain.op.name}"
             )
         ring.put(rows, value, slice(*channels), done=False)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onchip.run.arena import Claim
+from onchip.run.state import State
 from onchip.run.tiled.bands import Band
 from onchip.run.tiled.buffers import Ring, SliceBuffer, buffer_bytes
 from onchip.run.tiled.parameters import Fetched, Parameters
@@ -16,7 +17,6 @@ from onchip.run.tiled.whole import Whole
 
 if TYPE_CHECKING:
     from onchip.plans import Group, Tiling
-    from onchip.run.machine import Machine
 
 __all__ = ["Memory", "lay_out"]
 
@@ -31,7 +31,7 @@ class Memory:
 
 
 def lay_out(
-    machine: Machine,
+    state: State,
     group: Group,
     tiling: Tiling,
     shape: GroupShape,
@@ -39,12 +39,12 @@ def lay_out(
     whole: Mapping[int, Whole],
 ) -> Memory:
     """Divide the scratch. Raises `IllegalTiling` when it is too small for what the bands need."""
-    start, end = machine.scratch.get(group.name, (0, 0))
-    scale, round_up = machine.slots.scale, machine.plan.chip.round_up
+    start, end = state.scratch.get(group.name, (0, 0))
+    scale, round_up = state.slots.scale, state.plan.chip.round_up
     claims = f"the scratch of {group.name}"
     parameters = {c.op.id: Parameters(c, shape.maps[c.output].channels, scale) for c in shape.chains}
     step = tiling.channels
-    streamed = {machine.network.tensor_id[name] for name in tiling.streamed}
+    streamed = {state.network.tensor_id[name] for name in tiling.streamed}
     refilled = [c.op.id for c in shape.chains if c.op.name not in group.resident_weights]
     inside = [t for t in shape.tensors if t not in whole]
     rows = {t: max(band.held(t) for band in bands) for t in inside}
@@ -68,11 +68,11 @@ def lay_out(
     for key, size in sizes.items():
         ranges[key] = (at, at + size * scale)
         at += round_up(size) * scale
-    arena, rings, slices = machine.arena, dict[int, Ring | Whole](whole), {}
+    arena, rings, slices = state.arena, dict[int, Ring | Whole](whole), {}
     for t in inside:
-        claim = Claim(f"tensor {machine.name(t)} in {claims}", machine.index)
+        claim = Claim(f"tensor {state.name(t)} in {claims}", state.index)
         low, high = ranges["tensor", t]
-        dtype, found = machine.slots.dtype[t], shape.maps[t]
+        dtype, found = state.slots.dtype[t], shape.maps[t]
         if t in streamed:
             capacity = rows[t] * min(step, found.channels) * found.columns * tiling.images
             slices[t] = SliceBuffer(arena, low, high, dtype, capacity, claim)
@@ -80,12 +80,12 @@ def lay_out(
             rings[t] = Ring(arena, low, high, dtype, found, rows[t], tiling.images, claim)
     weights = {v: Fetched(parameters[v], (step, step)) for v in parameters}
     low, high = ranges["tile", 0]
-    arena.reserve(low, high, Claim(f"the weight tile in {claims}", machine.index))
+    arena.reserve(low, high, Claim(f"the weight tile in {claims}", state.index))
     for chain in shape.chains:
         v = chain.op.id
         if v in refilled:
             weights[v].through(arena.bytes[low:high])
         else:
-            claim = Claim(f"the weights of {chain.op.name} in {claims}", machine.index)
+            claim = Claim(f"the weights of {chain.op.name} in {claims}", state.index)
             weights[v].keep(arena, *ranges["weights", v], claim)
     return Memory(rings, slices, weights)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.base.errors import Mismatch
+from onchip.run.state import State
 from onchip.run.tiled.maps import Map, Region
 
 if TYPE_CHECKING:
-    from onchip.run.machine import Machine
     from onchip.run.tiled.shape import GroupShape
 
 __all__ = ["Place", "Whole", "finish_whole", "whole_operands"]
@@ -27,20 +27,20 @@ class Whole:
     with another operand, `shadow` knows of each byte whether it has been written over.
     """
 
-    def __init__(self, machine: Machine, t: int, found: Map, *, made: bool) -> None:
-        layout, (start, end) = machine.slots.layout[t], machine.slot(t)
-        cells = machine.arena.bytes[start:end][: layout.count * layout.pitch].reshape(layout.count, -1)
-        self.owner = machine.owner(t)
+    def __init__(self, state: State, t: int, found: Map, *, made: bool) -> None:
+        layout, (start, end) = state.slots.layout[t], state.slot(t)
+        cells = state.arena.bytes[start:end][: layout.count * layout.pitch].reshape(layout.count, -1)
+        self.owner = state.owner(t)
         self.data: Array = found.whole(cells[:, : layout.dtype.itemsize].view(layout.dtype)[:, 0])
-        assert np.shares_memory(self.data, machine.arena.bytes)
+        assert np.shares_memory(self.data, state.arena.bytes)
         self.made: Bools = np.full((found.images, found.rows), made)
         self.images = (0, found.images)
         self.shadow: list[Bools] = []  # by byte of an element, [images, channels, rows, columns]
         self.writes = not made
 
-    def share(self, machine: Machine, t: int, found: Map, gone: Bools, first: int) -> None:
+    def share(self, state: State, t: int, found: Map, gone: Bools, first: int) -> None:
         """`gone` has a bool for every byte of the arena from `first` on; it is one with another operand."""
-        layout, (start, _) = machine.slots.layout[t], machine.slot(t)
+        layout, (start, _) = state.slots.layout[t], state.slot(t)
         at = start - first
         cells = gone[at : at + layout.count * layout.pitch].reshape(layout.count, -1)
         self.shadow = [found.whole(cells[:, i]) for i in range(layout.pitch)]
@@ -110,44 +110,42 @@ class Place:
         return self.whole.read(self.part, reader).copy()
 
 
-def whole_operands(machine: Machine, shape: GroupShape, streamed: Collection[int]) -> Mapping[int, Whole]:
+def whole_operands(state: State, shape: GroupShape, streamed: Collection[int]) -> Mapping[int, Whole]:
     """The operands that do not stream, each in its range. Refuses, as the machine does, what is not there."""
-    at = f"{shape.name} ({machine.where()})"
+    at = f"{shape.name} ({state.where()})"
     found: dict[int, Whole] = {}
     for t in shape.external:
         if t not in streamed:
-            machine.expect_whole(t, f"read by {at}", "input-")
-            machine.comparison.same(
-                t, machine.value(t, machine.arena.read(*machine.slot(t))), f"read by {at}"
-            )
-            found[t] = Whole(machine, t, shape.maps[t], made=True)
+            state.expect_whole(t, f"read by {at}", "input-")
+            state.comparison.same(t, state.value(t, state.arena.read(*state.slot(t))), f"read by {at}")
+            found[t] = Whole(state, t, shape.maps[t], made=True)
     for t in shape.escaping:
         if t in streamed:
             continue
-        if t not in machine.address:
-            machine.refuse("output-not-reserved", f"{machine.name(t)}, written by {shape.name}, has no range")
-        if t in machine.parts:
-            machine.refuse("join-not-concat", f"{shape.name} is a group, and joins nothing")
-        under = machine.over.get(t)
-        owners = () if under is None else (machine.owner(under),)
-        machine.expect_owner(*machine.slot(t), machine.owner(t), f"reserved for {at}", *owners)
-        found[t] = Whole(machine, t, shape.maps[t], made=False)
+        if t not in state.address:
+            state.refuse("output-not-reserved", f"{state.name(t)}, written by {shape.name}, has no range")
+        if t in state.parts:
+            state.refuse("join-not-concat", f"{shape.name} is a group, and joins nothing")
+        under = state.over.get(t)
+        owners = () if under is None else (state.owner(under),)
+        state.expect_owner(*state.slot(t), state.owner(t), f"reserved for {at}", *owners)
+        found[t] = Whole(state, t, shape.maps[t], made=False)
         if under in found:
-            slots = machine.slot(t), machine.slot(under)
+            slots = state.slot(t), state.slot(under)
             first = min(start for start, _ in slots)
             gone = np.zeros(max(end for _, end in slots) - first, np.bool_)
             for x in (t, under):
-                found[x].share(machine, x, shape.maps[x], gone, first)
+                found[x].share(state, x, shape.maps[x], gone, first)
     return found
 
 
-def finish_whole(machine: Machine, shape: GroupShape, whole: Mapping[int, Whole]) -> None:
+def finish_whole(state: State, shape: GroupShape, whole: Mapping[int, Whole]) -> None:
     """What was made in place is there; what it was made over gives back what it leaves."""
     for t in whole:
         if t not in shape.escaping:
             continue
-        machine.arena.hand_over(*machine.slot(t), machine.claim(t))
-        if t in machine.over:
-            machine.give_back(machine.over.pop(t))
-        value = machine.value(t, machine.arena.read(*machine.slot(t)))
-        machine.comparison.same(t, value, f"written by {shape.name} ({machine.where()})")
+        state.arena.hand_over(*state.slot(t), state.claim(t))
+        if t in state.over:
+            state.give_back(state.over.pop(t))
+        value = state.value(t, state.arena.read(*state.slot(t)))
+        state.comparison.same(t, value, f"written by {shape.name} ({state.where()})")

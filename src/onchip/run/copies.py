@@ -1,0 +1,83 @@
+"""The tensors' copies in DRAM, and where the operands of a concat lie in its output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from onchip.network import Network, Operator
+from onchip.plans import Join, Plan
+from onchip.run.arena import POISON
+from onchip.run.slots import Slots
+
+__all__ = ["Copies", "offsets_of"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def offsets_of(network: Network, slots: Slots, op: Operator) -> dict[int, int]:
+    """Where each operand lies in the output of a concat, in bytes of its slot; empty if they do not add up.
+
+    Only sizes are looked at: whether the operator really puts its operands one after another shows when it
+    runs.
+    """
+    if len(op.outputs) != 1 or any(network.root[t] != t for t in op.inputs):
+        return {}
+    sizes = [slots.slot[t] for t in op.inputs]
+    if sum(sizes) != slots.slot[op.outputs[0]]:
+        return {}
+    return dict(zip(op.inputs, accumulate(sizes, initial=0), strict=False))
+
+
+class Copies:
+    """The tensors' copies in DRAM. What the program joins lies in one buffer, each part a slice of it."""
+
+    def __init__(self, plan: Plan, slots: Slots) -> None:
+        network = plan.network
+        self._copies: dict[int, Bytes] = {}
+        self._places: dict[int, Bytes] = {}
+        self.whole: set[int] = set()
+        """Outputs of joins all of whose operands lie in place."""
+        self.twice: dict[int, int] = {}
+        """By output of a join that has no place: an operand that is a part of another one."""
+        part_of: dict[int, tuple[int, int]] = {}
+        names = dict.fromkeys(i.operator for i in plan.program if isinstance(i, Join))
+        for op in (network.operators[network.operator_id[n]] for n in names if n in network.operator_id):
+            offsets = offsets_of(network, slots, op)
+            shared = next((t for t in offsets if t in part_of), None)
+            if shared is not None:
+                self.twice[op.outputs[0]] = shared
+            elif offsets:
+                part_of |= {t: (op.outputs[0], at) for t, at in offsets.items()}
+                self.whole.add(op.outputs[0])
+        for t in {*part_of, *self.whole}:
+            root, at = t, 0
+            while root in part_of:
+                root, offset = part_of[root]
+                at += offset
+            if root not in self._places:
+                self._places[root] = np.full(slots.slot[root], POISON, np.uint8)
+            self._places[t] = self._places[root][at : at + slots.slot[t]]
+
+    def __contains__(self, t: object) -> bool:
+        return t in self._copies
+
+    def __getitem__(self, t: int) -> Bytes:
+        return self._copies[t]
+
+    def __setitem__(self, t: int, data: Bytes) -> None:
+        if t in self._places:
+            self._places[t][...] = data
+            data = self._places[t]
+        self._copies[t] = data
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._copies)
+
+    def joined(self, t: int) -> Bytes:
+        """The output of a join, there from now on: the bytes that its operands have written."""
+        self._copies[t] = self._places[t]
+        return self._copies[t]
