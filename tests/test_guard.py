@@ -229,7 +229,7 @@ def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -
     children = family(process.pid)
     process.send_signal(number)
     process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode in (0, 130)  # 0: it was done before it heard
     assert soon_gone(children)
     assert not list((tmp_path / "temporary").iterdir())
 

@@ -177,8 +177,7 @@ def test_the_answer_no_is_data(
     assert "error" not in json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("way", ["held", "once", "again"])
-@pytest.mark.parametrize("objective", ["free", "once", "least"])
+@pytest.mark.parametrize(("objective", "way"), [("free", "held"), ("once", "again"), ("least", "once")])
 def test_a_microcontroller_needs_stack_and_statics_too(
     way: str,
     objective: str,

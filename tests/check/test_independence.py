@@ -9,10 +9,10 @@ import onchip.check
 
 ALLOWED = (
     "onchip.check",
-    "onchip.chip",
+    "onchip.machines.chip",
     "onchip.base.errors",
     "onchip.network",
-    "onchip.plan",
+    "onchip.plans",
     "onchip.base.units",
 )
 

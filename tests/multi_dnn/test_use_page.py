@@ -12,7 +12,7 @@ import pytest
 
 import onchip as onchip_package
 from onchip import cli
-from onchip.export import SCHEDULE_FORMATS
+from onchip.multi_dnn.export import SCHEDULE_FORMATS
 from onchip.multi_dnn.request import CorunOptions
 from onchip.multi_dnn.solve import SolveOptions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,10 @@ from onchip.report.shell import asset, hash_of, template, version
 from onchip.report.wording import short_size, shorten, visible
 from onchip.sweeps.curves import ALL, Curve, Spot
 from onchip.sweeps.drawing import chart, key
+from onchip.sweeps.run import Outcome
 
 if TYPE_CHECKING:
     import jinja2
-
-    from onchip.sweeps.swept import Swept
 
 __all__ = ["html"]
 
@@ -29,14 +29,14 @@ SHOWN = (
 )
 
 
-def html(made: Swept) -> str:
-    """The page: curves of every network, where they bend, and the table."""
+def html(made: Outcome, curves: Sequence[Curve], sentence: str) -> str:
+    """The page: curves of every network, where they bend, and the table. `sentence` says which answers."""
     from markupsafe import Markup
 
     style = asset("page.css") + asset("corun.css") + asset("sweep.css")
     script = asset("corun.js")  # answers the pointer and the keyboard on any sheet of segments
     return _template().render(
-        **_words(made),
+        **_words(made, curves, sentence),
         style=Markup(style),
         script=Markup(script),
         style_hash=hash_of(style),
@@ -50,25 +50,25 @@ def _template() -> jinja2.Template:
     return template("sweep.html.j2")
 
 
-def _words(made: Swept) -> dict[str, Any]:
-    spec = made.outcome.spec
-    series = list(dict.fromkeys(curve.series for curve in made.curves))
+def _words(made: Outcome, drawn: Sequence[Curve], sentence: str) -> dict[str, Any]:
+    spec = made.spec
+    series = list(dict.fromkeys(curve.series for curve in drawn))
     places = {name: i for i, name in enumerate(series)}
-    networks = dict.fromkeys(curve.network for curve in made.curves)
+    networks = dict.fromkeys(curve.network for curve in drawn)
     ordered = [name for name in networks if name == ALL] + [name for name in networks if name != ALL]
     columns = [name for name in SHOWN if any(row[name] is not None for row in made.rows)]
     return {
         "title": visible(spec.title or "Sweep"),
-        "sentence": made.sentence(),
+        "sentence": sentence,
         "state": "complete" if made.complete else "under way",
         "state_class": "optimal" if made.complete and not made.failed else "feasible",
         "within": f"{100 * spec.within:g} %",
         "keys": [(key(i), visible(name)) for i, name in enumerate(series[:28])] if len(series) > 1 else [],
         "more_keys": max(0, len(series) - 28),
-        "sections": [_section(made, name, places) for name in ordered],
-        "labels": [visible(name.replace("_", " ")) for name in made.outcome.labels],
+        "sections": [_section(made, drawn, name, places) for name in ordered],
+        "labels": [visible(name.replace("_", " ")) for name in made.labels],
         "columns": [name.replace("_", " ") for name in columns],
-        "rows": [_row(row, made.outcome.labels, columns) for row in made.rows[:MOST_ROWS]],
+        "rows": [_row(row, made.labels, columns) for row in made.rows[:MOST_ROWS]],
         "rows_cut": f"The first {MOST_ROWS:,} of {len(made.rows):,}; table.csv has all."
         if len(made.rows) > MOST_ROWS
         else "",
@@ -76,11 +76,10 @@ def _words(made: Swept) -> dict[str, Any]:
     }
 
 
-def _figures(made: Swept) -> list[tuple[str, str]]:
-    o = made.outcome
+def _figures(o: Outcome) -> list[tuple[str, str]]:
     chips = dict.fromkeys(machine.name for machine in o.spec.machines)
     return [
-        ("points", f"{len(made.rows):,} of {o.points:,}"),
+        ("points", f"{len(o.rows):,} of {o.points:,}"),
         ("networks", f"{len({m.name for m in o.spec.models}):,}"),
         ("chips", ", ".join(visible(name) for name in list(chips)[:4]) + (", …" if len(chips) > 4 else "")),
         ("planners", ", ".join(dict.fromkeys(asked.planner for asked in o.spec.asked))),
@@ -88,8 +87,8 @@ def _figures(made: Swept) -> list[tuple[str, str]]:
     ]
 
 
-def _section(made: Swept, network: str, places: dict[str, int]) -> dict[str, Any]:
-    curves = [curve for curve in made.curves if curve.network == network]
+def _section(made: Outcome, drawn: Sequence[Curve], network: str, places: dict[str, int]) -> dict[str, Any]:
+    curves = [curve for curve in drawn if curve.network == network]
     summed = network == ALL and all(spot.row < 0 for curve in curves for spot in curve.spots)
     return {
         "name": visible(shorten(network, 120)),

@@ -78,7 +78,7 @@ class Swept:
         """The curves and the table as one self-contained HTML page."""
         from onchip.sweeps.page import html
 
-        return html(self)
+        return html(self.outcome, self.curves, self.sentence())
 
     def save(self) -> tuple[Path, ...]:
         """Write `table.csv`, `table.parquet` (where pyarrow is installed) and `report.html`; their paths."""

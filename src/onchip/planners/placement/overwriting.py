@@ -9,14 +9,12 @@ proves the search for this case, rests on that.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from onchip.check import may_overwrite
 from onchip.network import Network, bits
-
-if TYPE_CHECKING:
-    from onchip.planners.placement.problem import Problem
 
 __all__ = ["HardestStep", "hardest_step", "overwritable"]
 
@@ -51,7 +49,31 @@ class HardestStep:
     over: int | None
 
 
-def hardest_step(problem: Problem) -> HardestStep:
+class Steps(Protocol):
+    """What of a problem decides its hardest step; `onchip.planners.placement.Problem` says what each is."""
+
+    @property
+    def inputs(self) -> Sequence[Sequence[int]]: ...
+
+    @property
+    def outputs(self) -> Sequence[Sequence[int]]: ...
+
+    @property
+    def readers(self) -> Sequence[int]: ...
+
+    @property
+    def size(self) -> Sequence[int]: ...
+
+    @property
+    def order(self) -> Sequence[int] | None: ...
+
+    @property
+    def overwrites(self) -> Sequence[Sequence[int]]: ...
+
+    def step_bytes(self, operator: int, /) -> int: ...
+
+
+def hardest_step(problem: Steps) -> HardestStep:
     """The hardest step of the given order, or of an order whose hardest step is easiest.
 
     Greedy: of the operators that can run, run the one that needs least as things are. What an operator needs

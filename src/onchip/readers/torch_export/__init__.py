@@ -5,11 +5,12 @@ ATen operator has one ONNX counterpart here, a few have two or three. That keeps
 attention and the paddings as the operators they are, and makes names and bytes independent of any exporter's
 passes. What is not listed is refused by name. Needs torch; nothing else of onchip imports this at its top.
 
-`exporter` walks the graph; the rules lie in one module per family: `layers` (convolution, linear, norms,
-pooling, resizing), `pointwise`, `layout` (views, slices, concatenation, padding), `reduce` and `attention`.
+`exporter` walks the graph, `program` makes a model of what it found; the rules lie in one module per family:
+`layers` (convolution, linear, norms, pooling, resizing), `pointwise`, `layout` (views, slices, concatenation,
+padding), `reduce` and `attention`.
 """
 
 from onchip.readers.torch_export import attention, layers, layout, pointwise, reduce  # noqa: F401  register
-from onchip.readers.torch_export.exporter import Exported, export
+from onchip.readers.torch_export.program import Exported, export
 
 __all__ = ["Exported", "export"]
