@@ -34,7 +34,7 @@ python_maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # signatures with options are not those of the source
 autodoc_class_signature = "mixed"
 
 myst_heading_anchors = 4
