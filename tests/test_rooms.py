@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,19 @@ def test_nobody_below_the_top_knows_of_a_wing(wing: str) -> None:
 
 def test_nobody_imports_what_only_papers_need() -> None:
     assert [use for use in USES if use[2].startswith("papers/")] == []
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    """Imports inside functions and those for type checkers count, too."""
+    known: dict[tuple[str, ...], Path] = {}
+    for file in ROOT.rglob("*.py"):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        known[parts[:-1] if parts[-1] == "__init__" else parts] = file
+
+    def module(parts: tuple[str, ...]) -> tuple[str, ...]:
+        return parts if parts in known else module(parts[:-1])
+
+    below = {
+        name: {module(parts) for parts in imports(file)} - {name, ()} for name, file in known.items() if name
+    }
+    TopologicalSorter(below).prepare()  # raises CycleError, which names the files

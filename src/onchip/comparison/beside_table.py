@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from onchip.comparison.beside import Beside, BesideRow, Zero
+from onchip.comparison.beside_rows import BesideRow, Zero
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, short_size, shorten, visible
 
@@ -15,7 +18,29 @@ __all__ = ["table"]
 LONGEST = 34
 
 
-def table(made: Beside) -> RenderableType:
+class BothMethods(Protocol):
+    """What the table shows (`onchip.comparison.beside.Beside` says what each is)."""
+
+    @property
+    def rows(self) -> Sequence[BesideRow]: ...
+
+    @property
+    def simple_seconds(self) -> float: ...
+
+    @property
+    def exact_seconds(self) -> float: ...
+
+    @property
+    def simple_zero(self) -> Zero | None: ...
+
+    @property
+    def exact_zero(self) -> Zero | None: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+
+def table(made: BothMethods) -> RenderableType:
     """A rich renderable: a line that says of what, a row for each run of modules, the smallest buffers."""
     head = Text("Beside exact placement", style="bold")
     head.append(

@@ -14,6 +14,7 @@ from onchip.base.units import parse_bytes
 from onchip.comparison import baselines
 from onchip.comparison.baselines import DoesNotFit
 from onchip.comparison.planners import PLANNERS, Limited
+from onchip.comparison.row import Row
 from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners import placement
@@ -116,41 +117,6 @@ def _words(text: str) -> tuple[str, ...]:
     if not isinstance(text, str):
         raise UsageError(f"expected names with commas between, not {text!r}", item="compare")
     return tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One planner's answer. Bytes are None where there is no plan: `needs_bytes` says what it would take.
-
-    `status` is a plan's (`optimal` in the space that its planner names, `feasible`), `does not fit`, or
-    `no plan`, with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does
-    without (0 to 1), `gap` how far above the least of what this planner may do they lie at most (0 where they
-    are proved to be the least, 0.05 for 5 %); both None where there is no plan.
-    """
-
-    scheme: str
-    title: str
-    status: Literal["optimal", "feasible", "does not fit", "no plan"]
-    traffic_bytes: int | None
-    dram_bytes: int | None
-    peak_bytes: int | None
-    extent_bytes: int | None
-    needs_bytes: int | None
-    seconds: float
-    reduction: float | None
-    plan: Plan | None
-    reason: str = ""
-    gap: float | None = None
-
-    def data(self) -> dict[str, Any]:
-        """The row without its plan, for JSON."""
-        found = {name: getattr(self, name) for name in self.__slots__ if name != "plan"}
-        return {**found, "space": self.space}
-
-    @property
-    def space(self) -> str:
-        """Which plans `status` and `gap` range over; empty where there is no plan."""
-        return "" if self.plan is None else self.plan.result.space
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from onchip.comparison.baselines import SCHEMES
-from onchip.comparison.comparison import Comparison, Row
 from onchip.comparison.planners import PLANNERS
+from onchip.comparison.row import Row
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, exact, visible
 
 __all__ = ["table"]
 
 
-def table(made: Comparison) -> RenderableType:
+class Compared(Protocol):
+    """What the table shows of a comparison (`onchip.Comparison` says what each is)."""
+
+    @property
+    def network(self) -> str: ...
+
+    @property
+    def budget(self) -> int: ...
+
+    @property
+    def weights(self) -> str: ...
+
+    @property
+    def bound(self) -> int: ...
+
+    @property
+    def limit_bytes(self) -> int: ...
+
+    @property
+    def rows(self) -> Sequence[Row]: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def time_limit(self) -> float | None: ...
+
+
+def table(made: Compared) -> RenderableType:
     """A rich renderable: a line that says of what, the rows, and what they mean."""
     unproved = [row.scheme for row in made.rows if row.gap and _searches(row.scheme)]
     figures = (

@@ -1,12 +1,13 @@
 """A network as planners see it: operators, tensors, views, and what is worked out from them."""
 
-from onchip.network.network import (
+from onchip.network.bitsets import bits, mask
+from onchip.network.network import Network
+from onchip.network.operators import (
     GATHERED,
     KINDS,
     MOST_SIDES,
     Constant,
     Geometry,
-    Network,
     Operator,
     OperatorSpec,
     Patches,
@@ -15,8 +16,6 @@ from onchip.network.network import (
     Tensor,
     TensorKind,
     View,
-    bits,
-    mask,
     most_sides,
 )
 

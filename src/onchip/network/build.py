@@ -1,18 +1,17 @@
-"""Turns names into a `Network`, or says in one line why they are not one."""
+"""Turns names into the parts of a `Network`, or says in one line why they are not one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import index
 
 from onchip.base.errors import ModelError
 from onchip.base.limits import VARIABLE, Limits, limits
 from onchip.base.units import MAX_BYTES
-from onchip.network import (
+from onchip.network.operators import (
     MOST_SIDES,
     Geometry,
-    Network,
     Operator,
     OperatorSpec,
     Patches,
@@ -23,7 +22,7 @@ from onchip.network import (
     most_sides,
 )
 
-__all__ = ["build_network"]
+__all__ = ["Parts", "parts_of"]
 
 MAX_MACS = 10**18 - 1
 """More multiply-accumulates than any operator has, and the most that files hold."""
@@ -35,30 +34,34 @@ _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""
 
 
-def build_network(
-    cls: type[Network],
+@dataclass(frozen=True)
+class Parts:
+    """What a network is made of. That no operator waits for itself is still to be seen."""
+
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    outputs: tuple[int, ...]
+    views: tuple[View, ...]
+
+
+def parts_of(
     name: str,
     tensors: Iterable[tuple[str, int, TensorKind]],
     operators: Iterable[OperatorSpec],
     outputs: Sequence[str],
     views: Iterable[tuple[str, str, int]],
-    source: str,
-    sha256: str,
-    granularity: str,
-    element: str,
-    patches: Mapping[str, Patches] | None,
+    patches: Mapping[str, Patches],
+    said: Mapping[str, str],
     where: str | None,
-) -> Network:
-    """See `Network.build`."""
+) -> Parts:
+    """See `Network.build`; `said` are the other words that a network has, by what they are."""
 
     def refuse(item: str, reason: str) -> ModelError:
         return ModelError(reason, where=where, item=item)
 
-    for key, text in (("name", name), ("source", source), ("sha256", sha256)):
+    for key, text in {"name": name, **said}.items():
         _writable(text, key, refuse)
-    for key, text in (("granularity", granularity), ("element", element)):
-        _writable(text, key, refuse)
-    table = _tensors(tensors, patches or {}, refuse)
+    table = _tensors(tensors, patches, refuse)
     ids = {t.name: t.id for t in table}
 
     def known(names: Iterable[str], item: str) -> tuple[int, ...]:
@@ -116,25 +119,11 @@ def build_network(
         )
 
     view_rows = _views(list(views), table, ids, refuse)
-    network = cls(
-        name=name,
-        tensors=tuple(table),
-        operators=tuple(rows),
-        outputs=known(outputs, "outputs"),
-        views=view_rows,
-        source=source,
-        sha256=sha256,
-        granularity=granularity,
-        element=element,
-    )
-    if not network.outputs:
+    read = known(outputs, "outputs")
+    if not read:
         raise refuse(f"network {name}", "has no outputs")
-    _producers(network, refuse)
-    if len(network.order) < len(rows):
-        ran = set(network.order)
-        stuck = next(op for op in rows if op.id not in ran)
-        raise refuse(f"operator {stuck.name}", "is on, or waits for, a cycle of the graph")
-    return network
+    _producers(table, rows, view_rows, refuse)
+    return Parts(tuple(table), tuple(rows), read, view_rows)
 
 
 def _tensors(
@@ -272,22 +261,26 @@ def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
             raise refuse(item, "has a reach with two sides of an operand along one axis")
 
 
-def _producers(network: Network, refuse: _Refuse) -> None:
+def _producers(
+    tensors: Sequence[Tensor], operators: Sequence[Operator], views: Sequence[View], refuse: _Refuse
+) -> None:
+    """Refuse a tensor that nobody makes, or two do; a view is made with what it is a part of."""
+    root = {view.tensor: view.of for view in views}
     written: dict[int, str] = {}
-    for op in network.operators:
-        if network.reads[op.id] & network.writes[op.id]:
+    for op in operators:
+        if not {root.get(t, t) for t in op.inputs}.isdisjoint(root.get(t, t) for t in op.outputs):
             raise refuse(
                 f"operator {op.name}", "reads a view of a tensor that it writes (the graph has a cycle)"
             )
         for t in op.outputs:
-            item = f"tensor {network.tensors[t].name}"
+            item = f"tensor {tensors[t].name}"
             if t in written:
                 raise refuse(item, f"is written by {written[t]} and by {op.name}")
-            if network.tensors[t].kind == "input":
+            if tensors[t].kind == "input":
                 raise refuse(item, f"is a graph input, and {op.name} writes it")
-            if network.root[t] != t:
+            if t in root:
                 raise refuse(item, f"is a view, and {op.name} writes it")
             written[t] = op.name
-    for tensor in network.tensors:
-        if tensor.kind == "activation" and network.root[tensor.id] == tensor.id and tensor.id not in written:
+    for tensor in tensors:
+        if tensor.kind == "activation" and tensor.id not in root and tensor.id not in written:
             raise refuse(f"tensor {tensor.name}", "has no producer and is no graph input")

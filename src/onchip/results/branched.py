@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners.modules.regions import Region, regions_of
-from onchip.planners.modules.table import ModuleTable, Row, SkipRow, kilobytes, module_table, skip_rows
+from onchip.planners.modules.regions import regions_of
+from onchip.planners.modules.table import ModuleTable, Row, kilobytes, module_table, skip_rows
 from onchip.plans import Plan as Program
-from onchip.plans import Section
+from onchip.results.branched_parts import BranchedModule, Layer, LongSkip, Unmerged
 
 if TYPE_CHECKING:
     from onchip.comparison.beside import Beside
@@ -22,52 +22,6 @@ if TYPE_CHECKING:
     from onchip.results.planned import Plan
 
 __all__ = ["Branched", "BranchedModule", "Layer", "LongSkip", "Unmerged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """What one layer of a module requires beside what there is, in bytes (Algorithm 6; Figure 10).
-
-    `branch` are the places of its branches in the processing order, outermost first and from 1; empty for the
-    merge. `forwarded` says that its output stays on chip for the next layer.
-    """
-
-    operator: str
-    branch: tuple[int, ...]
-    required_bytes: int
-    available_bytes: int
-    forwarded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BranchedModule:
-    """One module: its row of the table, how its branches run, and where everything lies."""
-
-    row: Row
-    section: Section
-    regions: tuple[Region, ...]
-    layers: tuple[Layer, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LongSkip:
-    """A connection around `layers` layers, too many for a module: it goes through DRAM.
-
-    `cost` is what that moves; it is part of the rows of the sections where it happens.
-    """
-
-    tensor: str
-    reader: str
-    layers: int
-    cost: SkipRow
-
-
-@dataclass(frozen=True, slots=True)
-class Unmerged:
-    """A concat or sum that closes no module, and why."""
-
-    operator: str
-    reason: str
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from onchip.planners.modules.table import Row, accesses, counted
-from onchip.plans import Join, Run
+from onchip.network import Network
+from onchip.planners.modules.table import ModuleTable, Row, accesses, counted
+from onchip.plans import Join, Plan, Run
 from onchip.report.grid import Grid
 from onchip.report.wording import exact, shorten, visible
-from onchip.results.branched import Branched, BranchedModule
+from onchip.results.branched_parts import BranchedModule, LongSkip, Unmerged
 
 __all__ = ["resource_map", "table"]
 
@@ -26,7 +28,47 @@ MOST_REASONS = 12
 SHORTEST_NAME, LONGEST_NAME = 9, 24
 
 
-def table(made: Branched, width: int) -> RenderableType:
+class InModules(Protocol):
+    """What the tables show of a network in modules (`onchip.Branched` says what each is)."""
+
+    @property
+    def network(self) -> Network: ...
+
+    @property
+    def chip(self) -> str: ...
+
+    @property
+    def budget(self) -> int: ...
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def table(self) -> ModuleTable: ...
+
+    @property
+    def rows(self) -> Sequence[Row]: ...
+
+    @property
+    def total(self) -> Row: ...
+
+    @property
+    def modules(self) -> Sequence[BranchedModule]: ...
+
+    @property
+    def long_skips(self) -> Sequence[LongSkip]: ...
+
+    @property
+    def unmerged(self) -> Sequence[Unmerged]: ...
+
+    @property
+    def processing(self) -> Mapping[str, int]: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+
+def table(made: InModules, width: int) -> RenderableType:
     """A rich renderable: what was found, the table, the stretches, and what has no module and why."""
     head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
     head.append(f", {exact(made.budget)}: {modules_in_words(made)}", style="not bold")
@@ -52,7 +94,7 @@ def table(made: Branched, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def modules_in_words(made: Branched) -> str:
+def modules_in_words(made: InModules) -> str:
     """`11 modules, 10 with processing I and 1 with II`."""
     if not made.rows:
         return "no module of branches"
@@ -63,7 +105,7 @@ def modules_in_words(made: Branched) -> str:
     return f"{count}, {kinds['I']:,} with processing I and {kinds['II']:,} with II"
 
 
-def _sentence(made: Branched) -> str:
+def _sentence(made: InModules) -> str:
     total, speed = made.total, f"Planned in {made.seconds * 1000:,.1f} ms."
     if not made.rows:
         why = "for the reasons below" if made.unmerged else "for it has no concat or sum of several branches"
@@ -126,7 +168,7 @@ def _cut(grid: Grid, rest: int) -> RenderableType:
     return Group(grid, Text(f"{rest:,} more: --json lists all", style="dim")) if rest > 0 else grid
 
 
-def _skips(made: Branched, width: int) -> RenderableType:
+def _skips(made: InModules, width: int) -> RenderableType:
     figures = ("around layers", True), ("KB", True), ("r/w", True)
     grid = Grid(("tensor", False), ("to", False), *figures)
     room = max(SHORTEST_NAME, (width - 44) // 2)
@@ -137,14 +179,14 @@ def _skips(made: Branched, width: int) -> RenderableType:
     return _cut(grid, len(made.long_skips) - MOST_REASONS)
 
 
-def _reasons(made: Branched, width: int) -> RenderableType:
+def _reasons(made: InModules, width: int) -> RenderableType:
     grid = Grid(("", False), ("", False), header=False)
     for u in made.unmerged[:MOST_REASONS]:
         grid.add_row(shorten(visible(u.operator), max(SHORTEST_NAME, width // 3)), visible(u.reason))
     return _cut(grid, len(made.unmerged) - MOST_REASONS)
 
 
-def resource_map(made: Branched, width: int) -> RenderableType:
+def resource_map(made: InModules, width: int) -> RenderableType:
     """Module by module: the regions with their offsets as they begin, then what layers require and have."""
     parts: list[RenderableType] = []
     for module in made.modules:
@@ -161,7 +203,7 @@ def _order(module: BranchedModule) -> str:
     return f"branches of {words}, in this order"
 
 
-def _regions(made: Branched, module: BranchedModule, width: int) -> Grid:
+def _regions(made: InModules, module: BranchedModule, width: int) -> Grid:
     figures = ("from", True), ("to", True), ("bytes", True), ("layers", True)
     grid = Grid(*figures, ("what", False), ("of", False))
     room = max(SHORTEST_NAME, width - 62)

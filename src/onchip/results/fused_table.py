@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.network import Network
 from onchip.report.grid import Grid
-from onchip.report.grouped import group_table
+from onchip.report.grouped import GroupRow, group_table
 from onchip.report.wording import SENTENCE, exact, short_size, visible
-from onchip.results.fused import Fused
 
 __all__ = ["table"]
 
@@ -22,12 +25,63 @@ BASELINES = {
 }
 
 
-def table(made: Fused, width: int) -> RenderableType:
+class InGroups(Protocol):
+    """What the table shows of a network in fused groups (`onchip.Fused` says what each is)."""
+
+    @property
+    def network(self) -> Network: ...
+
+    @property
+    def chip(self) -> str: ...
+
+    @property
+    def budget(self) -> int: ...
+
+    @property
+    def batch(self) -> int: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def space(self) -> str: ...
+
+    @property
+    def note(self) -> str: ...
+
+    @property
+    def why_not(self) -> str: ...
+
+    @property
+    def executable(self) -> bool: ...
+
+    @property
+    def element_bytes(self) -> int: ...
+
+    @property
+    def dram_bytes(self) -> int: ...
+
+    @property
+    def dram_words(self) -> int | float: ...
+
+    @property
+    def lower_bound_bytes(self) -> int: ...
+
+    @property
+    def baselines_incomplete(self) -> Collection[str]: ...
+
+    def rows(self) -> Sequence[GroupRow]: ...
+
+    def data(self) -> dict[str, Any]: ...
+
+
+def table(made: InGroups, width: int) -> RenderableType:
     """A rich renderable: what was found, the groups, and what others need."""
+    groups = made.rows()
     head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
     images = "" if made.batch == 1 else f", {made.batch:,} images"
     head.append(f", {exact(made.budget)}{images}: {status_words(made)}", style="not bold")
-    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
+    parts: list[RenderableType] = [head, Text(_sentence(made, groups), style="dim")]
     parts += [Text(f"Among: {visible(made.space, SENTENCE)}.", style="dim"), Text()]
     heading = Text("Groups", style="bold")
     heading.append(
@@ -35,7 +89,7 @@ def table(made: Fused, width: int) -> RenderableType:
         " kept: operators whose weights stay",
         style="not bold dim",
     )
-    parts += [heading, Padding(group_table(made.rows(), made.element_bytes, width - 2), (0, 0, 0, 2)), Text()]
+    parts += [heading, Padding(group_table(groups, made.element_bytes, width - 2), (0, 0, 0, 2)), Text()]
     parts += [Text("Against", style="bold"), Padding(_against(made), (0, 0, 0, 2)), Text()]
     parts.append(
         Text(
@@ -49,7 +103,7 @@ def table(made: Fused, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def status_words(made: Fused) -> str:
+def status_words(made: InGroups) -> str:
     """`optimal in its space`, or how far above the bound at most."""
     if made.status == "optimal":
         return "optimal in its space"
@@ -61,10 +115,10 @@ def status_words(made: Fused) -> str:
     return f"{made.status}, at most {gap:.2g} % above the bound"
 
 
-def _sentence(made: Fused) -> str:
-    fused = sum(len(g.operators) > 1 for g in made.groups)
+def _sentence(made: InGroups, groups: Sequence[GroupRow]) -> str:
+    fused = sum(len(g.operators) > 1 for g in groups)
     text = (
-        f"{len(made.network.operators):,} operators in {len(made.groups):,} groups, {fused:,} of them fused;"
+        f"{len(made.network.operators):,} operators in {len(groups):,} groups, {fused:,} of them fused;"
         f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
     )
     if made.status == "optimal":
@@ -72,7 +126,7 @@ def _sentence(made: Fused) -> str:
     return f"{text}; no partition of its space needs fewer than {made.data()['lower_bound_words']:,}."
 
 
-def _against(made: Fused) -> Grid:
+def _against(made: InGroups) -> Grid:
     rows = Grid(("words", True), ("this has", True), ("what", False))
     words = made.data()["baselines"]
     for name, what in BASELINES.items():
