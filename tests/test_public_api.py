@@ -98,6 +98,10 @@ for old, name in sorted(NOW.items()):
     assert set(getattr(now, "__all__", ())) <= set(dir(package)), old
     assert now.__spec__.name == now.__name__ == f"onchip.{name}", old
     assert callable(onchip.plan) and callable(onchip.corun)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    from onchip.export import SCHEDULE_FORMATS, export_schedule
+assert "multi_dnn.export" in str(said[-1].message)
 """
 
 

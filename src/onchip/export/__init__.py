@@ -5,6 +5,19 @@ a plan and nothing of the planner that made it, and the checker has proved the p
 docs/export.md describes the formats.
 """
 
+import warnings
+from importlib import import_module
+from typing import Any
+
 from onchip.export.registry import FORMATS, export
 
 __all__ = ["FORMATS", "export"]
+
+
+def __getattr__(name: str) -> Any:
+    """What was here before and is a schedule's: for this release, with a line of warning."""
+    if name not in ("SCHEDULE_FORMATS", "export_schedule"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    there = "onchip.multi_dnn.export"
+    warnings.warn(f"{__name__}.{name} is {there}.{name} now", FutureWarning, stacklevel=2)
+    return getattr(import_module(there), name)
