@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import numpy as np
@@ -47,3 +48,22 @@ def test_no_process_is_left() -> None:
     assert process.returncode is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)
+
+
+ECHO = """
+from onchip.run import tflite_child
+tflite_child._answer = lambda asked: tflite_child.Answer(asked.given)
+tflite_child.main()
+"""
+
+
+def test_threads_that_ask_at_once_get_their_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tflite_child, "START", ECHO)
+    child = Child()
+
+    def ask(index: int) -> set[int]:
+        return set(child.run(b"", {index: np.full(40_000, index, np.int32)}, [index], "network n"))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(200))) == [{index} for index in range(200)]
+    child.close()

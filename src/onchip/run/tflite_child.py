@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -77,10 +78,14 @@ def _receive(file: IO[bytes]) -> bytes | None:
 
 
 class Child:
-    """The process; started when it is first asked, and again after it died."""
+    """The process; started when it is first asked, and again after it died.
+
+    One request at a time: threads that ask at once wait for each other.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._asked = threading.Lock()
 
     def run(
         self,
@@ -97,15 +102,24 @@ class Child:
         Raises `ModelError` naming `what` when LiteRT refuses the file or is ended by it, `MissingExtra` when
         it is not installed.
         """
+        request = Request(
+            model, {i: _values(array) for i, array in given.items()}, [*wanted], keep, optimised
+        )
+        with self._asked:
+            answer = self._answered(request, what)
+        if answer.missing:
+            raise MissingExtra("tflite", "ai-edge-litert")
+        if answer.problem:
+            raise ModelError(f"LiteRT cannot run it ({answer.problem})", item=what)
+        return {index: _array(values) for index, values in answer.found.items()}
+
+    def _answered(self, request: Request, what: str) -> Answer:
         if self._process is None:
             self._process = _start()
             self._end = weakref.finalize(self, _finish, self._process)
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        request = Request(
-            model, {i: _values(array) for i, array in given.items()}, [*wanted], keep, optimised
-        )
         try:
             _send(process.stdin, request)
             content = _receive(process.stdout)
@@ -117,12 +131,7 @@ class Child:
         if content is None:
             self.close()
             raise ModelError(f"LiteRT cannot run it (it was ended by {_how(process)})", item=what)
-        answer = msgspec.msgpack.decode(content, type=Answer)
-        if answer.missing:
-            raise MissingExtra("tflite", "ai-edge-litert")
-        if answer.problem:
-            raise ModelError(f"LiteRT cannot run it ({answer.problem})", item=what)
-        return {index: _array(values) for index, values in answer.found.items()}
+        return msgspec.msgpack.decode(content, type=Answer)
 
     def close(self) -> None:
         """End the process."""
