@@ -166,3 +166,10 @@ def test_calls_whose_arguments_do_not_fit_their_operators() -> None:
         with pytest.raises(ModelError, match="conv2d"):
             TARGETS["pt2"].read(pt2(number(argument)))
     assert survives(TARGETS["pt2"], pt2(lambda graph: None))
+
+
+def test_a_size_that_no_integer_of_onnx_holds() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 23]> g
+        (float[4000000000, 4000000000, 4000000000] x) => (int64 y) { y = Size(x) }"""
+    with pytest.raises(ModelError):
+        parted(onnx.parser.parse_model(text).SerializeToString())

@@ -109,11 +109,13 @@ def _write_targets(graph: Graph, constants: Constants, batch: int) -> None:
             continue
         name = node.inputs[position]
         value = constants.value(name) if name in constants else None
-        if value is None or value.size == 0 or value.reshape(-1)[0] < 1:
+        if value is None or value.size == 0 or value.dtype.kind not in "iu" or value.reshape(-1)[0] < 1:
             continue
         if node.op != "Reshape" and value.reshape(-1)[0] != 1:
             continue
         sizes = [int(v) for v in value.reshape(-1)]
+        if sizes[0] * batch >= 1 << 63:
+            continue  # no shape: the inference says so
         fresh = f"{name}@{batch}x{node.index}"
         while fresh in taken:
             fresh += "_"

@@ -148,7 +148,8 @@ class Constants:
         if shape is None:
             return None
         if node.op == "Size":
-            return np.array(math.prod(shape), np.int64)
+            size = math.prod(shape)
+            return np.array(size, np.int64) if size < 1 << 63 else None
         end = node.attribute("end")
         return np.array(shape[node.integer("start", 0) : None if end is None else end.i], np.int64)
 
