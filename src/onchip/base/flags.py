@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from onchip.base import guard
-from onchip.base.options import help_of
 
 __all__ = ["expand_options"]
 
@@ -27,8 +26,8 @@ def expand_options(function: F) -> F:
         hint = hints[parameter.name]
         if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
             kinds[parameter.name] = hint
-            types, helps = typing.get_type_hints(hint), help_of(hint)
-            parameters += [_flag(f, types[f.name], helps[f.name]) for f in fields(hint)]
+            types = typing.get_type_hints(hint)
+            parameters += [_flag(f, types[f.name], f.metadata["help"]) for f in fields(hint)]
         else:
             parameters.append(parameter.replace(annotation=hint))
     parameters.sort(key=lambda p: p.kind)

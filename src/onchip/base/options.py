@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
-__all__ = ["described", "help_of", "option", "options", "takes"]
+__all__ = ["described", "option", "options", "takes"]
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
@@ -41,17 +41,10 @@ def options(kind: C) -> C:
     return kind
 
 
-def help_of(kind: type[Any]) -> dict[str, str]:
-    """The help of each field."""
-    return {f.name: f.metadata.get("help", "") for f in fields(kind)}
-
-
 def described(*kinds: type[Any]) -> str:
     """A list of all fields of some options classes with what they are for."""
     lines = [
-        f"- `{f.name}` (default {f.default!r}): {help_of(kind)[f.name]}"
-        for kind in kinds
-        for f in fields(kind)
+        f"- `{f.name}` (default {f.default!r}): {f.metadata['help']}" for kind in kinds for f in fields(kind)
     ]
     return "\n".join(lines)
 
