@@ -6,10 +6,9 @@ import pytest
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.check.maps import Maps
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.planners.fusion.geometry import maps_of
+from onchip.network.maps import Maps
 from onchip.plans import Blocks, Group, Plan, Run, Scratch, Tiling
 
 MAP = (2, 4, 6, 3)
@@ -167,18 +166,18 @@ def test_a_split_of_the_channels_makes_maps_of_its_parts() -> None:
         ((SIZE, SIZE // 4 + 1, SIZE // 4 * 3 - 1), None),
     ],
 )
-def test_checker_and_fuser_see_the_same_parts_of_a_split(
+def test_the_parts_of_a_split_have_maps_where_its_bytes_are_channels(
     sizes: tuple[int, int, int], parts: tuple[int, int] | None
 ) -> None:
     specs = [OperatorSpec("f", "Split", ["x"], ["y", "z"], 0, 0, Geometry("rowwise", MAP, MAP))]
     kinds = ("input", "activation", "activation")
     rows = list(zip("xyz", sizes, kinds, strict=True))
     network = Network.build("n", rows, specs, ["y", "z"])  # type: ignore[arg-type]
-    checked, fused = Maps(network), maps_of(network, 2)
+    maps = Maps(network)
     for t, channels in zip((1, 2), parts or (None, None), strict=True):
-        proved, planned_for = checked.of(t), fused[t]
-        assert (proved and proved.channels) == (planned_for and planned_for.channels) == channels
-        assert (proved and proved.element) == (planned_for and planned_for.element)
+        found = maps.of(t)
+        assert (found and found.channels) == channels
+        assert found is None or found.element == sizes[0] // SIZE
 
 
 def test_a_matrix_over_a_map_reads_all_of_it_and_fetches_its_weights_by_channels() -> None:

@@ -14,15 +14,15 @@ from test_overlap import loses_a_byte
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify, streaming_scratch
 from onchip.check.patches import ring_rows
-from onchip.check.walk import Axis
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
+from onchip.network.windows import Window
 from onchip.plans import Alloc, Group, Instruction, Load, PinnedWeights, Run, Scratch, Store, Tiling
 
 # -- one axis ------------------------------------------------------------------------------------------------
 
 
-def strips_of(axis: Axis, strip: int, patch: int) -> list[set[int]]:
+def strips_of(axis: Window, strip: int, patch: int) -> list[set[int]]:
     """The rows of patches that each strip of output rows reads, row by row and tap by tap."""
     found = []
     for start in range(0, axis.outputs, strip):
@@ -50,7 +50,7 @@ def suffices(strips: list[set[int]], slots: int) -> bool:
 
 
 axes = st.builds(
-    Axis,
+    lambda taps, **sides: Window(span=(taps - 1) * sides["dilation"] + 1, **sides),
     size=st.integers(1, 40),
     outputs=st.integers(1, 40),
     taps=st.integers(1, 5),
@@ -59,7 +59,7 @@ axes = st.builds(
     before=st.integers(-3, 20),
 )
 
-COMES_BACK = Axis(size=16, outputs=16, taps=3, stride=1, dilation=8, before=8)
+COMES_BACK = Window(size=16, outputs=16, stride=1, before=8, span=17, dilation=8)
 """In strips of 4 the second reads patch rows 1 and 3, and the third 0 and 2."""
 
 
@@ -67,7 +67,7 @@ COMES_BACK = Axis(size=16, outputs=16, taps=3, stride=1, dilation=8, before=8)
 @settings(max_examples=300)
 @example(COMES_BACK, 4, 4)
 def test_the_ring_is_the_smallest_from_which_nothing_is_fetched_twice(
-    axis: Axis, strip: int, patch: int
+    axis: Window, strip: int, patch: int
 ) -> None:
     strips = strips_of(axis, strip, patch)
     least = next(n for n in itertools.count(1) if suffices(strips, n))
@@ -76,8 +76,8 @@ def test_the_ring_is_the_smallest_from_which_nothing_is_fetched_twice(
 
 @given(axes, st.integers(1, 5), st.integers(1, 5))
 @settings(max_examples=200)
-def test_without_dilation_the_ring_is_what_one_strip_spans(axis: Axis, strip: int, patch: int) -> None:
-    axis = replace(axis, dilation=1)
+def test_without_dilation_the_ring_is_what_one_strip_spans(axis: Window, strip: int, patch: int) -> None:
+    axis = replace(axis, span=axis.taps, dilation=1)
     spans = [max(read) - min(read) + 1 for read in strips_of(axis, strip, patch) if read]
     assert ring_rows(axis, strip, patch) == max(spans, default=1)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.check.maps import Maps
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import Broken
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.network.maps import Maps
 from onchip.plans import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Store
 from oracles.ring_machine import RingMachine, Sizes, map_of
 from ring_networks import chains, groups

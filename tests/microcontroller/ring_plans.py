@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Literal
 
 from onchip.check import certify
-from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.made import Builder
 from onchip.microcontroller.network import network_of
+from onchip.network.maps import Maps
 from onchip.plans import (
     Alloc,
     Free,

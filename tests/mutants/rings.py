@@ -14,11 +14,11 @@ from mutants.referee import Facts, require, work
 from mutants.walks import Foul
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.check.rules import Broken
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
+from onchip.network.maps import Maps
 from onchip.plans import Alloc, Group, Instruction, Load, Plan, Rings, Run, Scratch, Stage, Store
 from oracles.ring_machine import RingMachine, Sizes, map_of
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from onchip.check.maps import Maps
 from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import Broken
 from onchip.network import Geometry, Network
+from onchip.network.maps import Maps
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Rings, Run, Scratch, Stage, Store
 
 __all__ = ["Chain", "Piece"]

@@ -12,16 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
 
+from onchip.check.access import access_in
 from onchip.check.bands import bands_of
 from onchip.check.blocks import block_tiles
 from onchip.check.boxes import boxed
-from onchip.check.maps import Maps, Piece
 from onchip.check.parts import Part, up
 from onchip.check.rules import Broken
 from onchip.check.streaming import crossing_bytes
 from onchip.check.tiles import tiles_of
 from onchip.check.units import units_of
 from onchip.network import Network, bits, mask
+from onchip.network.access import Access
+from onchip.network.maps import Maps
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["Space", "Way", "Ways", "convex_groups"]
@@ -140,7 +142,7 @@ class Ways:
     def _bands(self, members: int) -> Iterator[Way]:
         order = [v for v in self.network.order if members >> v & 1]
         try:
-            pieces = [self.maps.piece(v, "g") for v in order]
+            pieces = [access_in(self.maps, v, "g") for v in order]
         except Broken:
             return
         tensors = {t for piece in pieces for t in (*piece.reads, *piece.writes)}
@@ -175,7 +177,7 @@ class Ways:
         self,
         members: int,
         order: Sequence[int],
-        pieces: Sequence[Piece],
+        pieces: Sequence[Access],
         group: Group,
         operands: int,
         sliced: int,
@@ -209,10 +211,10 @@ class Ways:
         if op.workspace:
             return
         try:
-            piece = self.maps.piece(op.id, "g")
+            piece = access_in(self.maps, op.id, "g")
         except Broken:
             return
-        if piece.of not in ("sum", "plane"):
+        if not piece.windowed:
             return
         (x,), (y,) = piece.reads, piece.writes
         read, made = self.maps.of(x), self.maps.of(y)
@@ -271,7 +273,7 @@ class Ways:
 
 
 def _residencies(
-    pieces: Sequence[Piece], channels: int, alignment: int, refills: int
+    pieces: Sequence[Access], channels: int, alignment: int, refills: int
 ) -> Iterator[tuple[tuple[str, ...], int, int]]:
     """(operators whose weights stay, bytes of weights in the scratch, bytes fetched) of every choice."""
     heavy = [piece for piece in pieces if piece.weights]

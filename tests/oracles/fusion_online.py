@@ -9,7 +9,6 @@ from onchip.planners.fusion.algorithm1 import Scheme
 from onchip.planners.fusion.cost import group_cost
 from onchip.planners.fusion.dag import Dag
 from onchip.planners.fusion.downsets import best_scheme
-from onchip.planners.fusion.geometry import Map
 from onchip.planners.fusion.groups import all_or_none, connected_groups
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.rows import bands_of
@@ -18,9 +17,7 @@ from onchip.planners.fusion.streams import candidates, smallest
 
 def quartered(problem: FusionProblem) -> FusionProblem:
     """The problem with maps a quarter as wide: t_w = O_w / 4."""
-    maps = tuple(
-        None if m is None else Map(m.channels, m.rows, -(-m.columns // 4), m.element) for m in problem.maps
-    )
+    maps = tuple(None if m is None else replace(m, columns=-(-m.columns // 4)) for m in problem.maps)
     return replace(problem, maps=maps)
 
 

@@ -14,11 +14,11 @@ from itertools import combinations, permutations, product
 from math import prod
 
 from onchip.base.units import MAX_BYTES
-from onchip.check.maps import Maps, Piece
 from onchip.check.rules import Broken
 from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
-from onchip.network import Network, bits
+from onchip.network import bits
+from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
@@ -118,22 +118,9 @@ def _convex(problem: FusionProblem) -> Iterator[int]:
             yield members
 
 
-class _Known(Maps):
-    """The checker's maps, each piece worked out once: the oracle asks for it thousands of times."""
-
-    def __init__(self, network: Network) -> None:
-        super().__init__(network)
-        self.pieces: dict[int, Piece] = {}
-
-    def piece(self, operator: int, group: str) -> Piece:
-        if operator not in self.pieces:
-            self.pieces[operator] = super().piece(operator, group)
-        return self.pieces[operator]
-
-
 @lru_cache(maxsize=1)
-def _known(problem: FusionProblem) -> _Known:
-    return _Known(problem.network)
+def _known(problem: FusionProblem) -> Maps:
+    return Maps(problem.network)
 
 
 def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int, int]]]:

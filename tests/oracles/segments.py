@@ -13,9 +13,9 @@ from math import prod
 
 import numpy as np
 
-from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.network import Geometry, Network, Operator
+from onchip.network.maps import Maps
 from onchip.plans import Group, Rings, Stage
 from oracles.ring_machine import RingMachine, Sizes, map_of
 

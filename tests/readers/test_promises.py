@@ -13,12 +13,13 @@ from build import graph, save
 
 import onchip
 from onchip.check import certify, may_overwrite
-from onchip.check.maps import Maps
+from onchip.check.access import access_in
 from onchip.check.rules import Broken
 from onchip.check.walk import walk_of
 from onchip.machines.chip import Chip
 from onchip.network import GATHERED, KINDS, Geometry, Network, OperatorSpec
-from onchip.planners.fusion.geometry import batch_of, maps_of, windows_of
+from onchip.network.access import Access, access_of
+from onchip.network.maps import Maps
 from onchip.planners.placement.overwriting import overwritable
 from onchip.plans import Alloc, Load, Run, Store, from_text, to_text
 from onchip.report.graph.units import label_of, map_of
@@ -57,13 +58,10 @@ def test_what_a_kind_promises_is_lost_where_it_gathers(kind: str) -> None:
     assert not unsure.promises
     assert sure.looks_like == unsure.looks_like == kind
     before, after = chain(sure), chain(unsure)
-    assert Maps(before).piece(0, "group").id == 0
+    assert isinstance(access_of(Maps(before), 0), Access)
+    assert "f is of kind gathered" in str(access_of(Maps(after), 0))
     with pytest.raises(Broken, match="f is of kind gathered"):
-        Maps(after).piece(0, "group")
-    for network, expected in ((before, True), (after, False)):
-        batch = batch_of(network)
-        windows = windows_of(network, network.operators[0], maps_of(network, batch), batch)
-        assert (windows is not None) == expected
+        access_in(Maps(after), 0, "group")
     assert isinstance(walk_of(after, 0), str)
     assert not may_overwrite(after, 0, 1, 0)
     assert may_overwrite(after, 1, 2, 1)
@@ -87,15 +85,14 @@ def test_an_input_is_not_known_by_what_gathers_it(kind: str) -> None:
     )
     maps = Maps(network)
     assert maps.of(0) is None
-    assert maps_of(network, 2)[0] is None
     assert map_of(network, 0) is None
     # What it makes lies as its shape says, so that its reader is known.
     made = maps.of(1)
     assert made is not None
     assert (made.images, *made.shape, made.element) == (*MAP, 1)
-    assert maps_of(network, 2)[1] == maps_of(network, 2)[2]
+    assert made == maps.of(2)
     assert map_of(network, 1) == MAP
-    assert maps.piece(1, "group").of == "pointwise"
+    assert access_in(maps, 1, "group").form == "elementwise"
 
 
 def test_images_are_counted_where_something_is_promised() -> None:
@@ -111,8 +108,7 @@ def test_images_are_counted_where_something_is_promised() -> None:
         "n", [(f"t{i}", n, "activation" if i else "input") for i, n in enumerate(sizes)], specs, ["t4"]
     )
     assert Maps(network).batch is None
-    assert batch_of(network) == 1
-    found = maps_of(network, 1)[4]
+    found = Maps(network).of(4)
     assert found is not None
     assert (found.channels, found.rows, found.columns) == (4, 320, 1)
 

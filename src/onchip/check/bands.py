@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from onchip.check.maps import Piece, Window
 from onchip.check.rules import broken
+from onchip.network.access import Access
+from onchip.network.windows import Window
 
 __all__ = ["MOST_STEPS", "Band", "Bands", "bands_of"]
 
@@ -53,13 +54,13 @@ class Bands:
                 due = size if self.at_once[x] else min(size, (j + 1) * self.step[x])
                 high[x] = max(
                     due if self.escaping[x] else 0,
-                    max((window.end(high[y], size) for window, y in self.readers[x]), default=0),
+                    max((window.end(high[y]) for window, y in self.readers[x]), default=0),
                 )
             low, first = before.copy(), before.copy()  # `first` is the first row that is made
             for x in everyone:
                 for window, y in self.readers[x]:
                     if first[y] < high[y]:
-                        low[x] = min(low[x], window.start(first[y], self.rows[x]))
+                        low[x] = min(low[x], window.start(first[y]))
                 if self.streamed[x]:
                     first[x] = low[x]
             yield before, low, high
@@ -81,7 +82,7 @@ class Bands:
 
 
 def bands_of(
-    pieces: Sequence[Piece],
+    pieces: Sequence[Access],
     rows: Mapping[int, int],
     escaping: Collection[int],
     streamed: Collection[int],
@@ -99,8 +100,8 @@ def bands_of(
     place = {t: i for i, t in enumerate(tensors)}
     readers: list[list[tuple[Window, int]]] = [[] for _ in tensors]
     for piece in pieces:
-        for x, window in zip(piece.reads, piece.rows, strict=True):
-            readers[place[x]] += [(window, place[y]) for y in piece.writes]
+        for operand in piece.operands:
+            readers[place[operand.tensor]] += [(operand.rows, place[y]) for y in piece.writes]
     sizes = tuple(rows[t] for t in tensors)
     scales = _scales(sizes, readers, group)
     at_once = [size == 1 for size in sizes]

@@ -10,10 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from onchip.check.bands import MOST_STEPS
-from onchip.check.maps import Map, Piece, Window
 from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network
+from onchip.network.access import Access
+from onchip.network.maps import Map
+from onchip.network.windows import Window
 from onchip.plans import Blocks, Group
 
 __all__ = ["block_tiles"]
@@ -23,7 +25,7 @@ def block_tiles(
     network: Network,
     group: Group,
     blocks: Blocks,
-    pieces: Sequence[Piece],
+    pieces: Sequence[Access],
     maps: Mapping[int, Map],
     whole: Collection[int],
     alignment: int,
@@ -41,12 +43,13 @@ def block_tiles(
             "tiling-blocks", f"group {group.name} runs in blocks and is not one operator, or keeps weights"
         )
     piece = pieces[0]
-    if piece.of not in ("sum", "plane"):
+    if not piece.windowed:
         broken("group-unproved", f"group {group.name} runs in blocks, and {piece.name} has no windows")
-    (x,), (y,) = piece.reads, piece.writes
+    (operand,), (y,) = piece.operands, piece.writes
+    x = operand.tensor
     read, made = maps[x], maps[y]
-    rows, all_rows = _tiles(piece.rows[0], read.rows, made.rows, blocks.rows, group)
-    columns, all_columns = _tiles(piece.columns[0], read.columns, made.columns, blocks.columns, group)
+    rows, all_rows = _tiles(operand.rows, blocks.rows, group)
+    columns, all_columns = _tiles(operand.columns, blocks.columns, group)
     channels, all_channels = _channels(piece, read, made, blocks.output_channels, group)
     tiles = made.images * -(-made.rows // blocks.rows) * -(-made.columns // blocks.columns)
     if group.subgroups != tiles:
@@ -86,13 +89,13 @@ def block_tiles(
     return tuple(parts), tiles, 1 if blocks.keep_weights else tiles, crossing
 
 
-def _tiles(window: Window, size: int, outputs: int, block: int, group: Group) -> tuple[int, int]:
+def _tiles(window: Window, block: int, group: Group) -> tuple[int, int]:
     """Along one axis: the most inputs that a tile of the output reads, and those of all tiles together."""
-    _not_absurd(outputs, block, group)
+    _not_absurd(window.outputs, block, group)
     spans = []
-    for first in range(0, outputs, block):
-        end = window.end(min(first + block, outputs), size)
-        spans.append(max(0, end - window.start(first, size)))
+    for first in range(0, window.outputs, block):
+        end = window.end(min(first + block, window.outputs))
+        spans.append(max(0, end - window.start(first)))
     return max(spans), sum(spans)
 
 
@@ -101,9 +104,9 @@ def _not_absurd(size: int, block: int, group: Group) -> None:
         broken("group-unproved", f"group {group.name} runs in absurdly many blocks")
 
 
-def _channels(piece: Piece, read: Map, made: Map, block: int, group: Group) -> tuple[int, int]:
+def _channels(piece: Access, read: Map, made: Map, block: int, group: Group) -> tuple[int, int]:
     """The most input channels that a block of output channels reads, and those of all blocks together."""
-    if piece.of == "plane":
+    if piece.form == "channelwise":
         return min(block, made.channels), read.channels
     _not_absurd(made.channels, block, group)
     within = made.channels // piece.groups  # output channels of one group

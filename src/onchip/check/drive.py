@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from onchip.check.maps import Piece
+from onchip.network.access import Access
+from onchip.network.windows import Range
 
-__all__ = ["Node", "Range", "drive", "pyramid"]
-
-Range = tuple[int, int]
-"""Lines (rows or columns) from the first to before the last."""
+__all__ = ["Node", "drive", "pyramid"]
 
 NEVER = 1 << 60
 
@@ -80,12 +78,10 @@ def _from_here_on(ranges: Sequence[Range]) -> list[int]:
     return found
 
 
-def pyramid(
-    pieces: Sequence[Piece], tensor: int, lines: Range, sizes: Mapping[int, int], *, rows: bool
-) -> dict[int, Range]:
+def pyramid(pieces: Sequence[Access], tensor: int, lines: Range, *, rows: bool) -> dict[int, Range]:
     """What lines of `tensor`, made by `pieces` in topological order, take of every tensor that goes into it.
 
-    From the first line to the last, clipped to the `sizes` of the maps; along `rows`, or else columns.
+    From the first line to the last, clipped to the maps; along `rows`, or else columns.
     """
     need = {tensor: lines}
     for piece in reversed(pieces):
@@ -93,8 +89,9 @@ def pyramid(
         if made not in need:
             continue
         first, end = need[made]
-        for t, window in zip(piece.reads, piece.rows if rows else piece.columns, strict=True):
-            low, high = window.start(first, sizes[t]), window.end(end, sizes[t])
+        for operand in piece.operands:
+            t, window = operand.tensor, operand.rows if rows else operand.columns
+            low, high = window.start(first), window.end(end)
             if low < high:
                 known = need.get(t, (low, high))
                 need[t] = min(low, known[0]), max(high, known[1])

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from onchip.check.maps import Map, Piece
 from onchip.check.overlap import prove_overlap
 from onchip.check.rules import broken
 from onchip.check.tile_order import times_by_tiles
 from onchip.check.tiles import Banded
 from onchip.check.units import Unit
 from onchip.network import Network
+from onchip.network.access import Access
+from onchip.network.maps import Map
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +115,7 @@ def _prove_in_bands(
 
 
 def _in_step(
-    network: Network, run: Banded, maker: Piece, t: int, x: int, by: int, channels_last: bool
+    network: Network, run: Banded, maker: Access, t: int, x: int, by: int, channels_last: bool
 ) -> bool:
     """Whether the maker's own reading is proved by its steps, over all sub-groups.
 
@@ -123,7 +124,7 @@ def _in_step(
     if any(y in run.order.passes for y in maker.reads):
         return False
     read, made = run.maps[x], run.maps[t]
-    if maker.of == "pointwise" and x not in maker.repeated and read.element == made.element and not by:
+    if maker.form == "elementwise" and not _broadcasts(maker, x) and read.element == made.element and not by:
         return True
     geometry = network.operators[maker.id].geometry
     forward = geometry is not None and geometry.traversal == "forward"
@@ -135,8 +136,12 @@ def _in_step(
     return True
 
 
+def _broadcasts(access: Access, tensor: int) -> bool:
+    return any(operand.broadcast for operand in access.operands if operand.tensor == tensor)
+
+
 def _by_tiles(
-    network: Network, run: Banded, maker: Piece, t: int, x: int, by: int, channels_last: Mapping[int, bool]
+    network: Network, run: Banded, maker: Access, t: int, x: int, by: int, channels_last: Mapping[int, bool]
 ) -> bool:
     """Whether the maker's own reading is proved by its steps in all tiles of its weights.
 
@@ -182,20 +187,19 @@ def _written(run: Banded, t: int) -> Times:
     return found
 
 
-def _read(run: Banded, piece: Piece, x: int) -> Times:
+def _read(run: Banded, piece: Access, x: int) -> Times:
     """For each row of a tensor the last band in which an operator reads it."""
     import numpy as np
 
-    size = run.maps[x].rows
-    found = np.full(size, NEVER, dtype=np.int64)
-    windows = [window for y, window in zip(piece.reads, piece.rows, strict=True) if y == x]
+    found = np.full(run.maps[x].rows, NEVER, dtype=np.int64)
+    windows = [operand.rows for operand in piece.operands if operand.tensor == x]
     places = [run.bands.tensors.index(y) for y in piece.writes]
     for j, (before, low, high) in enumerate(run.bands):
         for place in places:
             first = (low if run.bands.streamed[place] else before)[place]
             if first < high[place]:
                 for window in windows:
-                    found[window.start(first, size) : window.end(high[place], size)] = j
+                    found[window.start(first) : window.end(high[place])] = j
     return found
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from onchip.check.walk import ELEMENT_BYTES, element_bytes
-from onchip.network import Network, Operator
+from onchip.check.walk import element_bytes
+from onchip.network import ELEMENT_BYTES, Network, Operator
 
 __all__ = ["concat_offsets", "plain_concat"]
 

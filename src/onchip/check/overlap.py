@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onchip.check.rules import Broken, broken
-from onchip.check.walk import BY_PIXEL, Axis, Elementwise, Windows, element_bytes, steps_of
+from onchip.check.walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
 from onchip.network import Network, Operator
+from onchip.network.windows import last_readers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Steps = NDArray[np.int64]
 
-__all__ = ["last_readers", "may_be_broadcast", "may_overwrite", "prove_overlap"]
+__all__ = ["may_be_broadcast", "may_overwrite", "prove_overlap"]
 
 MAX_PIXELS = 1 << 24
 """A proof over more pixels than this is not attempted, nor over more positions and taps of an axis."""
@@ -141,7 +142,7 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
     work = max(last - first, rows.size * rows.taps, columns.size * columns.taps)
     if work > MAX_PIXELS:
         broken("overlap-unproved", f"{name} is too large for a proof ({work:,} pixels or positions)")
-    by_row, by_column = _reader(rows, last=not walk.reverse), _reader(columns, last=not walk.reverse)
+    by_row, by_column = (last_readers(axis, reverse=walk.reverse) for axis in (rows, columns))
     for start in range(first, last, CHUNK):
         pixel = np.arange(start, min(start + CHUNK, last), dtype=np.int64)
         plane, rest = np.divmod(pixel, area)
@@ -206,23 +207,3 @@ def _lost_in_its_pixel(walk: Windows, start: Steps, reader: Steps) -> NDArray[np
         behind = walk.write_bytes - walk.read_bytes - behind
     lost: NDArray[np.bool_] = (behind > -walk.read_bytes) & (behind < early)
     return lost
-
-
-def last_readers(axis: Axis) -> Steps:
-    """For each input position the last output position that reads it; -1 when none does."""
-    return _reader(axis, last=True)
-
-
-def _reader(axis: Axis, *, last: bool) -> Steps:
-    """For each input position the last (or first) output position that reads it; -1 when none does."""
-    import numpy as np
-
-    position = np.arange(axis.size, dtype=np.int64)
-    found = np.full(axis.size, -1, dtype=np.int64)
-    for tap in range(axis.taps):
-        at = position + axis.before - tap * axis.dilation
-        output = at // axis.stride
-        hit = (at % axis.stride == 0) & (output >= 0) & (output < axis.outputs)
-        better = hit & ((found < 0) | (output > found if last else output < found))
-        found[better] = output[better]
-    return found

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onchip.check.maps import Piece
 from onchip.check.rules import broken
 from onchip.network import Network
+from onchip.network.access import Access
 
 __all__ = ["Order", "prove_passes"]
 
@@ -25,7 +25,7 @@ class Order:
     passes: Mapping[int, int]
     after: Mapping[int, Collection[int]]
 
-    def precedes(self, first: Piece, second: Piece) -> bool:
+    def precedes(self, first: Access, second: Access) -> bool:
         """Whether the first operator is always done with a sub-group before the second one writes in it."""
         slices = [self.passes[x] for x in second.reads if x in self.passes]
         starts = slices or [self.passes.get(y, y) for y in second.writes]
@@ -43,7 +43,7 @@ class Order:
         return found
 
 
-def prove_passes(network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str) -> Order:
+def prove_passes(network: Network, pieces: Sequence[Access], streamed: Collection[int], group: str) -> Order:
     """Raise `Broken` (`tiling-passes`) unless ordered passes make all streamed tensors of a group."""
     for piece in pieces:
         _channels(network, piece, streamed, group)
@@ -51,18 +51,19 @@ def prove_passes(network: Network, pieces: Sequence[Piece], streamed: Collection
     return Order(passes, _order(network, pieces, streamed, passes, group))
 
 
-def _channels(network: Network, piece: Piece, streamed: Collection[int], group: str) -> None:
+def _channels(network: Network, piece: Access, streamed: Collection[int], group: str) -> None:
     """An operand that is needed whole is held, and a sum of slices ends in a held tensor."""
-    for t in piece.reads:
+    for operand in piece.operands:
+        t = operand.tensor
         name = network.tensors[t].name
         if t not in streamed:
             continue
-        if t in piece.repeated:
+        if operand.broadcast:
             broken("tiling-passes", f"group {group} streams {name}, which {piece.name} broadcasts")
-        if piece.of == "row":
+        if piece.form == "rowwise":
             broken("tiling-passes", f"group {group} streams {name}, of which {piece.name} needs all channels")
         for y in piece.writes:
-            if piece.of == "sum" and y in streamed:
+            if piece.form == "reduce" and y in streamed:
                 broken(
                     "tiling-passes",
                     f"group {group} streams both {name} and {network.tensors[y].name}, "
@@ -70,16 +71,16 @@ def _channels(network: Network, piece: Piece, streamed: Collection[int], group: 
                 )
 
 
-def _together(piece: Piece, streamed: Collection[int]) -> Iterator[tuple[int, int, int]]:
+def _together(piece: Access, streamed: Collection[int]) -> Iterator[tuple[int, int, int]]:
     """(tensor, tensor, distance): channel c + distance of the second is there when c of the first is."""
-    if piece.of in ("sum", "row"):
+    if piece.form in ("reduce", "rowwise"):
         return
     (y,) = piece.writes
     if y in streamed:
-        for i, x in enumerate(piece.reads):
-            if x in streamed:
-                yield x, y, piece.offsets[i] if piece.of == "join" else 0
-    elif piece.of == "pointwise" and len(piece.reads) > 2:
+        for operand in piece.operands:
+            if operand.tensor in streamed:
+                yield operand.tensor, y, operand.channel
+    elif piece.form == "elementwise" and len(piece.reads) > 2:
         # Of two operands the first can wait in the place of the output; there is no place for a second.
         slices = [x for x in piece.reads if x in streamed]
         for x in slices[1:]:
@@ -87,7 +88,7 @@ def _together(piece: Piece, streamed: Collection[int]) -> Iterator[tuple[int, in
 
 
 def _passes(
-    network: Network, pieces: Sequence[Piece], streamed: Collection[int], group: str
+    network: Network, pieces: Sequence[Access], streamed: Collection[int], group: str
 ) -> dict[int, int]:
     """For each streamed tensor its pass, named by one of its tensors."""
     beside: dict[int, list[tuple[int, int]]] = {t: [] for t in streamed}
@@ -118,7 +119,7 @@ def _passes(
 
 def _order(
     network: Network,
-    pieces: Sequence[Piece],
+    pieces: Sequence[Access],
     streamed: Collection[int],
     passes: dict[int, int],
     group: str,
@@ -138,7 +139,7 @@ def _order(
             for y in piece.writes:
                 edge(x, y)
         slices = [x for x in piece.reads if x in streamed]
-        if piece.of == "pointwise" and len(piece.reads) > 2 and len(slices) > 1:
+        if piece.form == "elementwise" and len(piece.reads) > 2 and len(slices) > 1:
             for x in piece.reads:  # none of the slices can wait until a held operand is there
                 edge(x, slices[0])
     waiting = dict.fromkeys(after, 0)

@@ -25,8 +25,9 @@ from dataclasses import replace
 from typing import NoReturn
 
 from onchip.check.rules import broken
-from onchip.check.walk import WINDOWED, Axis, WindowShape, window_shape
+from onchip.check.walk import WINDOWED, WindowShape, window_shape
 from onchip.network import Geometry, Network, Operator, Patches, Tensor
+from onchip.network.windows import Window
 
 __all__ = ["patch_pieces", "prove_patches", "ring_rows"]
 
@@ -184,12 +185,12 @@ def _padding(name: str, g: Geometry) -> WindowShape | str:
         columns,
     ):
         return f"{name} does not pad its input to its output"
-    row, column = Axis(height, rows, 1, 1, 1, top), Axis(width, columns, 1, 1, 1, left)
+    row, column = Window(height, rows, before=top), Window(width, columns, before=left)
     images, alone = g.input[0], channels // g.input[0]
     return WindowShape(images, alone, alone, alone, row, column)
 
 
-def ring_rows(axis: Axis, strip: int, patch: int) -> int:
+def ring_rows(axis: Window, strip: int, patch: int) -> int:
     """Rows of patches, `patch` rows each, that a ring needs for strips of `strip` output rows.
 
     n of the proof above; 1 where no window reads anything.

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from onchip.check.drive import Range
-from onchip.check.maps import Map, Piece, Window
 from onchip.check.rings import Band, RingRun, Strip
 from onchip.check.rules import broken
 from onchip.network import Geometry
+from onchip.network.access import Access
+from onchip.network.maps import Map
+from onchip.network.windows import Range, Window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,17 +102,16 @@ def _taken(run: RingRun, s: int, band: int, strip: Strip, over: int) -> Iterator
         return
     for part in run.bands[s][band]:
         for rows, columns in _windows(run, part.piece, over):
-            lines = rows.start(part.rows[0], run.maps[over].rows), rows.end(part.rows[1], run.maps[over].rows)
+            lines = rows.start(part.rows[0]), rows.end(part.rows[1])
             across = strip.columns.get(part.piece.writes[0], (0, 0))
-            size = run.maps[over].columns
             if part.rows[0] < part.rows[1] and across[0] < across[1]:
-                yield lines, (columns.start(across[0], size), columns.end(across[1], size))
+                yield lines, (columns.start(across[0]), columns.end(across[1]))
 
 
-def _windows(run: RingRun, piece: Piece, over: int) -> Iterator[tuple[Window, Window]]:
-    for t, rows, columns in zip(piece.reads, piece.rows, piece.columns, strict=True):
-        if t == over:
-            yield rows, columns
+def _windows(run: RingRun, piece: Access, over: int) -> Iterator[tuple[Window, Window]]:
+    for operand in piece.operands:
+        if operand.tensor == over:
+            yield operand.rows, operand.columns
 
 
 def _row_sweep(
@@ -125,15 +125,14 @@ def _row_sweep(
     tick: int,
 ) -> int:
     """The last stage's one operator makes rows, `pixels` pixels a step."""
-    size = run.maps[over]
     first, end = strip.columns[part.piece.writes[0]]
     starts = range(first, end, pixels)
     for row in range(*part.rows):
         for rows, columns in _windows(run, part.piece, over):
-            lines = slice(rows.start(row, size.rows), rows.end(row + 1, size.rows))
+            lines = slice(rows.start(row), rows.end(row + 1))
             for i, start in enumerate(starts):
-                stop = columns.end(min(start + pixels, end), size.columns)
-                reads[lines, columns.start(start, size.columns) : stop] = tick + i
+                stop = columns.end(min(start + pixels, end))
+                reads[lines, columns.start(start) : stop] = tick + i
         for i, start in enumerate(starts):
             writes[row, start : min(start + pixels, end)] = tick + i
         tick += len(starts)
@@ -144,19 +143,19 @@ def _column_sweep(
     run: RingRun, band: int, strip: Strip, over: int, reads: Times, writes: Times, tick: int
 ) -> int:
     """The last stage makes columns, each operator those that the next ones need, the last one by pixels."""
-    size, parts = run.maps[over], run.bands[-1][band]
+    parts = run.bands[-1][band]
     for i, column in strip.order:
         part = parts[i]
         for rows, columns in _windows(run, part.piece, over):
-            across = slice(columns.start(column, size.columns), columns.end(column + 1, size.columns))
+            across = slice(columns.start(column), columns.end(column + 1))
             if i < len(parts) - 1:
                 if part.rows[0] < part.rows[1]:
-                    stop = rows.end(part.rows[1], size.rows)
-                    reads[rows.start(part.rows[0], size.rows) : stop, across] = tick
+                    stop = rows.end(part.rows[1])
+                    reads[rows.start(part.rows[0]) : stop, across] = tick
             else:
                 for row in range(*part.rows):
-                    stop = rows.end(row + 1, size.rows)
-                    reads[rows.start(row, size.rows) : stop, across] = tick + row - part.rows[0]
+                    stop = rows.end(row + 1)
+                    reads[rows.start(row) : stop, across] = tick + row - part.rows[0]
         if i < len(parts) - 1:
             tick += 1
         else:

@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
-from onchip.check.drive import Node, Range, drive, pyramid
-from onchip.check.maps import Map, Maps, Piece, Window
+from onchip.check.access import access_in, map_in
+from onchip.check.drive import Node, drive, pyramid
 from onchip.check.parts import Part, up
 from onchip.check.rules import broken
 from onchip.network import Network
+from onchip.network.access import Access
+from onchip.network.maps import Map, Maps
+from onchip.network.windows import Range
 from onchip.plans import Group, Rings
 
 __all__ = ["MOST_SWEEPS", "Band", "RingRun", "Strip", "rings_of"]
@@ -34,7 +37,7 @@ ACCUMULATOR = 4
 class Band:
     """One operator's part in a sweep: it makes `rows` of its output."""
 
-    piece: Piece
+    piece: Access
     rows: Range
 
 
@@ -64,7 +67,7 @@ class RingRun:
     """
 
     maps: Mapping[int, Map]
-    pieces: tuple[tuple[Piece, ...], ...]
+    pieces: tuple[tuple[Access, ...], ...]
     bands: tuple[tuple[tuple[Band, ...], ...], ...]
     order: tuple[tuple[int, int], ...]
     strips: tuple[tuple[Strip, ...], ...]
@@ -102,25 +105,18 @@ def rings_of(maps: Maps, group: Group, streamed: Collection[int], *, alignment: 
     assert isinstance(rings, Rings)
     pieces = _stages(maps, group, rings)
     flat = [piece for stage in pieces for piece in stage]
-    made = {t: maps_of(maps, t) for piece in flat for t in (*piece.reads, *piece.writes)}
+    made = {t: map_in(maps, t) for piece in flat for t in (*piece.reads, *piece.writes)}
     _sizes(network, group, rings, made, flat)
     if rings.traversal == "reverse":
-        pieces = tuple(tuple(_mirrored(piece, made) for piece in stage) for stage in pieces)
+        pieces = tuple(tuple(_mirrored(piece) for piece in stage) for stage in pieces)
     _fetched_columns(network, group, rings, pieces, streamed)
     return _run(network, rings, pieces, made, streamed, alignment)
-
-
-def maps_of(maps: Maps, tensor: int) -> Map:
-    """The map of a tensor that a piece reads or writes: a piece has the maps of all its operands."""
-    found = maps.of(tensor)
-    assert found is not None
-    return found
 
 
 # -- what is such a group --------------------------------------------------------------------------------
 
 
-def _stages(maps: Maps, group: Group, rings: Rings) -> tuple[tuple[Piece, ...], ...]:
+def _stages(maps: Maps, group: Group, rings: Rings) -> tuple[tuple[Access, ...], ...]:
     network = maps.network
     names = tuple(name for stage in rings.stages for name in stage.operators)
     if names != group.operators or any(not stage.operators for stage in rings.stages):
@@ -145,7 +141,7 @@ def _stages(maps: Maps, group: Group, rings: Rings) -> tuple[tuple[Piece, ...], 
                 "rings-stages",
                 f"a stage of group {group.name} hands on other than what {stage.operators[-1]} makes",
             )
-        stages.append(tuple(maps.piece(op, group.name) for op in part))
+        stages.append(tuple(access_in(maps, op, group.name) for op in part))
     last = network.operators[ids[-1]].outputs
     inside = set(ids)
     for op in ids:
@@ -169,7 +165,7 @@ def _lies_by_pixels(network: Network, operator: int) -> bool:
 
 
 def _sizes(
-    network: Network, group: Group, rings: Rings, maps: Mapping[int, Map], pieces: Sequence[Piece]
+    network: Network, group: Group, rings: Rings, maps: Mapping[int, Map], pieces: Sequence[Access]
 ) -> None:
     width = maps[pieces[-1].writes[0]].columns
     if min(rings.strips, *(stage.rows for stage in rings.stages)) < 1 or rings.strips > width:
@@ -192,7 +188,7 @@ def _fetched_columns(
     network: Network,
     group: Group,
     rings: Rings,
-    pieces: Sequence[Sequence[Piece]],
+    pieces: Sequence[Sequence[Access]],
     streamed: Collection[int],
 ) -> None:
     for t in streamed:
@@ -204,41 +200,31 @@ def _fetched_columns(
             broken("rings-fetched", f"group {group.name} fetches columns of {name} for a later stage")
 
 
-def _mirrored(piece: Piece, maps: Mapping[int, Map]) -> Piece:
-    (y,) = piece.writes
-    rows = (_mirror(w, maps[t].rows, maps[y].rows) for t, w in zip(piece.reads, piece.rows, strict=True))
-    columns = (
-        _mirror(w, maps[t].columns, maps[y].columns) for t, w in zip(piece.reads, piece.columns, strict=True)
-    )
-    return replace(piece, rows=tuple(rows), columns=tuple(columns))
-
-
-def _mirror(window: Window, size: int, outputs: int) -> Window:
-    """The same window, positions counted from the other end on both sides."""
-    return replace(window, before=(outputs - 1) * window.stride - window.before + window.span - size)
+def _mirrored(piece: Access) -> Access:
+    """The same relation, rows and columns counted from the other end."""
+    operands = (replace(o, rows=o.rows.mirrored(), columns=o.columns.mirrored()) for o in piece.operands)
+    return replace(piece, operands=tuple(operands))
 
 
 # -- how it runs -----------------------------------------------------------------------------------------
 
 
-def _accumulates(network: Network, stage: Sequence[Piece], maps: Mapping[int, Map]) -> bool:
+def _accumulates(network: Network, stage: Sequence[Access], maps: Mapping[int, Map]) -> bool:
     """Whether a stage ends in a pool over a whole map, which adds up the map's pixels as they come."""
     piece = stage[-1]
-    if piece.of != "plane" or maps[piece.writes[0]].plane != (1, 1):
+    if piece.form != "channelwise" or maps[piece.writes[0]].plane != (1, 1):
         return False
     g = network.operators[piece.id].geometry
     assert g is not None
-    whole = [
-        (window.before, window.span) == (0, size)
-        for window, size in zip((*piece.rows, *piece.columns), maps[piece.reads[0]].plane, strict=True)
-    ]
+    (operand,) = piece.operands
+    whole = [(window.before, window.span) == (0, window.size) for window in (operand.rows, operand.columns)]
     return g.kind == "pool" and all(whole) and set(g.dilation) <= {1}
 
 
 def _run(
     network: Network,
     rings: Rings,
-    pieces: tuple[tuple[Piece, ...], ...],
+    pieces: tuple[tuple[Access, ...], ...],
     maps: Mapping[int, Map],
     streamed: Collection[int],
     alignment: int,
@@ -280,12 +266,12 @@ def _run(
                 fetched_rows[t] += end - first
     step = -(-width[last] // rings.strips)
     for left in range(0, width[last], step):
-        across = pyramid(flat, last, (left, min(left + step, width[last])), width, rows=False)
+        across = pyramid(flat, last, (left, min(left + step, width[last])), rows=False)
         found = []
         for s, stage in enumerate(pieces):
             inner_columns = len(stage) > 1 or bool(by_columns & {t for piece in stage for t in piece.reads})
             body = _swept(stage, accumulates[s])
-            strip, at_once, count = _strip(body, across, width, by_columns, by_column=inner_columns)
+            strip, at_once, count = _strip(body, across, by_columns, by_column=inner_columns)
             found.append(strip)
             for t, n in at_once.items():
                 columns_at_once[t] = max(columns_at_once[t], n)
@@ -333,19 +319,19 @@ def _run(
     )
 
 
-def _swept(stage: Sequence[Piece], adds: bool) -> Sequence[Piece]:
+def _swept(stage: Sequence[Access], adds: bool) -> Sequence[Access]:
     """The operators of a stage that sweep its bands: without the pool that takes each pixel as it is made."""
     return stage[:-1] if adds and len(stage) > 1 else stage
 
 
-def _in_column_rings(stage: Sequence[Piece], by_columns: Collection[int]) -> list[int]:
+def _in_column_rings(stage: Sequence[Access], by_columns: Collection[int]) -> list[int]:
     read = dict.fromkeys(t for piece in stage for t in piece.reads)
     inner = {piece.writes[0] for piece in stage[:-1]} | set(by_columns)
     return [t for t in read if t in inner]
 
 
 def _row_node(
-    stage: Sequence[Piece],
+    stage: Sequence[Access],
     rows: int,
     adds: bool,
     height: Mapping[int, int],
@@ -363,7 +349,7 @@ def _row_node(
         parts: list[tuple[Band, ...]] = [(Band(stage[0], made),) for made in lines]
     else:
         lines = [(first, min(first + rows, height[last])) for first in range(0, height[last], rows)]
-        sweeps = [pyramid(body, last, band, height, rows=True) for band in lines]
+        sweeps = [pyramid(body, last, band, rows=True) for band in lines]
         if adds:
             lines = [(0, 0)] * (len(lines) - 1) + [(0, 1)]
         parts = [
@@ -381,16 +367,15 @@ def _row_node(
 
 
 def _strip(
-    stage: Sequence[Piece],
+    stage: Sequence[Access],
     across: Mapping[int, Range],
-    width: Mapping[int, int],
     by_columns: Collection[int],
     *,
     by_column: bool,
 ) -> tuple[Strip, dict[int, int], dict[int, int]]:
     """A stage in a strip, the most columns at once of what it keeps in rings, how many of each it makes."""
     y = stage[-1].writes[0]
-    mine = pyramid(stage, y, across.get(y, (0, 0)), width, rows=False)
+    mine = pyramid(stage, y, across.get(y, (0, 0)), rows=False)
     if not by_column:
         first, end = mine[y]
         return Strip(mine), {}, {y: end - first}
@@ -400,11 +385,11 @@ def _strip(
     for piece in stage:
         lines = _single(mine.get(piece.writes[0], (0, 0)))
         needs = {
-            t: [
-                (window.start(first, width[t]), window.end(end, width[t])) if first < end else (0, 0)
+            operand.tensor: [
+                (operand.columns.start(first), operand.columns.end(end)) if first < end else (0, 0)
                 for first, end in lines
             ]
-            for t, window in zip(piece.reads, piece.columns, strict=True)
+            for operand in piece.operands
         }
         nodes.append(Node(piece.writes[0], lines, needs))
     order, most = drive(nodes)
@@ -430,7 +415,7 @@ def _part(
     return Part(network.tensors[tensor].name, size, tensor, 1, m.channels, rows, columns)
 
 
-def _work(network: Network, maps: Mapping[int, Map], piece: Piece, pixels: int) -> int:
+def _work(network: Network, maps: Mapping[int, Map], piece: Access, pixels: int) -> int:
     """Multiply-accumulates for that many pixels of an operator's output; a part of one counts whole."""
     share = Fraction(network.operators[piece.id].work, prod(maps[piece.writes[0]].plane)) * pixels
     return -(-share.numerator // share.denominator)

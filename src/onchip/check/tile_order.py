@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from onchip.check.maps import Map, Piece
-from onchip.check.overlap import last_readers
 from onchip.check.tiles import Banded
-from onchip.check.walk import WINDOWED, Axis, steps_of, window_shape
-from onchip.network import Geometry, Network
+from onchip.check.walk import steps_of
+from onchip.network import Network
+from onchip.network.access import Access
+from onchip.network.maps import Map
+from onchip.network.windows import last_readers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ NEVER = -1
 
 
 def times_by_tiles(
-    network: Network, run: Banded, maker: Piece, x: int, bands: Times, channels_last: Mapping[int, bool]
+    network: Network, run: Banded, maker: Access, x: int, bands: Times, channels_last: Mapping[int, bool]
 ) -> tuple[Times, Times] | None:
     """For each element of `x` when the maker reads it last, for each of its output when it is written first.
 
@@ -50,8 +51,8 @@ def times_by_tiles(
         return None
     if max(read.images * _volume(read), made.images * _volume(made)) > MAX_ELEMENTS:
         return None
-    rows, columns = _axes(maker, g, read, made)
-    row, column = last_readers(rows), last_readers(columns)
+    operand = next(operand for operand in maker.operands if operand.tensor == x)
+    row, column = last_readers(operand.rows), last_readers(operand.columns)
     tile, (last_channel, part) = run.channels, _channels(maker, x, read, made, run.channels)
     tiles = -(-made.channels // tile)
     slices = max(part, default=0) + 1
@@ -94,39 +95,18 @@ def _as_it_lies(times: Times, channels_last: bool) -> Times:
     return (times.transpose(0, 2, 3, 1) if channels_last else times).reshape(-1)
 
 
-def _axes(maker: Piece, g: Geometry, read: Map, made: Map) -> tuple[Axis, Axis]:
-    """Which rows and columns of the output read which of the input."""
-    if g.kind in WINDOWED:
-        shape = window_shape(maker.name, g)
-        assert not isinstance(shape, str)  # it is a piece
-        return shape.rows, shape.columns
-    if g.kind == "pad":
-        return (
-            Axis(read.rows, made.rows, 1, 1, 1, g.padding[0]),
-            Axis(read.columns, made.columns, 1, 1, 1, g.padding[1]),
-        )
-    return _same_or_all(read.rows, made.rows), _same_or_all(read.columns, made.columns)
-
-
-def _same_or_all(size: int, outputs: int) -> Axis:
-    """A position reads its own; or every one reads all there are."""
-    if size == outputs:
-        return Axis(size, outputs, 1, 1, 1, 0)
-    return Axis(size, outputs, size + outputs - 1, 1, 1, outputs - 1)
-
-
-def _channels(maker: Piece, x: int, read: Map, made: Map, tile: int) -> tuple[list[int], list[int]]:
+def _channels(maker: Access, x: int, read: Map, made: Map, tile: int) -> tuple[list[int], list[int]]:
     """For each input channel the last output channel that reads it, and the slice that it is in there."""
     everywhere = range(read.channels)
-    match maker.of:
-        case "sum":
+    match maker.form:
+        case "reduce":
             inputs, outputs = read.channels // maker.groups, made.channels // maker.groups
             return [(c // inputs + 1) * outputs - 1 for c in everywhere], [
                 c % inputs // tile for c in everywhere
             ]
-        case "join":
-            offset = maker.offsets[maker.reads.index(x)]
+        case "concat":
+            offset = next(operand.channel for operand in maker.operands if operand.tensor == x)
             return [offset + c for c in everywhere], [0 for _ in everywhere]
-        case "plane" | "pointwise" if read.channels == made.channels:
+        case "channelwise" | "elementwise" if read.channels == made.channels:
             return list(everywhere), [0 for _ in everywhere]
     return [made.channels - 1 for _ in everywhere], [0 for _ in everywhere]

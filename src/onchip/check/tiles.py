@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from onchip.check.access import access_in, map_in
 from onchip.check.bands import Bands, bands_of
 from onchip.check.blocks import block_tiles
-from onchip.check.maps import Map, Maps, Piece
 from onchip.check.parts import Part, up
 from onchip.check.passes import Order, prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
+from onchip.network.access import Access
+from onchip.network.maps import Map, Maps
 from onchip.plans import Blocks, Boxes, Group, Rings, Tiling
 
 __all__ = ["Banded", "Tiles", "tiles_of"]
@@ -29,7 +31,7 @@ class Banded:
     `channels` output channels and as many of those that each sums over.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Access, ...]
     maps: Mapping[int, Map]
     bands: Bands
     order: Order
@@ -76,24 +78,18 @@ def tiles_of(
     for op in map(network.operators.__getitem__, order):
         if op.workspace > (op.weight_bytes if weights_resident else 0):
             broken("group-unproved", f"group {group.name} runs in tiles, and {op.name} has a workspace")
-    pieces = [maps.piece(op, group.name) for op in order]
-    found = {t: _known(maps, t) for piece in pieces for t in (*piece.reads, *piece.writes)}
+    pieces = [access_in(maps, op, group.name) for op in order]
+    found = {t: map_in(maps, t) for piece in pieces for t in (*piece.reads, *piece.writes)}
     if isinstance(tiling, Blocks):
         return Tiles(*block_tiles(network, group, tiling, pieces, found, whole, alignment))
     return _banded(network, group, tiling, pieces, found, escaping, whole, alignment)
-
-
-def _known(maps: Maps, tensor: int) -> Map:
-    found = maps.of(tensor)
-    assert found is not None  # a piece has the maps of all its operands
-    return found
 
 
 def _banded(
     network: Network,
     group: Group,
     tiling: Tiling,
-    pieces: Sequence[Piece],
+    pieces: Sequence[Access],
     maps: Mapping[int, Map],
     escaping: Collection[int],
     whole: Collection[int],
@@ -148,7 +144,7 @@ def _banded(
     return Tiles(tuple(parts), subgroups, subgroups, crossing, banded)
 
 
-def _weights(group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: int) -> list[Part]:
+def _weights(group: Group, tiling: Tiling, pieces: Sequence[Access], alignment: int) -> list[Part]:
     """The weights in the scratch: what is resident, and the largest tile of what is refilled."""
     parts, tile = [], Part("", 0)
     for piece in pieces:
@@ -160,6 +156,6 @@ def _weights(group: Group, tiling: Tiling, pieces: Sequence[Piece], alignment: i
     return [*parts, tile]
 
 
-def _tile(piece: Piece, tiling: Tiling) -> int:
+def _tile(piece: Access, tiling: Tiling) -> int:
     """Bytes of the weights that are there at a time, unless all are kept."""
     return piece.kernel.part(piece.weights, tiling.channels, tiling.channels)

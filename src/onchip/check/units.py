@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
 from onchip.check.boxes import boxed
-from onchip.check.maps import Maps
 from onchip.check.parts import Part
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
+from onchip.network.maps import Maps
 from onchip.plans import Boxes, Group, Instruction, Rings, Run
 
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
@@ -70,7 +70,7 @@ def units_of(
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
     `streamed` are the tensors that each group's run streams. One in rings keeps a ring for each; one in tiles
     has its other operands whole. A group that it does not name streams, in tiles, all its operands.
-    `maps` are the network's, for who asks of it again and again.
+    `maps` are the network's, worked out once by a caller that asks several times.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}

@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from onchip.network import Geometry, Network, Patches
+from onchip.network import ELEMENT_BYTES, Geometry, Network, Patches
+from onchip.network.windows import Window, window_of
 
 __all__ = [
-    "ELEMENT_BYTES",
     "WINDOWED",
-    "Axis",
     "Elementwise",
     "WindowShape",
     "Windows",
@@ -25,7 +24,6 @@ __all__ = [
     "window_shape",
 ]
 
-ELEMENT_BYTES = (1, 2, 4, 8)
 WINDOWED = ("conv", "depthwise", "pool")
 BY_PIXEL = ("concat", "pad", "rowwise")
 
@@ -41,23 +39,6 @@ class Elementwise:
     steps: int
     reverse: bool
     patches: Patches | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One spatial axis: output position o reads the inputs o * stride - before + k * dilation, k < taps."""
-
-    size: int
-    outputs: int
-    taps: int
-    stride: int
-    dilation: int
-    before: int
-
-    @property
-    def span(self) -> int:
-        """Input positions from the first to the last that one output position reads."""
-        return (self.taps - 1) * self.dilation + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +58,8 @@ class Windows:
     planes: int
     fan_in: int
     fan_out: int
-    rows: Axis
-    columns: Axis
+    rows: Window
+    columns: Window
     read_bytes: int
     write_bytes: int
     reverse: bool
@@ -155,12 +136,12 @@ def _by_pixel(network: Network, operator: int, operand: int) -> Windows | str:
     images, rows, columns = (
         (g.output[0], g.output[1], g.output[2]) if len(g.output) == 4 else (1, 1, g.output[0])
     )
-    lines, points = Axis(rows, rows, 1, 1, 1, 0), Axis(columns, columns, 1, 1, 1, 0)
+    lines, points = Window(rows, rows), Window(columns, columns)
     if g.kind == "pad":
         if len(g.output) != 4 or len(g.padding) != 4 or operand != op.inputs[0]:
             return f"the geometry of {op.name} is not complete"
-        lines = Axis(g.input[1], rows, 1, 1, 1, g.padding[0])
-        points = Axis(g.input[2], columns, 1, 1, 1, g.padding[1])
+        lines = Window(g.input[1], rows, before=g.padding[0])
+        points = Window(g.input[2], columns, before=g.padding[1])
     elif g.input[:-1] != g.output[:-1]:
         return f"{op.name} is between maps of different rows or columns"
     read, rest = divmod(network.tensors[operand].bytes, images * lines.size * points.size)
@@ -207,7 +188,7 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
         if not g.input or not g.output or prod(g.input[:-1]) != prod(g.output[:-1]):
             return f"the rows of {op.name} differ between input and output"
         rows = prod(g.input[:-1])
-        line, point = Axis(rows, rows, 1, 1, 1, 0), Axis(1, 1, 1, 1, 1, 0)
+        line, point = Window(rows, rows), Window(1, 1)
         return Windows(1, 1, 1, line, point, g.input[-1] * read, g.output[-1] * wide, reverse)
     if g.kind in WINDOWED:
         return _windows(op.name, g, read, wide, reverse)
@@ -228,8 +209,8 @@ class WindowShape:
     channels: int
     out_channels: int
     groups: int
-    rows: Axis
-    columns: Axis
+    rows: Window
+    columns: Window
 
     @property
     def fan_in(self) -> int:
@@ -259,8 +240,7 @@ def window_shape(name: str, g: Geometry) -> WindowShape | str:
         return f"the images or channels of {name} do not match"
     if g.kind == "pool" and channels != out_channels:
         return f"{name} pools {channels} channels into {out_channels}"
-    rows = Axis(height, out_height, g.kernel[0], stride[0], dilation[0], padding[0])
-    columns = Axis(width, out_width, g.kernel[1], stride[1], dilation[1], padding[1])
+    rows, columns = window_of(g, 0, height, out_height), window_of(g, 1, width, out_width)
     return WindowShape(images, channels, out_channels, groups, rows, columns)
 
 

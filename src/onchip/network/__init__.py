@@ -3,6 +3,7 @@
 from onchip.network.bitsets import bits, mask
 from onchip.network.network import Network
 from onchip.network.operators import (
+    ELEMENT_BYTES,
     GATHERED,
     KINDS,
     MOST_SIDES,
@@ -20,6 +21,7 @@ from onchip.network.operators import (
 )
 
 __all__ = [
+    "ELEMENT_BYTES",
     "GATHERED",
     "KINDS",
     "MOST_SIDES",

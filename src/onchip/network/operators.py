@@ -8,6 +8,7 @@ from math import prod
 from typing import Literal
 
 __all__ = [
+    "ELEMENT_BYTES",
     "GATHERED",
     "KINDS",
     "MOST_SIDES",
@@ -25,6 +26,9 @@ __all__ = [
 ]
 
 TensorKind = Literal["input", "activation"]
+
+ELEMENT_BYTES = (1, 2, 4, 8)
+"""Bytes that an element of a map may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
-from onchip.check.maps import Maps
 from onchip.check.rings import rings_of
 from onchip.machines.chip import Chip
 from onchip.microcontroller.segments.group import StageChoice, figures
 from onchip.microcontroller.segments.layers import Layers, layers_of
 from onchip.microcontroller.segments.sweep import columns_of, most_at_once
 from onchip.network import Network
+from onchip.network.maps import Maps
 from onchip.plans import Alloc, Group, Load, Rings, Run, Scratch, Store
 from ring_networks import chains, groups
 

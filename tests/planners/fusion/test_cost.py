@@ -143,7 +143,7 @@ def test_blocks_are_the_best_of_all_blocks(seed: int) -> None:
     problem = problem_of(random_maps(rng, 4), 1 << 30, channel_tile=rng.choice((1, 2)))
     for v, op in enumerate(problem.operators):
         made = problem.maps[op.outputs[0]]
-        if op.grid is None or made is None or made.channels * made.rows * made.columns > 400:
+        if not op.windowed or made is None or made.channels * made.rows * made.columns > 400:
             continue
         least = least_scratch(problem, v)
         tight = replace(problem, budget=rng.choice((least, 2 * least, 5 * least)))
@@ -155,7 +155,7 @@ def test_blocks_are_the_best_of_all_blocks(seed: int) -> None:
             continue
         moved = found.input_bytes + found.weight_bytes + problem.network.tensors[op.outputs[0]].bytes
         whole = found.blocks.channels >= min(
-            problem.channel_tile, problem.maps[op.windows[0].tensor].channels
+            problem.channel_tile, problem.maps[op.operands[0].tensor].channels
         )  # type: ignore[union-attr]
         assert tried is not None
         assert tried <= moved

@@ -11,6 +11,7 @@ from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.machines.chip import Chip, load_chip
 from onchip.network import Geometry, Network, OperatorSpec
+from onchip.network.access import Access
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.cost import GroupCost, group_cost, least_scratch
 from onchip.planners.fusion.fuse import fuse
@@ -52,18 +53,19 @@ def maps_bytes(problem: FusionProblem, cost: GroupCost) -> int:
         return cost.scratch_bytes
     if cost.blocks is not None:
         op = problem.operators[cost.members.bit_length() - 1]
-        assert op.grid is not None
-        return cost.scratch_bytes - problem.round_up(block_weights(op.weight_bytes, op.grid, cost.blocks))
+        assert op.access is not None
+        return cost.scratch_bytes - problem.round_up(block_weights(op.access, cost.blocks))
     rows = walked_rows(problem, bands, cost.streamed, cost.rows)
     return sum(
         buffer_bytes(problem, x, rows[x], cost.images, bool(cost.streamed >> x & 1)) for x in bands.tensors
     )
 
 
-def block_weights(weights: int, grid: object, blocks: Blocks) -> int:
+def block_weights(access: Access, blocks: Blocks) -> int:
     """One byte an element, and a bias of one an output channel or none."""
-    taps = grid.kernel_rows * grid.kernel_columns  # type: ignore[attr-defined]
-    ins, outs = grid.input_channels, grid.output_channels  # type: ignore[attr-defined]
+    operand, weights = access.operands[0], access.weights
+    taps = operand.rows.taps * operand.columns.taps
+    ins, outs = access.kernel.inputs, access.kernel.outputs
     bias = weights - taps * ins * outs if weights else 0
     deep = ins if blocks.keep_weights else min(blocks.channels, ins)
     matrix = taps * deep * blocks.output_channels if weights else 0

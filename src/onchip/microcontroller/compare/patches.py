@@ -13,7 +13,8 @@ from onchip.microcontroller.compare.in_place import in_place_steps, overwrites
 from onchip.microcontroller.compare.lives import Baseline, Lives
 from onchip.microcontroller.segments.chain import Chain
 from onchip.microcontroller.segments.drive import bands_of
-from onchip.microcontroller.segments.layers import Layer, Range
+from onchip.microcontroller.segments.layers import Layer
+from onchip.network.windows import Range
 
 __all__ = ["GRIDS", "patched"]
 

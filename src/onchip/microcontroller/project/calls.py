@@ -9,7 +9,8 @@ from onchip.microcontroller.int8.reference import bilinear_places, nearest_place
 from onchip.microcontroller.project.library import Call, Library
 from onchip.microcontroller.project.text import Text, minus, plus, times
 from onchip.microcontroller.project.units import Op, StageUnit, Unit
-from onchip.microcontroller.project.windows import Axis, Operand
+from onchip.microcontroller.project.windows import Operand
+from onchip.network.windows import Window
 
 __all__ = ["Calls", "Lines", "clipped", "hull", "reads", "window_start"]
 
@@ -145,7 +146,7 @@ class Calls:
             found = f"{y} < {before + operand.shape[1]} ? {at} : {found}" if found else at
         self.out.say(f"lines[0] = {found};")
 
-    def window(self, tensor: int, base: str, axis: Axis, at: str) -> None:
+    def window(self, tensor: int, base: str, axis: Window, at: str) -> None:
         """`lines` for the rows, or columns in a ring, that a window reads."""
         place = self.unit.places[tensor]
         slots = axis.size if place.kind == "whole" else place.slots
@@ -154,7 +155,9 @@ class Calls:
             f"window({base}, {start}, {axis.dilation}, {axis.taps}, {axis.size}, {slots}, {place.pitch});"
         )
 
-    def call(self, op: Op, call: Call, out: str, x0: str, x1: str, across: Axis, at: str, width: int) -> None:
+    def call(
+        self, op: Op, call: Call, out: str, x0: str, x1: str, across: Window, at: str, width: int
+    ) -> None:
         """The kernel's call; its window's lines are those that start `across` line `at`."""
         if call.operand:
             columns, channels = op.layer.output_shape[2:]
@@ -198,23 +201,23 @@ def _factor(text: str) -> str:
     return f"({text})" if " " in text else text
 
 
-def window_start(axis: Axis, at: str) -> str:
+def window_start(axis: Window, at: str) -> str:
     """The first line that an output line reads, which may not exist."""
     return minus(times(at, axis.stride), str(axis.before))
 
 
-def clipped(axis: Axis, line: str) -> str:
+def clipped(axis: Window, line: str) -> str:
     """The one line of a window, or any that exists."""
     return f"clipped({line}, {axis.size})" if axis.clips else line
 
 
-def reads(axis: Axis, made: Lines) -> Lines:
+def reads(axis: Window, made: Lines) -> Lines:
     """The lines that output lines read, those that exist."""
     first = window_start(axis, made.first)
     end = plus(window_start(axis, minus(made.end, "1")), str(axis.span))
     if axis.before > 0:
         first = f"larger({first}, 0)"
-    if (axis.made - 1) * axis.stride - axis.before + axis.span > axis.size:
+    if (axis.outputs - 1) * axis.stride - axis.before + axis.span > axis.size:
         end = f"smaller({end}, {axis.size})"
     return Lines(first, end)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onchip.base.errors import ModelError, PlanFormatError
-from onchip.check.maps import Maps
 from onchip.check.rings import RingRun, rings_of
 from onchip.microcontroller.int8.model import Int8Model, Layer
 from onchip.microcontroller.project.windows import Operand, operands
 from onchip.network import Network
+from onchip.network.maps import Maps
 from onchip.plans import Alloc, Free, Group, Load, Plan, Rings, Run, Scratch, Store
 
 __all__ = ["Firmware", "Op", "Place", "Span", "StageUnit", "Unit", "firmware_of"]

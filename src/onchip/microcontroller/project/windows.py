@@ -18,33 +18,9 @@ from onchip.microcontroller.int8.model import (
     Quad,
     Shape,
 )
+from onchip.network.windows import Window
 
-__all__ = ["Axis", "Operand", "operands"]
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Along one axis of `size` input lines, output line o reads o * stride - before + i * dilation, i < taps.
-
-    Of `made` output lines. Lines that do not exist are left out.
-    """
-
-    size: int
-    made: int
-    taps: int = 1
-    stride: int = 1
-    dilation: int = 1
-    before: int = 0
-
-    @property
-    def span(self) -> int:
-        """Lines from the first tap to the last."""
-        return (self.taps - 1) * self.dilation + 1
-
-    @property
-    def clips(self) -> bool:
-        """Whether any window hangs over an end of the map."""
-        return self.before > 0 or (self.made - 1) * self.stride - self.before + self.span > self.size
+__all__ = ["Operand", "operands"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +32,8 @@ class Operand:
 
     tensor: int
     shape: Shape
-    rows: Axis
-    columns: Axis
+    rows: Window
+    columns: Window
     flattened: int = 0
 
     @property
@@ -102,7 +78,10 @@ def _window(layer: Layer) -> tuple[Pair, Pair, Pair, Quad]:
     return (1, 1), (1, 1), (1, 1), (0, 0, 0, 0)
 
 
-def _axis(size: int, made: int, axis: int, kernel: Pair, stride: Pair, dilation: Pair, padding: Quad) -> Axis:
+def _axis(
+    size: int, made: int, axis: int, kernel: Pair, stride: Pair, dilation: Pair, padding: Quad
+) -> Window:
     if size == 1 and made > 1 and kernel[axis] == 1 and not any(padding):
-        return Axis(1, made, stride=0)  # one line for all
-    return Axis(size, made, kernel[axis], stride[axis], dilation[axis], padding[axis])
+        return Window(1, made, stride=0)  # one line for all
+    span = (kernel[axis] - 1) * dilation[axis] + 1
+    return Window(size, made, stride[axis], padding[axis], span, dilation[axis])

@@ -16,10 +16,11 @@ from onchip.microcontroller.segments.bound import least_pixels
 from onchip.microcontroller.segments.chain import Chain
 from onchip.microcontroller.segments.drive import Maker, bands_of, turns
 from onchip.microcontroller.segments.group import StageChoice
-from onchip.microcontroller.segments.layers import Layer, Layers, Range
+from onchip.microcontroller.segments.layers import Layer, Layers
 from onchip.microcontroller.segments.overlap import Reading, readings
 from onchip.microcontroller.segments.sweep import RowSweep, most_at_once, rows_of, swept
 from onchip.network import bits
+from onchip.network.windows import Range
 
 __all__ = ["MOST_ORDERS", "Block", "BlockRows", "Blocks", "Staged"]
 

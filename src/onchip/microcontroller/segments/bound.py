@@ -10,7 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from onchip.microcontroller.segments.layers import Layers, Window
+from onchip.microcontroller.segments.layers import Layers
+from onchip.network.windows import Window
 
 __all__ = ["UNBOUNDED", "Allowed", "Point", "least_pixels"]
 

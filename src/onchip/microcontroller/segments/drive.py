@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from onchip.microcontroller.segments.layers import Range
+from onchip.network.windows import Range
 
 __all__ = ["Maker", "Turn", "bands_of", "turns"]
 

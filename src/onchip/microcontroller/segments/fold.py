@@ -20,9 +20,10 @@ from onchip.microcontroller.segments.distances import Distances
 from onchip.microcontroller.segments.drive import bands_of
 from onchip.microcontroller.segments.group import StageChoice, figures
 from onchip.microcontroller.segments.label import Label, Reaches
-from onchip.microcontroller.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
+from onchip.microcontroller.segments.layers import ACCUMULATOR_BYTES, Layer, Layers
 from onchip.microcontroller.segments.overlap import readings
 from onchip.microcontroller.segments.sweep import by_column, pyramid, swept
+from onchip.network.windows import Range
 
 __all__ = ["Candidate", "Fold", "Space"]
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from onchip.microcontroller.segments.distances import Distances
 from onchip.microcontroller.segments.drive import Maker, bands_of, turns
-from onchip.microcontroller.segments.layers import ACCUMULATOR_BYTES, Layer, Layers, Range
+from onchip.microcontroller.segments.layers import ACCUMULATOR_BYTES, Layer, Layers
 from onchip.microcontroller.segments.overlap import group_distances
 from onchip.microcontroller.segments.reach import layer_distances
 from onchip.microcontroller.segments.sweep import (
@@ -24,6 +24,7 @@ from onchip.microcontroller.segments.sweep import (
     rows_of,
     swept,
 )
+from onchip.network.windows import Range
 
 __all__ = ["Figures", "StageChoice", "figures"]
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from onchip.network import Geometry, Network, Operator
+from onchip.network.windows import Window, window_of
 
-__all__ = ["Layer", "Layers", "Map", "Range", "Window", "layers_of", "own_pixel"]
-
-Range = tuple[int, int]
-"""Rows or columns from the first to before the last."""
+__all__ = ["Layer", "Layers", "Map", "layers_of", "own_pixel"]
 
 ACCUMULATOR_BYTES = 4
 
@@ -36,30 +34,6 @@ class Map:
     @property
     def bytes(self) -> int:
         return self.rows * self.row
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What one output position reads along an axis of `size` inputs; with stride 0 all read the same."""
-
-    size: int
-    stride: int = 1
-    before: int = 0
-    span: int = 1
-
-    def reads(self, lines: Range) -> Range:
-        """The inputs that these outputs read, from the first to before the last; none for no output."""
-        first, end = lines
-        if first >= end:
-            return 0, 0
-        low = max(first * self.stride - self.before, 0)
-        high = min((end - 1) * self.stride - self.before + self.span, self.size)
-        return (low, high) if low < high else (0, 0)
-
-    def mirrored(self, outputs: int) -> Window:
-        """The same window with positions counted from the other end on both sides."""
-        reach = (outputs - 1) * self.stride - self.before + self.span
-        return replace(self, before=reach - self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +82,8 @@ def _mirrored(layer: Layer, made: Map) -> Layer:
         layer,
         early=made.pixel
         - min(layer.chunk, made.pixel),  # chunks come from the last, maybe smaller, to the first
-        rows=tuple(w.mirrored(made.rows) for w in layer.rows),
-        columns=tuple(w.mirrored(made.columns) for w in layer.columns),
+        rows=tuple(w.mirrored() for w in layer.rows),
+        columns=tuple(w.mirrored() for w in layer.columns),
     )
 
 
@@ -174,7 +148,7 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
             maps[t] = found
     operands = [maps[t] for t in op.inputs]
     blind = not g.promises or _reshapes(g, read, made, operands, out)
-    windows = _everything(operands) if blind else _windows(g, operands, out)
+    windows = _everything(operands, out) if blind else _windows(g, operands, out)
     if isinstance(windows, str):
         return windows
     rows, columns = windows
@@ -219,11 +193,11 @@ def _reshapes(
     return (first.rows, first.columns) != read[:2]
 
 
-def _everything(operands: list[Map]) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
+def _everything(operands: list[Map], out: Map) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
     """Windows of a layer of which nothing is known but that it reads all its operands for every pixel."""
     return (
-        tuple(Window(m.rows, stride=0, span=m.rows) for m in operands),
-        tuple(Window(m.columns, stride=0, span=m.columns) for m in operands),
+        tuple(Window(m.rows, out.rows, stride=0, span=m.rows) for m in operands),
+        tuple(Window(m.columns, out.columns, stride=0, span=m.columns) for m in operands),
     )
 
 
@@ -247,31 +221,32 @@ def _windows(g: Geometry, read: list[Map], out: Map) -> tuple[tuple[Window, ...]
     """The windows over every operand, along rows and along columns."""
     match g.kind:
         case "conv" | "depthwise" | "pool":
-            stride, dilation, padding = g.stride or (1, 1), g.dilation or (1, 1), g.padding or (0, 0, 0, 0)
             if len(read) != 1 or len(g.kernel) != 2:
                 return "is not a window over one map"
-            spans = [(k - 1) * d + 1 for k, d in zip(g.kernel, dilation, strict=True)]
             return (
-                (Window(read[0].rows, stride[0], padding[0], spans[0]),),
-                (Window(read[0].columns, stride[1], padding[1], spans[1]),),
+                (window_of(g, 0, read[0].rows, out.rows),),
+                (window_of(g, 1, read[0].columns, out.columns),),
             )
         case "fully_connected":
             if (read[0].rows, read[0].columns) == (out.rows, out.columns):
-                return (Window(out.rows),), (Window(out.columns),)
+                return (Window(out.rows, out.rows),), (Window(out.columns, out.columns),)
             if (out.rows, out.columns) == (1, 1):
                 whole = read[0]
-                return (Window(whole.rows, span=whole.rows),), (Window(whole.columns, span=whole.columns),)
+                return (
+                    (Window(whole.rows, 1, span=whole.rows),),
+                    (Window(whole.columns, 1, span=whole.columns),),
+                )
             return "is a matrix product between maps that do not match"
         case "pad":
-            return (Window(read[0].rows, before=g.padding[0]),), (
-                Window(read[0].columns, before=g.padding[1]),
+            return (Window(read[0].rows, out.rows, before=g.padding[0]),), (
+                Window(read[0].columns, out.columns, before=g.padding[1]),
             )
         case "elementwise" | "concat" | "rowwise":
             if any(m.rows not in (1, out.rows) or m.columns not in (1, out.columns) for m in read):
                 return "joins maps that do not match"
             return (
-                tuple(Window(m.rows, stride=int(m.rows == out.rows)) for m in read),
-                tuple(Window(m.columns, stride=int(m.columns == out.columns)) for m in read),
+                tuple(Window(m.rows, out.rows, stride=int(m.rows == out.rows)) for m in read),
+                tuple(Window(m.columns, out.columns, stride=int(m.columns == out.columns)) for m in read),
             )
     return f"is of kind {g.kind}, which no window describes"
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from onchip.check.ring_overlap import MAX_WORK
 from onchip.microcontroller.segments.distances import Distances
 from onchip.microcontroller.segments.drive import Turn
-from onchip.microcontroller.segments.layers import Layer, Layers, Map, Range, Window, own_pixel
+from onchip.microcontroller.segments.layers import Layer, Layers, Map, own_pixel
 from onchip.microcontroller.segments.sweep import RowSweep, adds_up, columns_of, pyramid, swept
+from onchip.network.windows import Range, Window
 
 if TYPE_CHECKING:
     import numpy as np

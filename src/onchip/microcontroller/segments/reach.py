@@ -10,19 +10,13 @@ those between two that are not legal, are found here too.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from onchip.check.overlap import MAX_PIXELS
-from onchip.check.walk import BY_PIXEL, Axis, Elementwise, Windows, element_bytes, steps_of
+from onchip.check.walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
 from onchip.microcontroller.segments.distances import Distances
 from onchip.microcontroller.segments.layers import Layer, Layers, own_pixel
 from onchip.network import Network
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Lines = NDArray[np.int64]
+from onchip.network.windows import last_readers
 
 __all__ = ["layer_distances"]
 
@@ -83,7 +77,7 @@ def _by_windows(walk: Windows, own: int | None) -> Distances | None:
     if max(walk.planes * area, rows.size * rows.taps, columns.size * columns.taps) > MAX_PIXELS:
         return None
     width = columns.outputs
-    by_row, by_column = _last_readers(rows, walk), _last_readers(columns, walk)
+    by_row, by_column = (last_readers(axis, reverse=walk.reverse) for axis in (rows, columns))
     plane = np.arange(walk.planes, dtype=np.int64) // walk.fan_in * walk.fan_out
     row = (plane + (0 if walk.reverse else walk.fan_out - 1))[:, None] * rows.outputs + by_row
     read = np.broadcast_to((by_row >= 0)[:, None] & (by_column >= 0), (walk.planes, rows.size, columns.size))
@@ -112,17 +106,3 @@ def _by_windows(walk: Windows, own: int | None) -> Distances | None:
         lows.append(mine - wide + 1 + (chunk if walk.reverse else 0))
         highs.append(mine + (narrow if walk.reverse else early) - 1)
     return Distances.but(np.concatenate(lows), np.concatenate(highs))
-
-
-def _last_readers(axis: Axis, walk: Windows) -> Lines:
-    """For each input position the output position that reads it last in the walk's order; -1 for none."""
-    import numpy as np
-
-    position = np.arange(axis.size, dtype=np.int64)
-    found = np.full(axis.size, -1, dtype=np.int64)
-    for tap in range(axis.taps):
-        output, rest = np.divmod(position + axis.before - tap * axis.dilation, axis.stride)
-        hit = (rest == 0) & (output >= 0) & (output < axis.outputs)
-        better = hit & ((found < 0) | (output < found if walk.reverse else output > found))
-        found[better] = output[better]
-    return found

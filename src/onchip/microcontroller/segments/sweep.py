@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from onchip.microcontroller.segments.drive import Maker, bands_of, turns
-from onchip.microcontroller.segments.layers import Layer, Layers, Range, Window
+from onchip.microcontroller.segments.layers import Layer, Layers
+from onchip.network.windows import Range, Window
 
 __all__ = [
     "Columns",

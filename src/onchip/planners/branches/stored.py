@@ -9,11 +9,9 @@ from dataclasses import replace
 from math import prod
 
 from onchip.machines.chip import Chip
-from onchip.network import Geometry, Network, Patches, bits
+from onchip.network import ELEMENT_BYTES, Geometry, Network, Patches, bits
 
 __all__ = ["stored"]
-
-ELEMENT_BYTES = (1, 2, 4, 8)
 
 
 def stored(network: Network, chip: Chip) -> Network:

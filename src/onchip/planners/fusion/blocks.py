@@ -17,8 +17,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from onchip.network import Side
+from onchip.network.access import Kernel
+from onchip.network.maps import Map
+from onchip.network.windows import Window
 from onchip.planners.fusion.box_sizes import ranges, spans
-from onchip.planners.fusion.geometry import Grid, Map
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.plans import Blocks
 
@@ -61,7 +63,10 @@ class _Task:
 
     read: Map
     made: Map
-    grid: Grid
+    rows: Window
+    columns: Window
+    kernel: Kernel
+    groups: int
     weights: int
     batch: int
     fetching: int  # images that fetch weights of their own
@@ -99,15 +104,19 @@ def _order(found: Blocked) -> tuple[int, int, int, int]:
 
 def _task(problem: FusionProblem, operator: int) -> _Task | None:
     op = problem.operators[operator]
-    if op.grid is None:
+    if op.access is None or not op.windowed:
         return None
-    read, made = problem.maps[op.windows[0].tensor], problem.maps[op.outputs[0]]
+    (operand,) = op.operands
+    read, made = problem.maps[operand.tensor], problem.maps[op.outputs[0]]
     assert read is not None
     assert made is not None
     return _Task(
         read,
         made,
-        op.grid,
+        operand.rows,
+        operand.columns,
+        op.access.kernel,
+        op.access.groups,
         op.weight_bytes,
         problem.batch,
         1 if problem.options.batch_weights == "shared" else problem.batch,
@@ -124,18 +133,16 @@ def least_blocks(problem: FusionProblem, operator: int) -> int | None:
     task = _task(problem, operator)
     if task is None:
         return None
-    grid, read, made = task.grid, task.read, task.made
-    high, wide = (
-        _sides(size, outputs, grid.stride[i], grid.padding[i], grid.span[i])[-1]
-        for i, (size, outputs) in enumerate(((read.rows, made.rows), (read.columns, made.columns)))
-    )
+    read, made = task.read, task.made
+    high = _sides(read.rows, made.rows, task.rows)[-1]
+    wide = _sides(read.columns, made.columns, task.columns)[-1]
     return sum(
         map(
             task.round_up,
             (
                 high.most * wide.most * read.element,
                 made.element,
-                _part(task.weights, grid, 1, 1),
+                task.kernel.part(task.weights, 1, 1),
             ),
         )
     )
@@ -146,10 +153,10 @@ def skips(problem: FusionProblem, operator: int) -> bool:
     task = _task(problem, operator)
     if task is None:
         return False
-    grid, read, made = task.grid, task.read, task.made
-    for i, (size, outputs) in enumerate(((read.rows, made.rows), (read.columns, made.columns))):
-        window = Side(size, 0, grid.stride[i], grid.padding[i], grid.span[i])
-        first, last = ranges(window, outputs, 1)
+    read, made = task.read, task.made
+    sides = ((read.rows, made.rows, task.rows), (read.columns, made.columns, task.columns))
+    for size, outputs, window in sides:
+        first, last = ranges(_side(size, window), outputs, 1)
         seen = sum(range_.stop - range_.start for range_ in _union(first.tolist(), last.tolist()))
         if seen < size:
             return True
@@ -183,10 +190,10 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     """Every shape of blocks that is the best at some budget."""
     import numpy as np
 
-    read, made, grid = task.read, task.made, task.grid
-    high = _sides(read.rows, made.rows, grid.stride[0], grid.padding[0], grid.span[0], task.least_rows)
-    wide = _sides(read.columns, made.columns, grid.stride[1], grid.padding[1], grid.span[1])
-    channels = _channels(read, made, grid, task.channel_tile)
+    read, made = task.read, task.made
+    high = _sides(read.rows, made.rows, task.rows, task.least_rows)
+    wide = _sides(read.columns, made.columns, task.columns)
+    channels = _channels(read, made, task)
     if whole_tiles:
         high = [side for side in high if side.size >= min(task.least_rows, made.rows)]
         channels = [side for side in channels if side.size >= min(task.channel_tile, made.channels)]
@@ -205,7 +212,7 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     ways = [(deep, slice_, keep) for deep in channels for slice_, keep in _slices(task, deep, whole_tiles)]
     scratch, moved = np.empty((2, len(ways), len(tiles)), np.int64)
     for i, (deep, slice_, keep) in enumerate(ways):
-        held = _part(task.weights, grid, deep.size, grid.input_channels if keep else slice_)
+        held = task.kernel.part(task.weights, deep.size, task.kernel.inputs if keep else slice_)
         buffers = _up(size * made.element * deep.size, task) + _up(most * read.element * slice_, task)
         parts_fit = (buffers <= task.maps_budget) & (task.round_up(held) <= task.weights_budget)
         scratch[i] = np.where(parts_fit, buffers + task.round_up(held), NO_BUDGET)
@@ -264,17 +271,22 @@ def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool
     return result
 
 
-def _sides(size: int, outputs: int, stride: int, padding: int, span: int, least: int = 1) -> list[_Side]:
+def _sides(size: int, outputs: int, window: Window, least: int = 1) -> list[_Side]:
     """Tiles along an axis: of every number of them those that no smaller one beats in the most inputs of one
     or in those of all, and `least`; fewest tiles first."""
-    window = Side(size, 0, stride, padding, span)
+    side = _side(size, window)
     # Windows that lie side by side need the same wherever they are cut: the smallest of every number will do.
-    even = span <= stride and padding == 0
+    even = window.span <= window.stride and window.before == 0
     result = []
     for tile in sorted({*(_sizes(outputs) if even else range(1, outputs + 1)), min(least, outputs)}):
-        each = spans(window, outputs, tile)
+        each = spans(side, outputs, tile)
         result.append(_Side(tile, -(-outputs // tile), int(each.max()), int(each.sum())))
     return _best(result, least)
+
+
+def _side(size: int, window: Window) -> Side:
+    """A window as one side of an operand of `size` positions."""
+    return Side(size, 0, window.stride, window.before, window.span)
 
 
 def _best(sides: list[_Side], least: int) -> list[_Side]:
@@ -287,19 +299,19 @@ def _best(sides: list[_Side], least: int) -> list[_Side]:
     return kept[::-1]
 
 
-def _channels(read: Map, made: Map, grid: Grid, least: int) -> list[_Side]:
+def _channels(read: Map, made: Map, task: _Task) -> list[_Side]:
     """Blocks of output channels: the most input channels of one, and those of all."""
-    within = made.channels // grid.groups
-    if grid.input_channels == 1 and within == 1:  # channelwise: its own channels only
+    within, least = made.channels // task.groups, task.channel_tile
+    if task.kernel.inputs == 1 and within == 1:  # channelwise: its own channels only
         sizes = {*_sizes(made.channels), min(least, made.channels)}
         return [_Side(n, -(-made.channels // n), n, read.channels) for n in sorted(sizes, reverse=True)]
     result = []
-    some = range(1, made.channels + 1) if grid.groups > 1 and within > 1 else _sizes(made.channels)
+    some = range(1, made.channels + 1) if task.groups > 1 and within > 1 else _sizes(made.channels)
     for block in sorted({*some, min(least, made.channels)}):
         counts = []
         for first in range(0, made.channels, block):
             last = min(first + block, made.channels) - 1
-            counts.append((last // within - first // within + 1) * grid.input_channels)
+            counts.append((last // within - first // within + 1) * task.kernel.inputs)
         result.append(_Side(block, len(counts), max(counts), sum(counts)))
     return _best(result, least)
 
@@ -308,13 +320,3 @@ def _sizes(total: int) -> list[int]:
     """For every number of parts the smallest size of a part, largest first."""
     sizes = {-(-total // -(-total // size)) for size in range(1, total + 1)}
     return sorted(sizes, reverse=True)
-
-
-def _part(weights: int, grid: Grid, outputs: int, inputs: int) -> int:
-    """Bytes of the weights of some output channels, each with some of its input channels."""
-    outputs, inputs = min(outputs, grid.output_channels), min(inputs, grid.input_channels)
-    taps = 0 if grid.plane else grid.kernel_rows * grid.kernel_columns
-    matrix = taps * grid.input_channels * grid.output_channels
-    width = max(1, weights // matrix) if weights and matrix else 0
-    rest = max(0, weights - width * matrix)
-    return min(weights, width * taps * inputs * outputs - (-rest * outputs // grid.output_channels))

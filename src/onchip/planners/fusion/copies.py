@@ -70,5 +70,5 @@ class Copies:
 def _kind(problem: FusionProblem, v: int) -> object:
     """What makes operators alike: form, windows, maps and weights."""
     op = problem.operators[v]
-    windows = tuple((problem.maps[w.tensor], w.stride, w.padding, w.span, w.whole) for w in op.windows)
+    windows = tuple((problem.maps[x.tensor], x.rows, x.columns, x.whole) for x in op.operands)
     return op.form, windows, tuple(problem.maps[t] for t in op.outputs), op.weight_bytes

@@ -116,7 +116,7 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
     """The best of the best bands and the best blocks of one operator."""
     v = members.bit_length() - 1
     network, op = problem.network, problem.operators[v]
-    if op.grid is None:
+    if not op.windowed:
         return bands
     floor = problem.crossing_bytes(members) + op.weight_bytes
     if bands is not None and bands.dram_bytes <= floor and not skips(problem, v):
@@ -125,7 +125,7 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
     if found is None:
         return bands
     io = problem.crossing_bytes(members)
-    again = found.input_bytes - network.tensors[op.windows[0].tensor].bytes
+    again = found.input_bytes - network.tensors[op.operands[0].tensor].bytes
     cut = _cut(members, found.tiles, found.scratch_bytes, (io, again, found.weight_bytes), found.blocks)
     return cut if bands is None or cut.dram_bytes < bands.dram_bytes else bands
 

@@ -87,11 +87,11 @@ def works(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
     made = _rows_made(problem, bands, cost)
     for v in bits(cost.members):
         op = problem.operators[v]
-        (window, *_), (y, *_) = op.windows, op.outputs
-        shape, source = problem.maps[y], problem.maps[window.tensor]
+        (operand, *_), (y, *_) = op.operands, op.outputs
+        shape, source = problem.maps[y], problem.maps[operand.tensor]
         assert shape is not None
         assert source is not None
-        streamed = cost.streamed >> window.tensor & 1 and op.form == "reduce"
+        streamed = cost.streamed >> operand.tensor & 1 and op.form == "reduce"
         slices = -(-source.channels // problem.channel_tile) if streamed else 1
         yield _work(problem, v, made[y] * problem.batch, cost.subgroups * cost.images, slices)
 
@@ -109,13 +109,14 @@ def _work(problem: FusionProblem, v: int, rows: int, bands: int, slices: int) ->
     op = problem.operators[v]
     shape = problem.maps[op.outputs[0]]
     assert shape is not None
-    grid = op.grid
+    access = op.access
     high, wide, deep, groups, stride = 1, 1, 1, 1, 1
-    if grid is not None:
-        high, wide, stride = grid.kernel_rows, grid.kernel_columns, grid.stride[0]
+    if access is not None and access.windowed:
+        rows_, columns = access.operands[0].rows, access.operands[0].columns
+        high, wide, stride = rows_.taps, columns.taps, rows_.stride
         if op.form == "reduce":
-            deep, groups = grid.input_channels, grid.groups
-    operands = len(op.windows) if op.form == "elementwise" else 1
+            deep, groups = access.kernel.inputs, access.groups
+    operands = len(op.operands) if op.form == "elementwise" else 1
     element = shape.element
     return Work(
         rows=rows,

@@ -45,15 +45,12 @@ def _read(problem: FusionProblem, tensor: int) -> int:
                 most, least_read(problem.network.operators[v], tensor, problem.network.tensors[tensor].bytes)
             )
             continue
-        if op.form == "opaque" or op.grid is None or shape is None:
+        if not op.windowed or shape is None:
             return problem.network.tensors[tensor].bytes
         made = problem.maps[op.outputs[0]]
-        if made is None or any(s > span for s, span in zip(op.grid.stride, op.grid.span, strict=True)):
+        windows = (op.operands[0].rows, op.operands[0].columns)
+        if made is None or any(window.stride > window.span for window in windows):
             continue
-        rows, columns = (
-            max(0, min(size, (out - 1) * op.grid.stride[i] - op.grid.padding[i] + op.grid.span[i]))
-            - min(size, max(0, -op.grid.padding[i]))
-            for i, (size, out) in enumerate(((shape.rows, made.rows), (shape.columns, made.columns)))
-        )
+        rows, columns = (window.end(window.outputs) - window.start(0) for window in windows)
         most = max(most, problem.batch * shape.channels * max(0, rows) * max(0, columns) * shape.element)
     return most

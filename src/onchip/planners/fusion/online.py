@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners.fusion.cost import GroupCost
-from onchip.planners.fusion.geometry import Map
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.search import Alone, Fuser, Limits, Space
@@ -135,8 +134,6 @@ def size_table(problem: FusionProblem) -> tuple[int, ...]:
 
 def _quarter_wide(problem: FusionProblem) -> FusionProblem:
     """The problem with maps a quarter as wide (t_w = O_w / 4) and without weights, which memo leaves out."""
-    maps = tuple(
-        None if m is None else Map(m.channels, m.rows, -(-m.columns // 4), m.element) for m in problem.maps
-    )
+    maps = tuple(None if m is None else replace(m, columns=-(-m.columns // 4)) for m in problem.maps)
     operators = tuple(replace(op, weight_bytes=0, tile_bytes=0) for op in problem.operators)
     return replace(problem, maps=maps, operators=operators)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Literal
 
 from onchip.base.units import MAX_BYTES
 from onchip.check.streaming import streaming_scratch
 from onchip.machines.chip import Chip
 from onchip.network import Network, Operator, bits, mask
+from onchip.network.access import Access, Form, Operand, access_of
+from onchip.network.maps import Map, Maps
 from onchip.planners.fusion.boxes import Boxed, box_ways
-from onchip.planners.fusion.geometry import Form, Grid, Map, Window, batch_of, grid_of, maps_of, windows_of
 from onchip.planners.fusion.options import FusionOptions
 
 __all__ = ["FusedOperator", "FusionProblem"]
@@ -31,23 +33,35 @@ MOST_STREAMED = 8
 class FusedOperator:
     """One operator as fusion sees it.
 
-    `form` says how its output channels depend on its input channels (`opaque`: not known). `windows` has one
-    entry for every distinct operand, `outputs` are root tensors. `weight_bytes` are all its weights,
-    `tile_bytes` those of one channel tile of inputs and outputs. `grid` is what blocks of the output need;
+    `access` is how its outputs depend on its operands, None for an opaque operator. `outputs` are root
+    tensors. `weight_bytes` are all its weights, `tile_bytes` those of one channel tile of inputs and outputs.
     `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
     operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones.
     """
 
     id: int
-    form: Form
-    windows: tuple[Window, ...]
+    access: Access | None
     outputs: tuple[int, ...]
     weight_bytes: int
     tile_bytes: int
-    grid: Grid | None = None
     boxes: tuple[Boxed, ...] = ()
     streams: tuple[int, ...] = ()
     thinned: bool = False
+
+    @property
+    def form(self) -> Form | Literal["opaque"]:
+        """What an output channel is made from; `opaque` where that is not known."""
+        return "opaque" if self.access is None else self.access.form
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of one that is not opaque."""
+        return () if self.access is None else self.access.operands
+
+    @property
+    def windowed(self) -> bool:
+        """Whether it may run in blocks of its output."""
+        return self.access is not None and self.access.windowed
 
 
 @dataclass(frozen=True)
@@ -75,34 +89,29 @@ class FusionProblem:
         """The problem of fusing `network` (at batch N) on `chip` within `budget` bytes of scratchpad."""
         least_rows, _, tile = getattr(chip, "tile", (1, 1, CHANNEL_TILE))
         tile = options.channel_tile or tile
-        batch = batch_of(network)
-        maps = maps_of(network, batch)
+        maps = Maps(network)
         operators = []
         for op in network.operators:
             outputs = tuple(bits(network.writes[op.id]))
-            found = windows_of(network, op, maps, batch)
-            if found is None:
+            access = None if op.workspace else access_of(maps, op.id)
+            if access is None or isinstance(access, str):
                 ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
-                opaque = FusedOperator(op.id, "opaque", (), outputs, op.weight_bytes, 0)
+                opaque = FusedOperator(op.id, None, outputs, op.weight_bytes, 0)
                 streams, every = _streams(network, op)
                 thinned = not (ways.complete and every)
                 operators.append(replace(opaque, boxes=ways.boxes, streams=streams, thinned=thinned))
                 continue
-            form, windows = found
-            made = maps[outputs[0]]
-            assert made is not None
-            grid = grid_of(op, form, windows, maps)
-            tiled = _weight_tile(op.weight_bytes, form, made.channels, grid, tile)
-            operators.append(FusedOperator(op.id, form, windows, outputs, op.weight_bytes, tiled, grid))
+            tiled = access.kernel.part(op.weight_bytes, tile, tile)
+            operators.append(FusedOperator(op.id, access, outputs, op.weight_bytes, tiled))
         return cls(
             network,
             options,
             budget,
             chip.alignment_bytes,
-            batch,
+            maps.batch or 1,
             tile,
             max(1, least_rows),
-            maps,
+            tuple(maps.of(t.id) if network.root[t.id] == t.id else None for t in network.tensors),
             tuple(operators),
             *_parts(chip),
         )
@@ -195,21 +204,3 @@ def _parts(chip: Chip) -> tuple[int, int]:
     if None in (*maps, chip.weight_buffer_bytes):
         return MAX_BYTES, MAX_BYTES
     return sum(size or 0 for size in maps), chip.weight_buffer_bytes or 0
-
-
-def _weight_tile(weight_bytes: int, form: Form, channels: int, grid: Grid | None, tile: int) -> int:
-    """Bytes of the weights in the scratch at a time, when they are fetched for every band.
-
-    Those of min(T_c, C) output and input channels; what is not a matrix (bias, folded norms) by output
-    channel.
-    """
-    if not weight_bytes:
-        return 0
-    if form != "reduce" or grid is None:
-        return -(-weight_bytes * min(tile, channels) // channels)
-    window = grid.kernel_rows * grid.kernel_columns
-    matrix = grid.output_channels * grid.input_channels * window  # input channels of one group
-    width = max(1, weight_bytes // matrix)
-    rest = max(0, weight_bytes - width * matrix)
-    outs, ins = min(tile, grid.output_channels), min(tile, grid.input_channels)
-    return min(weight_bytes, width * outs * ins * window - (-rest * outs // grid.output_channels))

@@ -12,7 +12,8 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from onchip.network import bits
-from onchip.planners.fusion.geometry import Window
+from onchip.network.access import Operand
+from onchip.network.windows import Window
 from onchip.planners.fusion.problem import FusionProblem
 
 __all__ = ["Bands", "bands_of", "buffer_rows", "halo_rows", "overlaps", "walk", "walked_rows"]
@@ -38,7 +39,7 @@ class Bands:
     ahead: Mapping[int, int | None]
     surely: Mapping[int, int]
     begins: Mapping[int, int]
-    readers: Mapping[int, tuple[tuple[Window, int], ...]]
+    readers: Mapping[int, tuple[tuple[Operand, int], ...]]
     longest: int
 
     def count(self, rows: Mapping[int, int], t: int) -> int:
@@ -60,11 +61,11 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
         return None
     external, escaping = problem.external(members), problem.escaping(members)
     tensors = (*bits(external), *(t for v in ops for t in problem.operators[v].outputs))
-    readers: dict[int, list[tuple[Window, int]]] = {x: [] for x in tensors}
+    readers: dict[int, list[tuple[Operand, int]]] = {x: [] for x in tensors}
     for v in ops:
         op = problem.operators[v]
-        for window in op.windows:
-            readers[window.tensor] += [(window, y) for y in op.outputs]
+        for operand in op.operands:
+            readers[operand.tensor] += [(operand, y) for y in op.outputs]
     rows = rows_of(problem, tensors)
     scale = _scales(tensors, readers, rows)
     if scale is None:
@@ -73,14 +74,14 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
     surely: dict[int, int] = {}
     begins: dict[int, int] = {}
     for x in reversed(tensors):
-        least = [_surely(window, scale[y], surely[y]) for window, y in readers[x]]
+        least = [_surely(operand.rows, scale[y], surely[y]) for operand, y in readers[x]]
         leaves = [0] if escaping >> x & 1 else []
         surely[x], begins[x] = max(least + leaves), min(leaves or least)
         reach: list[int | None] = [0] if escaping >> x & 1 else []
-        for window, y in readers[x]:
-            f = ahead[y]
-            far = f is None or window.whole or (rows[y] == 1 and rows[x] > 1)
-            reach.append(None if f is None or far else window.stride * (f - 1) - window.padding + window.span)
+        for operand, y in readers[x]:
+            f, window = ahead[y], operand.rows
+            far = f is None or operand.whole or (rows[y] == 1 and rows[x] > 1)
+            reach.append(None if f is None or far else window.stride * (f - 1) - window.before + window.span)
         known = [f for f in reach if f is not None]
         ahead[x] = max(known) if len(known) == len(reach) else None
     longest = max(
@@ -102,7 +103,7 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
 
 def _surely(window: Window, scale: int, made: int) -> int:
     """v of an operand as one reader has it: nothing is needed of it before the reader needs anything."""
-    needed = window.stride * (made - 1) - window.padding + window.span
+    needed = window.stride * (made - 1) - window.before + window.span
     return needed if scale + made >= 1 else min(needed, window.stride * made)
 
 
@@ -117,7 +118,7 @@ def rows_of(problem: FusionProblem, tensors: Sequence[int]) -> dict[int, int]:
 
 
 def _scales(
-    tensors: Sequence[int], readers: Mapping[int, list[tuple[Window, int]]], rows: Mapping[int, int]
+    tensors: Sequence[int], readers: Mapping[int, list[tuple[Operand, int]]], rows: Mapping[int, int]
 ) -> dict[int, int] | None:
     """The smallest whole scales with A_in = A_out * stride along every window, None if there are none.
 
@@ -125,10 +126,10 @@ def _scales(
     """
     bound: dict[int, list[tuple[int, Fraction]]] = {x: [] for x in tensors}
     for x in tensors:
-        for window, y in readers[x]:
-            if not window.whole and rows[x] > 1 and rows[y] > 1:
-                bound[x].append((y, Fraction(1, window.stride)))
-                bound[y].append((x, Fraction(window.stride)))
+        for operand, y in readers[x]:
+            if not operand.whole and rows[x] > 1 and rows[y] > 1:
+                bound[x].append((y, Fraction(1, operand.rows.stride)))
+                bound[y].append((x, Fraction(operand.rows.stride)))
     scale: dict[int, int] = {}
     for start in tensors:
         if start in scale:
@@ -168,9 +169,10 @@ def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, i
             result[x] = None
             continue
         starts = [bands.begins[x]]
-        for window, y in bands.readers[x]:
+        for operand, y in bands.readers[x]:
             anew = halo == "recompute" or streamed >> y & 1
-            starts.append(window.stride * (back[y] if anew else bands.surely[y]) - window.padding)
+            window = operand.rows
+            starts.append(window.stride * (back[y] if anew else bands.surely[y]) - window.before)
         back[x] = min(starts)
         result[x] = max(f, f - back[x])
     return result
@@ -179,8 +181,8 @@ def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, i
 def _paper(bands: Bands, known: Mapping[int, int | None], x: int) -> int:
     """R_h of eq. 4 without its band: span - stride and the reader's own, strided."""
     reach = [0] if bands.escaping >> x & 1 else []
-    for window, y in bands.readers[x]:
-        m = known[y]
+    for operand, y in bands.readers[x]:
+        m, window = known[y], operand.rows
         assert m is not None
         reach.append(window.stride * m + window.span - window.stride)
     return max(reach)
@@ -215,7 +217,7 @@ def walk(
     for j in range(bands.count(rows, t)):
         high: dict[int, int] = {}
         for x in reversed(bands.tensors):
-            needs = [window.need(high[y], rows[x]) for window, y in bands.readers[x]]
+            needs = [operand.rows.end(high[y]) for operand, y in bands.readers[x]]
             if bands.escaping >> x & 1:
                 whole = bands.ahead[x] is None
                 needs.append(rows[x] if whole else min(rows[x], (j + 1) * bands.scale[x] * t))
@@ -224,9 +226,9 @@ def walk(
         begins: dict[int, int] = {}
         for x in reversed(bands.tensors):
             lows = [before[x]]
-            for window, y in bands.readers[x]:
+            for operand, y in bands.readers[x]:
                 if begins[y] < high[y]:
-                    lows.append(window.first(begins[y], rows[x]))
+                    lows.append(0 if operand.whole else operand.rows.start(begins[y]))
             low[x] = min(lows)
             begins[x] = low[x] if streamed >> x & 1 else before[x]
         yield {x: (before[x], low[x], high[x]) for x in bands.tensors}

@@ -403,15 +403,19 @@ def _tensor(problem: FusionProblem, t: int) -> _core.TensorRow:
 
 def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
     op, form = problem.operators[v], problem.operators[v].form
-    windows = [(w.tensor, w.whole, w.broadcast, w.stride, w.padding, w.span) for w in op.windows]
+    windows = [
+        (x.tensor, x.whole, x.broadcast, x.rows.stride or 1, x.rows.before, x.rows.span) for x in op.operands
+    ]
     if form == "opaque":
         windows = [(t, True, True, 1, 0, 1) for t in bits(problem.network.reads[v])]
     workspace = problem.network.operators[v].workspace
     grid: list[int] = []
-    if op.grid is not None:
-        g = op.grid
-        grid += [*((0, 0) if g.plane else (g.kernel_rows, g.kernel_columns)), *g.stride, *g.padding, *g.span]
-        grid += [g.input_channels, g.output_channels, g.groups]
+    if op.access is not None and op.windowed:
+        kernel, (operand,) = op.access.kernel, op.operands
+        rows, columns = operand.rows, operand.columns
+        grid += [rows.taps, columns.taps] if kernel.taps else [0, 0]
+        grid += [rows.stride, columns.stride, rows.before, columns.before, rows.span, columns.span]
+        grid += [kernel.inputs, kernel.outputs, op.access.groups]
     return (
         FORMS.index(form),
         windows,

@@ -34,9 +34,9 @@ def candidates(problem: FusionProblem, bands: Bands) -> int:
         return result
     for v in bits(bands.members):
         op = problem.operators[v]
-        for window in op.windows:
-            if window.broadcast or op.form == "rowwise":
-                result &= ~(1 << window.tensor)
+        for operand in op.operands:
+            if operand.broadcast or op.form == "rowwise":
+                result &= ~(1 << operand.tensor)
     return result
 
 
@@ -54,10 +54,12 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
         return False
     edges: dict[int, set[int]] = {passes.get(x, x): set() for x in bands.tensors}
     for op in ops:
-        links = [(w.tensor, y) for w in op.windows for y in op.outputs]
-        together = _together(problem, op, streamed)
+        links = [(x.tensor, y) for x in op.operands for y in op.outputs]
+        together = _together(op, streamed)
         if together and op.form == "elementwise" and not streamed >> op.outputs[0] & 1:
-            links += [(w.tensor, together[0][0]) for w in op.windows]  # held operands have to be there before
+            links += [
+                (x.tensor, together[0][0]) for x in op.operands
+            ]  # held operands have to be there before
         for x, y in links:
             if passes.get(x, x) != passes.get(y, y):
                 edges[passes.get(x, x)].add(passes.get(y, y))
@@ -67,9 +69,9 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
 def _in_slices(ops: Sequence[FusedOperator], streamed: int) -> bool:
     """Whether every operator by itself can take and make slices of what is streamed."""
     for op in ops:
-        inputs = [w for w in op.windows if streamed >> w.tensor & 1]
+        inputs = [x for x in op.operands if streamed >> x.tensor & 1]
         outputs = [y for y in op.outputs if streamed >> y & 1]
-        if inputs and (op.form == "rowwise" or any(w.broadcast for w in inputs)):
+        if inputs and (op.form == "rowwise" or any(x.broadcast for x in inputs)):
             return False
         if op.form == "reduce" and inputs and outputs:
             return False
@@ -83,7 +85,7 @@ def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int)
     """
     beside: dict[int, list[tuple[int, int]]] = {x: [] for x in bits(streamed)}
     for op in ops:
-        for x, y, shift in _together(problem, op, streamed):
+        for x, y, shift in _together(op, streamed):
             beside[x].append((y, shift))
             beside[y].append((x, -shift))
     passes: dict[int, int] = {}
@@ -103,7 +105,7 @@ def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int)
     return passes
 
 
-def _together(problem: FusionProblem, op: FusedOperator, streamed: int) -> list[tuple[int, int, int]]:
+def _together(op: FusedOperator, streamed: int) -> list[tuple[int, int, int]]:
     """(x, y, shift): while channel c of x is there, channel c + shift of y has to be.
 
     An operator that does not sum over channels passes slices on. Of three operands or more two slices would
@@ -112,18 +114,11 @@ def _together(problem: FusionProblem, op: FusedOperator, streamed: int) -> list[
     if op.form not in ("elementwise", "concat", "channelwise"):
         return []
     y = op.outputs[0]
-    inputs = [w.tensor for w in op.windows if streamed >> w.tensor & 1]
+    inputs = [x for x in op.operands if streamed >> x.tensor & 1]
     if streamed >> y & 1:
-        result, shift = [], 0
-        for w in op.windows:
-            if streamed >> w.tensor & 1:
-                result.append((w.tensor, y, shift))
-            shape = problem.maps[w.tensor]
-            if op.form == "concat" and shape is not None:
-                shift += shape.channels
-        return result
-    if op.form == "elementwise" and len(op.windows) >= 3:
-        return [(inputs[0], x, 0) for x in inputs[1:]]
+        return [(x.tensor, y, x.channel) for x in inputs]
+    if op.form == "elementwise" and len(op.operands) >= 3:
+        return [(inputs[0].tensor, x.tensor, 0) for x in inputs[1:]]
     return []
 
 

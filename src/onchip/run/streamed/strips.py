@@ -156,12 +156,12 @@ def _strip(
 ) -> Array:
     """One row of output patches."""
     chain, made = part.chain, part.maps[part.out]
-    top, bottom = chain.rows[0].missing(*rows)
-    left, right = chain.columns[0].missing(0, made.columns)
+    top, bottom = chain.rows[0].missing(rows)
+    left, right = chain.columns[0].missing((0, made.columns))
     kernels = None if weights.kernels is None else weights.kernels[slice(*outs)]
     value = part.kernels.head(
         chain,
-        [line.get(chain.rows[0].reads(*rows), touched)],
+        [line.get(chain.rows[0].reads(rows), touched)],
         (top, left, bottom, right),
         (rows[1] - rows[0], made.columns),
         kernels,
@@ -201,10 +201,10 @@ def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int,
 
 def _touched(chain: Chain, rows: Span, height: int) -> Span:
     """Rows of patches from the first to the last that the windows of some output rows touch; or none."""
-    window, geometry = chain.rows[0], chain.op.geometry
-    if window.everything:
+    window = chain.rows[0]
+    if not window.stride:
         return 0, -(-window.size // height)
-    taps = range(0, window.span, geometry.dilation[0] if geometry is not None and geometry.dilation else 1)
+    taps = range(0, window.span, window.dilation)
     read = {row * window.stride - window.before + tap for row in range(*rows) for tap in taps}
     inside = [row for row in read if 0 <= row < window.size]
     return (min(inside) // height, max(inside) // height + 1) if inside else (0, 0)

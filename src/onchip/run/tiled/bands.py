@@ -49,9 +49,7 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
             end[t] = max(end[t], size if t in first else min(size, j * step[t]))
         for chain in reversed(shape.chains):
             for operand, window in zip(chain.reads, chain.rows, strict=True):
-                if end[chain.output]:
-                    last = window.reads(end[chain.output] - 1, end[chain.output])[1]
-                    end[operand] = max(end[operand], last)
+                end[operand] = max(end[operand], window.end(end[chain.output]))
         low = dict(had)
         new: dict[int, tuple[int, int]] = {}
         for t in reversed(shape.tensors):
@@ -59,7 +57,7 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
                 u, v = new[chain.output]
                 for operand, window in zip(chain.reads, chain.rows, strict=True):
                     if operand == t and u < v:
-                        low[t] = min(low[t], window.reads(u, v)[0])
+                        low[t] = min(low[t], window.start(u))
             new[t] = (low[t] if t in streamed else had[t], end[t])
         bands.append(Band(new, low))
         had = end
@@ -83,7 +81,7 @@ def _scales(shape: GroupShape) -> dict[int, int]:
     for chain in shape.chains:
         out = chain.output
         for operand, window in zip(chain.reads, chain.rows, strict=True):
-            if window.everything or 1 in (shape.maps[operand].rows, shape.maps[out].rows):
+            if not window.stride or 1 in (shape.maps[operand].rows, shape.maps[out].rows):
                 continue
             links[operand].append((out, 1, window.stride))
             links[out].append((operand, window.stride, 1))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from onchip.network.windows import Window
 from onchip.plans import Blocks, Group
 from onchip.run.arena import Claim
 from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
-from onchip.run.tiled.chain import Chain, Window
+from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.dram import Dram
 from onchip.run.tiled.group import Executed
 from onchip.run.tiled.kernels import Kernels, fitting
@@ -174,8 +175,8 @@ class _Run:
 
     def bring(self, region: Region, channels: Span) -> Array:
         """The window of some channels that a block reads, through its buffer or where it lies."""
-        rows = self.chain.rows[0].reads(*region.rows)
-        columns = self.chain.columns[0].reads(*region.columns)
+        rows = self.chain.rows[0].reads(region.rows)
+        columns = self.chain.columns[0].reads(region.columns)
         window = Region(region.images, channels, rows, columns)
         if self.source in self.whole:
             return self.whole[self.source].read(window.slices, self.chain.op.name)
@@ -221,8 +222,8 @@ class _Run:
         return self.kernels.tail(self.chain, values, region, self.weights.channelled(region.channels))
 
     def missing(self, region: Region) -> tuple[int, int, int, int]:
-        top, bottom = self.chain.rows[0].missing(*region.rows)
-        left, right = self.chain.columns[0].missing(*region.columns)
+        top, bottom = self.chain.rows[0].missing(region.rows)
+        left, right = self.chain.columns[0].missing(region.columns)
         return top, left, bottom, right
 
 
@@ -234,4 +235,4 @@ def _cut(*span_and_step: int) -> Iterator[Span]:
 
 def _most(window: Window, spans: list[Span]) -> int:
     """The most positions that one of some ranges of the output reads."""
-    return max(b - a for a, b in (window.reads(*span) for span in spans))
+    return max(b - a for a, b in (window.reads(span) for span in spans))

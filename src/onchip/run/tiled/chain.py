@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onchip.base.errors import InputError
-from onchip.network import Geometry, Operator
+from onchip.network import Operator
+from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.maps import Map, map_of
@@ -20,7 +21,7 @@ from onchip.run.tiled.maps import Map, map_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Chain", "Kind", "Parameter", "Window", "chain_of"]
+__all__ = ["Chain", "Kind", "Parameter", "chain_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -35,37 +36,6 @@ _OVER_A_MAP = frozenset({
 })  # fmt: skip
 _COPIES = frozenset({"Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose"})
 _ROWWISE = frozenset({"LRN", "LogSoftmax", "Softmax"})
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What output positions read along one axis: position u from u * stride - before on, `span` of them.
-
-    `size` is the extent read from; with `everything` any output reads all of it.
-    """
-
-    size: int
-    stride: int = 1
-    before: int = 0
-    span: int = 1
-    everything: bool = False
-
-    def reads(self, u: int, v: int) -> tuple[int, int]:
-        """The positions that exist among those; empty for no output."""
-        if u >= v:
-            return 0, 0
-        if self.everything:
-            return 0, self.size
-        low, high = u * self.stride - self.before, (v - 1) * self.stride - self.before + self.span
-        return min(max(low, 0), self.size), min(max(high, 0), self.size)
-
-    def missing(self, u: int, v: int) -> tuple[int, int]:
-        """How many of those lie before the first position, and behind the last."""
-        if self.everything or u >= v:
-            return 0, 0
-        low, high = u * self.stride - self.before, (v - 1) * self.stride - self.before + self.span
-        first, last = self.reads(u, v)
-        return max(0, min(high, first) - low), max(0, high - max(last, low))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +217,8 @@ def _copy(
         reads=(source,),
         names=(value[source],),
         views=(read,),
-        rows=(Window(read.rows),),
-        columns=(Window(read.columns),),
+        rows=(Window(read.rows, made.rows),),
+        columns=(Window(read.columns, made.columns),),
         head=found[-1],
         result=value[output],
         view=made,
@@ -433,17 +403,17 @@ class _Maker:
             if kind in ("conv", "pool") and head is not None and head.op_type not in _GLOBAL | _OVER_A_MAP:
                 if geometry is None or len(geometry.kernel) != 2:
                     raise self.refuse("the plan's network does not say how it walks")
-                rows.append(_window(geometry, 0, source.rows))
-                columns.append(_window(geometry, 1, source.columns))
+                rows.append(window_of(geometry, 0, source.rows, out.rows))
+                columns.append(window_of(geometry, 1, source.columns, out.columns))
             elif kind == "pool" or (kind == "matrix" and not source.flat):
-                rows.append(Window(source.rows, everything=True))
-                columns.append(Window(source.columns, everything=True))
+                rows.append(Window(source.rows, out.rows, stride=0, span=source.rows))
+                columns.append(Window(source.columns, out.columns, stride=0, span=source.columns))
             elif kind == "pad":
                 assert head is not None
                 pads = self._pads(head)
                 assert pads is not None
-                rows.append(Window(source.rows, before=pads[0]))
-                columns.append(Window(source.columns, before=pads[1]))
+                rows.append(Window(source.rows, out.rows, before=pads[0]))
+                columns.append(Window(source.columns, out.columns, before=pads[1]))
             else:
                 for size, whole, found in (
                     (source.rows, out.rows, rows),
@@ -451,15 +421,5 @@ class _Maker:
                 ):
                     if size != whole and size != 1:
                         raise self.refuse("an operand is neither as large as the output nor broadcast")
-                    found.append(Window(size, everything=size != whole))
+                    found.append(Window(size, whole, stride=int(size == whole)))
         return tuple(rows), tuple(columns)
-
-
-def _window(geometry: Geometry, axis: int, size: int) -> Window:
-    dilation = geometry.dilation[axis] if geometry.dilation else 1
-    return Window(
-        size,
-        geometry.stride[axis] if geometry.stride else 1,
-        geometry.padding[axis] if geometry.padding else 0,
-        (geometry.kernel[axis] - 1) * dilation + 1,
-    )

@@ -295,7 +295,7 @@ class _Run:
     def operand(self, chain: Chain, i: int, rows: Span, channels: Span | None) -> Array:
         """What an operator reads for some rows and channels of its output; None: all channels."""
         t, found = chain.reads[i], self.shape.maps[chain.reads[i]]
-        window = chain.rows[i].reads(*rows)
+        window = chain.rows[i].reads(rows)
         every = channels is None or found.channels == 1 < self.shape.maps[chain.output].channels
         span = (0, found.channels) if every or channels is None else channels
         if t in self.slices:
@@ -303,8 +303,8 @@ class _Run:
         return self.rings[t].get(window, self.count, slice(*span), chain.op.name)
 
     def missing(self, chain: Chain, i: int, rows: Span) -> tuple[int, int, int, int]:
-        top, bottom = chain.rows[i].missing(*rows)
-        left, right = chain.columns[i].missing(0, self.shape.maps[chain.output].columns)
+        top, bottom = chain.rows[i].missing(rows)
+        left, right = chain.columns[i].missing((0, self.shape.maps[chain.output].columns))
         return top, left, bottom, right
 
     def is_whole(self, chain: Chain, rows: Span) -> bool:
@@ -446,7 +446,7 @@ class _Run:
             self.partial.add(chain.output)
             zero = np.zeros(self.region(chain.output, rows).shape, ring.data.dtype)
             ring.put(rows, zero, slice(None), done=False)
-        operand = self.slices[t].get(chain.rows[0].reads(*rows), channels, chain.op.name)
+        operand = self.slices[t].get(chain.rows[0].reads(rows), channels, chain.op.name)
         outs = self.shape.maps[chain.output].channels
         for into, out, of in _parts(chain, channels, outs):
             weights.fetch(out, of)

@@ -1,0 +1,219 @@
+"""The access relation: what a part of an operator's output needs of each operand and of its weights.
+
+`access_of` states it for every operator that promises how it walks: the one place that turns a geometry into
+windows over maps. Planners price tiles by it, the checker proves them, and what is executed is cut by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from onchip.network.maps import Map, Maps
+from onchip.network.operators import Geometry, Operator
+from onchip.network.windows import Window, window_of
+
+__all__ = ["Access", "Form", "Kernel", "Operand", "access_of"]
+
+Form = Literal["reduce", "elementwise", "concat", "channelwise", "rowwise"]
+"""What an output channel is made from. `reduce`: many input channels, one after the other. `elementwise`: the
+same channel of every operand, at the same place. `concat`: one channel of one operand. `channelwise`: the
+same channel (pool, depthwise, pad). `rowwise`: all input channels at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The weights of an operator: `taps` for every output channel and each of the `inputs` that it sums over.
+
+    Whatever bytes are left (a bias, folded norms) belong to the output channels.
+    """
+
+    taps: int
+    inputs: int
+    outputs: int
+
+    def part(self, weights: int, outputs: int, inputs: int) -> int:
+        """Bytes, of `weights`, for that many output channels, each with that many of its inputs."""
+        outputs, inputs = min(outputs, self.outputs), min(inputs, self.inputs)
+        matrix = self.taps * self.inputs * self.outputs
+        width = max(1, weights // matrix) if matrix and weights else 0
+        rest = max(0, weights - width * matrix)
+        return min(weights, width * self.taps * inputs * outputs + -(-rest * outputs // self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that an operator reads, and the windows of the output's rows and columns over it.
+
+    `broadcast`: it is repeated over the output. `whole`: every output row needs all of its rows. `channel` is
+    where its channels begin in the output of a concat.
+    """
+
+    tensor: int
+    rows: Window
+    columns: Window
+    broadcast: bool = False
+    whole: bool = False
+    channel: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How one operator's outputs depend on its operands (distinct tensors) and its `weights` bytes.
+
+    Input and output channels fall into `groups` parts that do not depend on each other.
+    """
+
+    id: int
+    name: str
+    form: Form
+    operands: tuple[Operand, ...]
+    writes: tuple[int, ...]
+    kernel: Kernel
+    weights: int
+    groups: int = 1
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The tensors of the operands."""
+        return tuple(operand.tensor for operand in self.operands)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether the operator slides a window over one operand, or multiplies it by a matrix."""
+        return self.form in ("reduce", "channelwise")
+
+
+def access_of(maps: Maps, operator: int) -> Access | str:
+    """The access relation of an operator, or in words that follow "and" what is not known of it."""
+    network, op = maps.network, maps.network.operators[operator]
+    g, found = op.geometry, dict[int, Map]()
+    if g is None:
+        return f"{op.name} states no geometry"
+    if not g.promises:
+        return f"{op.name} is of kind {g.kind}, of which nothing is known"
+    if not op.inputs or not op.outputs:
+        return f"{op.name} has not an input and an output"
+    for t in (*op.inputs, *op.outputs):
+        shown = network.tensors[t].name
+        if network.root[t] != t:
+            return f"{op.name} reads {shown}, a view"
+        if network.tensors[t].patches is not None:
+            return f"{shown}, an operand of {op.name}, lies in patches"
+        map_ = maps.of(t)
+        if map_ is None:
+            return f"nothing says the shape of {shown}, an operand of {op.name}"
+        found[t] = map_
+    access = _access(op, g, [found[t] for t in op.inputs], [found[t] for t in op.outputs])
+    return f"{op.name} {access}" if isinstance(access, str) else access
+
+
+def _access(op: Operator, g: Geometry, read: Sequence[Map], made: Sequence[Map]) -> Access | str:
+    """The operator's access relation, or in words what is wrong with its geometry."""
+    first, out = read[0], made[0]
+    if len(made) > 1 and g.kind != "rowwise":
+        return "has several outputs"
+    if len(read) > 1 and g.kind not in ("elementwise", "concat", "rowwise"):
+        return f"is of kind {g.kind} and has several inputs"
+    match g.kind:
+        case "conv" | "depthwise" | "pool":
+            return _windowed(op, g, first, out)
+        case "fully_connected":
+            return _matrix(op, g, first, out)
+        case "elementwise":
+            return _elementwise(op, read, out)
+        case "concat":
+            return _concat(op, read, out)
+        case "pad":
+            return _pad(op, g, first, out)
+    assert g.kind == "rowwise"
+    if any(m.plane != out.plane for m in (*read, *made)):
+        return "is row-wise between maps of different rows or columns"
+    return _by_channel(op, "rowwise", out, [_same_place(t, out) for t in op.inputs])
+
+
+def _same_place(tensor: int, out: Map, channel: int = 0) -> Operand:
+    """An operand of which an output position reads the same position."""
+    return Operand(tensor, Window(out.rows, out.rows), Window(out.columns, out.columns), channel=channel)
+
+
+def _by_channel(op: Operator, form: Form, out: Map, operands: Sequence[Operand], groups: int = 1) -> Access:
+    """The relation of an operator whose weights, if any, belong to output channels."""
+    kernel = Kernel(0, 1, out.channels)
+    return Access(op.id, op.name, form, tuple(operands), op.outputs, kernel, op.weight_bytes, groups)
+
+
+def _elementwise(op: Operator, read: Sequence[Map], out: Map) -> Access | str:
+    operands = []
+    for t, m in zip(op.inputs, read, strict=True):
+        if any(mine not in (1, size) for mine, size in zip(m.shape, out.shape, strict=True)):
+            return "is element-wise between maps that do not match"
+        rows = Window(m.rows, out.rows, stride=int(m.rows == out.rows))
+        columns = Window(m.columns, out.columns, stride=int(m.columns == out.columns))
+        operands.append(Operand(t, rows, columns, m.shape != out.shape, whole=m.rows != out.rows))
+    return _by_channel(op, "elementwise", out, operands)
+
+
+def _concat(op: Operator, read: Sequence[Map], out: Map) -> Access | str:
+    if any(m.plane != out.plane or m.element != out.element for m in read):
+        return "joins maps of different rows, columns or elements"
+    if sum(m.channels for m in read) != out.channels:
+        return "does not join channels of its operands to those of its output"
+    first = [sum(m.channels for m in read[:i]) for i in range(len(read))]
+    operands = [_same_place(t, out, channel) for t, channel in zip(op.inputs, first, strict=True)]
+    return _by_channel(op, "concat", out, operands)
+
+
+def _pad(op: Operator, g: Geometry, first: Map, out: Map) -> Access | str:
+    if len(g.padding) != 4:
+        return "does not say how it pads"
+    top, left, bottom, right = g.padding
+    if (first.rows + top + bottom, first.columns + left + right) != out.plane:
+        return "does not pad its input to its output"
+    if first.channels != out.channels:
+        return "pads and changes the number of channels"
+    rows = Window(first.rows, out.rows, before=top)
+    columns = Window(first.columns, out.columns, before=left)
+    return _by_channel(op, "channelwise", out, [Operand(op.inputs[0], rows, columns)], out.channels)
+
+
+def _windowed(op: Operator, g: Geometry, first: Map, out: Map) -> Access | str:
+    stride, dilation, padding = g.stride or (1, 1), g.dilation or (1, 1), g.padding or (0, 0, 0, 0)
+    if len(g.input) != 4 or len(g.output) != 4 or (len(g.kernel), len(stride), len(dilation)) != (2, 2, 2):
+        return "is not two-dimensional"
+    if len(padding) != 4 or min(*g.kernel, *stride, *dilation) < 1:
+        return "has a geometry that is not complete"
+    sides = g.input[1:] if g.layout == "NCHW" else (g.input[3], g.input[1], g.input[2])
+    if tuple(sides) != first.shape:
+        return "reads a map of another shape than was made"
+    groups = g.groups if g.kind == "conv" else first.channels
+    if groups < 1 or first.channels % groups or out.channels % groups:
+        return "has channels that do not fall into its groups"
+    if g.kind == "pool" and first.channels != out.channels:
+        return "pools, and changes the number of channels"
+    rows, columns = (
+        window_of(g, axis, size, outputs)
+        for axis, (size, outputs) in enumerate(zip(first.plane, out.plane, strict=True))
+    )
+    whole = g.kind == "pool" and out.rows == 1 and g.kernel[0] == first.rows and not padding[0]
+    operands = [Operand(op.inputs[0], rows, columns, whole=whole)]
+    if g.kind != "conv" and first.channels == out.channels:
+        return _by_channel(op, "channelwise", out, operands, groups)
+    kernel = Kernel(prod(g.kernel), first.channels // groups, out.channels)
+    return Access(op.id, op.name, "reduce", tuple(operands), op.outputs, kernel, op.weight_bytes, groups)
+
+
+def _matrix(op: Operator, g: Geometry, first: Map, out: Map) -> Access | str:
+    if len(g.input) != 2 or len(g.output) != 2:
+        return "is no matrix of rows and features"
+    if g.input[1] == first.channels and first.columns == out.columns == 1 and first.rows == out.rows:
+        operand = _same_place(op.inputs[0], out)
+    elif g.input[1] == prod(first.shape) and out.plane == (1, 1):
+        rows, columns = Window(first.rows, 1, span=first.rows), Window(first.columns, 1, span=first.columns)
+        operand = Operand(op.inputs[0], rows, columns, whole=True)
+    else:
+        return "reads a map of another shape than was made"
+    kernel = Kernel(operand.rows.taps * operand.columns.taps, first.channels, out.channels)
+    return Access(op.id, op.name, "reduce", (operand,), op.outputs, kernel, op.weight_bytes)
