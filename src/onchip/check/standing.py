@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from onchip.network import Network, Operator, bits
+from onchip.network.windows import window_of
 from onchip.plans import PinnedWeights, Plan, is_proved
 
 __all__ = ["Standing", "standing", "why_derived"]
@@ -88,14 +89,10 @@ def _reads_all(net: Network, op: Operator, tensor: int) -> bool:
     sides = (geometry.input, geometry.output, geometry.kernel, geometry.stride, geometry.padding)
     if tuple(map(len, sides)) != (4, 4, 2, 2, 4) or min(geometry.padding) < 0:
         return False
-    dilation = geometry.dilation or (1, 1)
     first = 1 if geometry.layout == "NHWC" else 2
     for axis in (0, 1):
-        size, made = geometry.input[first + axis], geometry.output[first + axis]
-        step, span = geometry.stride[axis], (geometry.kernel[axis] - 1) * dilation[axis] + 1
-        if step > geometry.kernel[axis] or dilation[axis] != 1:
-            return False
-        if (made - 1) * step - geometry.padding[axis] + span < size:
+        window = window_of(geometry, axis, geometry.input[first + axis], geometry.output[first + axis])
+        if window.dilation != 1 or window.stride > window.taps or window.end(window.outputs) < window.size:
             return False
     return geometry.kind != "conv" or geometry.groups >= 1
 

@@ -76,10 +76,10 @@ class Window:
 
 
 def window_of(geometry: Geometry, axis: int, size: int, outputs: int) -> Window:
-    """The window of a geometry with a kernel along its rows (axis 0) or columns (axis 1)."""
+    """The window of a geometry along its rows (axis 0) or columns (axis 1); without a kernel one position."""
     stride, dilation = geometry.stride or (1, 1), geometry.dilation or (1, 1)
     before = geometry.padding[axis] if geometry.padding else 0
-    span = (geometry.kernel[axis] - 1) * dilation[axis] + 1
+    span = ((geometry.kernel or (1, 1))[axis] - 1) * dilation[axis] + 1
     return Window(size, outputs, stride[axis], before, span, dilation[axis])
 
 

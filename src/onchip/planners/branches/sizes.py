@@ -13,6 +13,7 @@ from math import prod
 
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, Patches
+from onchip.network.windows import window_of
 
 __all__ = ["Sizes"]
 
@@ -154,14 +155,12 @@ class Sizes:
 
 def _rows_of_patches(g: Geometry, source: Patches, made: Patches) -> int:
     """Most rows of input patches that the windows of one row of output patches span."""
-    stride, dilation = (g.stride or (1, 1))[0], (g.dilation or (1, 1))[0]
-    before = (g.padding or (0, 0, 0, 0))[0]
-    span = ((g.kernel or (1, 1))[0] - 1) * dilation + 1
+    window = window_of(g, 0, source.rows, made.rows)
     most = 0
     for first in range(0, made.rows, made.height):
         last = min(first + made.height, made.rows) - 1
-        low = min(max(first * stride - before, 0), source.rows - 1)
-        high = min(max(last * stride - before + span - 1, low), source.rows - 1)
+        low = min(window.start(first), source.rows - 1)
+        high = min(max(last * window.stride - window.before + window.span - 1, low), source.rows - 1)
         most = max(most, high // source.height - low // source.height + 1)
     return most
 
