@@ -51,7 +51,7 @@ class Draft:
         weights = before * channels * kernel[0] * kernel[1] if kind == "conv" else 0
         geometry = Geometry(kind, (1, before, side, side), (1, channels, after, after), kernel, (stride,) * 2)
         type_ = "Conv+Relu" if kind == "conv" else "MaxPool"
-        workspace = weights * min(channels, 32) // channels + (0 if stride == 1 else 2 * KIB)
+        workspace = weights * min(channels, 32) // channels + 10 * KIB  # to stream through
         self.operators.append(OperatorSpec(out, type_, [reads], [out], weights, workspace, geometry))
         return out
 
@@ -61,9 +61,9 @@ class Draft:
             channels = sum(self.shape[t][0] for t in reads)
         out = self._tensor(name, channels, side)
         kind = "concat" if type_ == "Concat" else "elementwise"
-        shape = (1, channels, side, side)
+        shape, room = (1, channels, side, side), 64 if type_ == "Add" else 0
         self.operators.append(
-            OperatorSpec(out, type_, list(reads), [out], geometry=Geometry(kind, shape, shape))
+            OperatorSpec(out, type_, list(reads), [out], 0, room, Geometry(kind, shape, shape))
         )
         return out
 

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from rich.console import Console
 from test_page import Page, chain
 
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify
+from onchip.machines.chip import Chip
 from onchip.network import mask
-from onchip.plans import Group, Plan, Run
+from onchip.plans import Alloc, Group, Load, Plan, Run, Scratch, Store
 from onchip.report import html, summary, timeline
 from onchip.report.findings import How, absence_reason, absences, room_needed_by
 from onchip.report.graph import picture
@@ -122,10 +124,11 @@ def test_a_tensor_loaded_ahead_of_time_is_counted_where_it_is_read() -> None:
     assert {link[2]: link[3] for link in drawn(streamed)["outer"] if link[0] == 0} == {0: 2048, 1: 2048}
 
 
-def test_a_wrong_plan_is_still_drawn_without_buffers() -> None:
+def test_a_wrong_plan_is_not_drawn() -> None:
     plan = diamond_plan()
     wrong = replace(plan, groups=tuple(replace(g, subgroups=g.subgroups + 1) for g in plan.groups))
-    assert all(unit[-1] == [] for unit in drawn(wrong)["units"])
+    with pytest.raises(IllegalPlan):
+        html(wrong)
 
 
 def test_a_plan_without_groups_has_no_drawing_and_none_of_its_script() -> None:
@@ -136,11 +139,19 @@ def test_a_plan_without_groups_has_no_drawing_and_none_of_its_script() -> None:
 
 
 def test_a_group_that_runs_whole_is_drawn_too() -> None:
-    network = diamond()
-    plan = greedy(network, 100_000)
+    plan = greedy(diamond(), 100_000)
     assert picture(plan, timeline(plan)) is None
-    grouped = replace(plan, groups=(Group("pair", tuple(op.name for op in network.operators[:2]), 0),))
-    assert picture(grouped, timeline(plan)) is not None
+    network = row(2)
+    pair = Group("pair", tuple(op.name for op in network.operators), 8192)
+    program = [
+        Load("layer/t0", 0), Alloc("layer/t2", 2048), Scratch("pair", 4096), Run("pair"), Store("layer/t2"),
+    ]  # fmt: skip
+    grouped = certify(
+        network, Chip("small", 1), 16_384, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=[pair],
+    )  # fmt: skip
+    (unit,) = drawn(grouped)["units"]
+    assert unit[-1] != []
 
 
 @given(hostile_names)

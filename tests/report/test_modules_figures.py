@@ -13,10 +13,10 @@ from greedy import greedy
 from module_plans import KIB, module_plan, skip_plan, wide_plan
 from test_page import chain
 
-from onchip.network import bits
+from onchip.network import Geometry, Network, OperatorSpec, TensorKind, bits
 from onchip.planners.modules.regions import regions_of
 from onchip.planners.modules.table import module_table
-from onchip.plans import Alloc, Plan
+from onchip.plans import Alloc, Load, Plan, PlanChip, Run, Store
 from onchip.report import timeline
 from onchip.report.modules.anatomy import Part, parts
 from onchip.report.modules.drawing import drawing
@@ -208,9 +208,19 @@ def test_concats_laid_over_their_operands_or_joined_are_free() -> None:
     plan = module_plan()
     concats = {op.id for op in plan.network.operators if op.type == "Concat"}
     assert free_concats(plan) == concats
-    part = [replace(i, parts=i.parts[1:]) if isinstance(i, Alloc) and i.parts else i for i in plan.program]
-    joined = {plan.network.operator_id["net.r.cat"]}
-    assert free_concats(replace(plan, program=tuple(part))) == joined
+    tensors: list[tuple[str, int, TensorKind]] = [("x", 4, "input"), ("l", 4, "activation")]
+    tensors += [("r", 4, "activation"), ("y", 8, "activation")]
+    concat = Geometry("concat", (1, 4, 1, 1), (1, 8, 1, 1))
+    layers = [OperatorSpec(name, "Any", ["x"], [name]) for name in "lr"]
+    layers.append(OperatorSpec("cat", "Concat", ["l", "r"], ["y"], geometry=concat))
+    network = Network.build("copies one", tensors, layers, ["y"])
+    for place, parts_ in ((12, ("l",)), (8, ("l", "r"))):
+        program = [
+            Load("x", 0), Alloc("l", 4), Run("l"), Alloc("r", place), Run("r"),
+            Alloc("y", 4, parts=parts_), Run("cat"), Store("y"),
+        ]  # fmt: skip
+        made = Plan(network, PlanChip("c"), 16, tuple(program), plan.result)
+        assert free_concats(made) == ({2} if len(parts_) == 2 else set())
 
 
 def test_sizes_are_those_of_the_stored_network_and_concats_store_nothing() -> None:
@@ -293,4 +303,4 @@ def test_a_plan_without_modules_has_no_parts_that_are() -> None:
         module_plan(),
         sections=tuple(replace(s, merge="nobody") if s.merge else s for s in module_plan().sections),
     )
-    assert not any(p.is_module for p in parts(odd, timeline(odd)))
+    assert not any(p.is_module for p in parts(odd, timeline(module_plan())))

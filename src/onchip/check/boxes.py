@@ -17,7 +17,7 @@ from onchip.check.rules import broken
 from onchip.network import Network, Operator, Reach, Side
 from onchip.plans import Boxes, Group
 
-__all__ = ["Boxed", "boxed", "weights_in_boxes"]
+__all__ = ["Boxed", "boxed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,6 @@ def boxed(
         tile, weights = tile + most * element, weights + total * element
     parts.append(Part(op.name, up(tile, alignment), kept=tile == op.weight_bytes))
     return Boxed(tuple(parts), crossing, weights)
-
-
-def weights_in_boxes(network: Network, group: Group, boxes: Boxes) -> int:
-    """Bytes of weights that a group in boxes fetches."""
-    ids = [network.operator_id[name] for name in group.operators]
-    return boxed(network, group, boxes, ids, None, 1, False).weights
 
 
 def _stated(network: Network, group: Group, op: Operator, weights_resident: bool) -> Reach:

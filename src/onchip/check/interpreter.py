@@ -5,7 +5,7 @@ It knows the instruction table and the definitions of bytes, and nothing about h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
@@ -40,7 +40,7 @@ from onchip.plans import (
 )
 from onchip.plans.text import instruction_text
 
-__all__ = ["Figures", "interpret"]
+__all__ = ["Figures", "Machine", "interpret"]
 
 MAX_ALIGNMENT = 1 << 20
 
@@ -66,13 +66,14 @@ class Figures:
     picoseconds: int | None = None
 
 
-def interpret(plan: Plan) -> Figures:
+def interpret(plan: Plan, start: Callable[[Plan], Machine] | None = None) -> Figures:
     """The figures of a plan's program; the plan's `result` is not looked at.
 
-    Raises `IllegalPlan` with the first instruction that breaks a rule, and the rule.
+    `start` makes the machine that runs it, where that is to tell what it does (`check.replay`). Raises
+    `IllegalPlan` with the first instruction that breaks a rule, and the rule.
     """
     try:
-        machine = _Machine(plan)
+        machine = (start or Machine)(plan)
     except Broken as refusal:
         raise refusal.illegal() from None
     for index, instruction in enumerate(plan.program):
@@ -88,7 +89,9 @@ def interpret(plan: Plan) -> Figures:
     return figures
 
 
-class _Machine:
+class Machine:
+    """Runs one plan's program on ranges and states; every instruction proves itself legal, then happens."""
+
     def __init__(self, plan: Plan) -> None:
         self.network, self.budget, self.alignment = plan.network, plan.budget, plan.chip.alignment_bytes
         if not 0 <= self.budget <= MAX_BYTES:
@@ -168,10 +171,7 @@ class _Machine:
             case Run(name, streaming):
                 self.run(self.unit(name), {self.tensor(t): n for t, n in streaming})
             case Store(name):
-                t = self.tensor(name)
-                self.holds_value(t)
-                self.ledger.send_out(t, self.size(t), self.size(t))
-                self.accesses.touch(self.home[t].name, self.size(t))
+                self.store(self.tensor(name))
             case Free(name):
                 self.free(self.tensor(name))
             case Join(name):
@@ -338,6 +338,11 @@ class _Machine:
                     what = f"the scratch of {unit.name}" if t is None else self.name(t)
                     broken("memory-operands", f"{what} is in {at.name}, which no operator reads or writes")
                 self.accesses.touch(at.name, size)
+
+    def store(self, t: int) -> None:
+        self.holds_value(t)
+        self.ledger.send_out(t, self.size(t), self.size(t))
+        self.accesses.touch(self.home[t].name, self.size(t))
 
     def free(self, t: int) -> None:
         self.holds_value(t)

@@ -24,20 +24,26 @@ class Ledger:
     weights: int = 0
     _fetched: set[int] = field(default_factory=set)
 
-    def bring_in(self, tensor: int, size: int, crossing: int) -> None:
-        """`crossing` bytes of a tensor come from DRAM: a graph input's first whole passage is compulsory."""
-        if tensor in self.inputs and tensor not in self._fetched and crossing >= size:
+    def bring_in(self, tensor: int, size: int, crossing: int) -> bool:
+        """`crossing` bytes of a tensor come from DRAM: a graph input's first whole passage is compulsory.
+
+        Returns whether this is that passage.
+        """
+        first = tensor in self.inputs and tensor not in self._fetched and crossing >= size
+        if first:
             self._fetched.add(tensor)
             self.compulsory += size
-            self.reload += crossing - size
-        else:
-            self.reload += crossing
+        self.reload += crossing - size if first else crossing
+        return first
 
-    def send_out(self, tensor: int, size: int, crossing: int) -> None:
-        """`crossing` bytes of a tensor go to DRAM: an output's first whole passage is compulsory."""
-        if tensor in self.outputs and tensor not in self.copies and crossing >= size:
+    def send_out(self, tensor: int, size: int, crossing: int) -> bool:
+        """`crossing` bytes of a tensor go to DRAM: an output's first whole passage is compulsory.
+
+        Returns whether this is that passage.
+        """
+        first = tensor in self.outputs and tensor not in self.copies and crossing >= size
+        if first:
             self.compulsory += size
-            self.spill += crossing - size
-        else:
-            self.spill += crossing
+        self.spill += crossing - size if first else crossing
         self.copies.add(tensor)
+        return first

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.base.errors import UsageError
-from onchip.plans import Alloc, Free, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
+from onchip.check.replay import Crossed, Ran, Released, Reserved, events_of
+from onchip.network import Network
+from onchip.plans import Plan
 
 __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 
@@ -76,84 +78,54 @@ def layout_of(plan: Plan, what: str, *, memories: bool = False) -> Layout:
             f"{what} knows one memory, and the plan uses {names}: export to executorch, json or trace",
             where=network.name,
         )
-    size = {t.name: t.bytes for t in network.tensors}
-    scratch = {op.name: op.workspace for op in network.operators} | {
-        g.name: g.scratch_bytes for g in plan.groups
-    }
-    inputs = {t.name for t in network.tensors if t.kind == "input"}
-    outputs = {network.tensors[network.root[t]].name for t in network.outputs}
-    kept = {s.input: s.address for s in plan.state}  # on chip from the start, with no copy in DRAM
-    outputs -= {s.output for s in plan.state}
-    in_dram, fetched = inputs - set(kept), set(kept)
     steps: list[str] = []
-    open_ = {t: Residency(t, "tensor", at, size[t], 0, 0) for t, at in kept.items()}
-    held: dict[str, Residency] = {}  # scratch, until its run
+    open_: dict[Reserved, Residency] = {}
     closed: list[Residency] = []
     copies: list[Copy] = []
-    for instruction in plan.program:
-        now = len(steps)
-        match instruction:
-            case Load(name, address, memory):
-                first = name in inputs and name not in fetched
-                fetched.add(name)
-                reason: Literal["compulsory", "reload"] = "compulsory" if first else "reload"
-                copies.append(Copy(now, "load", name, address, size[name], reason, memory))
-                open_[name] = Residency(name, "tensor", address, size[name], now, now, memory=memory)
-            case Move(name, address, memory):
-                left = open_[name]
-                copies.append(
-                    Copy(now, "move", name, left.offset, size[name], "move", left.memory, memory, address)
-                )
-                closed.append(replace(left, end=now))
-                open_[name] = Residency(name, "tensor", address, size[name], now, now, memory=memory)
-            case Alloc(name, parts=(_, *_)):
+    for event in events_of(plan):
+        match event:
+            case Reserved(name=name, parts=(_, *_)):
                 raise UsageError(
                     f"{what} cannot say that a tensor lies over its parts", item=f"tensor {name}"
                 )
-            case Alloc(name, address, over, by, memory=memory):
-                open_[name] = Residency(name, "tensor", address, size[name], now, now, over, by, memory)
-            case Scratch(name, address, memory):
-                held[name] = Residency(name, "scratch", address, scratch[name], now, now, memory=memory)
-            case Run(name, streaming):
-                if streaming:
-                    raise UsageError(f"{what} cannot say that operands are streamed", item=f"operator {name}")
-                steps.append(name)
-                if name in held:
-                    closed.append(replace(held.pop(name), end=now + 1))
-                for over in [r.over for r in open_.values() if r.over in open_ and r.first == now]:
-                    closed.append(replace(open_.pop(str(over)), end=now + 1))
-            case Store(name):
-                required = name in outputs and name not in in_dram
-                in_dram.add(name)
-                copies.append(
-                    Copy(
-                        now,
-                        "store",
-                        name,
-                        open_[name].offset,
-                        size[name],
-                        "compulsory" if required else "spill",
-                        open_[name].memory,
-                    )
-                )
-            case Join(name):
+            case Reserved():
+                open_[event] = _residency(network, event)
+            case Released():
+                closed.append(replace(open_.pop(event.range), end=event.step))
+                if event.to is not None:
+                    copies.append(_move(network, event.range, event.to))
+            case Crossed(range=Reserved() as at):  # without a range it streams, which is refused at the run
+                copies.append(_copy(network, event, at))
+            case Ran(unit=unit, joined=True):
                 raise UsageError(
-                    f"{what} cannot say that operands are joined in DRAM", item=f"operator {name}"
+                    f"{what} cannot say that operands are joined in DRAM", item=f"operator {unit.name}"
                 )
-            case Free(name):
-                closed.append(replace(open_.pop(name), end=now))
-    closed += [replace(r, end=len(steps)) for r in (*open_.values(), *_pinned(plan))]
+            case Ran(unit=unit, streamed=(_, *_)):
+                raise UsageError(
+                    f"{what} cannot say that operands are streamed", item=f"operator {unit.name}"
+                )
+            case Ran(unit=unit):
+                steps.append(unit.name)
+    closed += [replace(r, end=len(steps)) for r in open_.values()]
     rows = sorted((r for r in closed if r.end > r.first), key=lambda r: (r.first, r.offset, r.name))
     return Layout(tuple(steps), tuple(rows), tuple(copies))
 
 
-def _pinned(plan: Plan) -> list[Residency]:
-    """The weights that stay in the scratchpad throughout, unless they have one of their own."""
-    if plan.chip.weight_scratchpad_bytes is not None:
-        return []
-    weights = {op.name: op.weight_bytes for op in plan.network.operators}
-    return [
-        Residency(pin.operator, "weights", pin.address, weights[pin.operator], 0, 0)
-        for pin in plan.pins
-        if isinstance(pin, PinnedWeights)
-    ]
+def _residency(network: Network, event: Reserved) -> Residency:
+    """A range as it begins, of as many bytes as are used of it."""
+    kind: Literal["tensor", "scratch", "weights"] = "tensor"
+    if event.tensor is None:
+        kind = "weights" if event.cause == "weights" else "scratch"
+    over = None if event.over is None else network.tensors[event.over].name
+    place = event.address, event.used, event.step, event.step
+    return Residency(event.name, kind, *place, over, event.by, event.memory)
+
+
+def _copy(network: Network, event: Crossed, at: Reserved) -> Copy:
+    tensor = network.tensors[event.tensor]
+    side: Literal["load", "store"] = "load" if event.inward else "store"
+    return Copy(event.step, side, tensor.name, at.address, tensor.bytes, event.kind, at.memory)
+
+
+def _move(network: Network, left: Reserved, to: Reserved) -> Copy:
+    return Copy(to.step, "move", to.name, left.address, left.used, "move", left.memory, to.memory, to.address)

@@ -8,15 +8,14 @@ the plan's own; on a chip without rates every action takes one unit, one after t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from onchip.check import Clock, clock_of, times_of
-from onchip.check.ledger import Ledger
-from onchip.network import bits
-from onchip.plans import Alloc, Free, Join, Load, Move, Plan, Run, Scratch, Store, Timed
+from onchip.check.replay import Crossed, Ran, Released, Reserved, events_of
+from onchip.plans import Plan, Timed
 
 __all__ = ["write"]
 
@@ -94,102 +93,84 @@ class _Held:
 
 
 def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[str, Any]]:
-    net = plan.network
     timed = {t.index: t for t in times}
-    handed = {net.tensor_id[name] for pair in plan.state for name in (pair.input, pair.output)}
-    inputs = set(bits(net.input_roots)) - handed
-    ledger = Ledger(inputs, set(bits(net.output_roots)) - handed, copies=set(inputs))
-    here: dict[str, _Held] = {}
-    scratch: dict[str, _Held] = {}
-    held: list[_Held] = []
-    parts: dict[str, Sequence[str]] = {}  # concat -> operands in whose bytes it comes to lie
-
-    def hold(where: dict[str, _Held], name: str, size: int) -> _Held:
-        where[name] = _Held(plan.chip.round_up(size))
-        held.append(where[name])
-        return where[name]
-
-    for pair in plan.state:
-        hold(here, pair.input, clock.bytes[pair.input]).touch(0, 0)
-    for index, instruction in enumerate(plan.program):
-        now = timed.get(index)
-        match instruction:
-            case Move(name, address, memory):
+    held: dict[Reserved, _Held] = {}
+    twice: dict[int, _Held] = {}  # by tensor: the bytes that it and the one that it is written over both have
+    here: dict[int, Reserved] = {}
+    parts: dict[int, Sequence[int]] = {}  # concat -> operands in whose bytes it comes to lie
+    live = 0
+    for event in events_of(plan):
+        now = timed.get(event.index)
+        match event:
+            case Reserved(name=name, tensor=None):
+                if event.cause == "scratch":
+                    held[event] = _Held(event.bytes)
+                    if now is not None:
+                        held[event].touch(now.start, now.end)
+                        yield _event(
+                            DMA, f"weights {name}", "weights", now.start, now.end,
+                            bytes=clock.kept[name], instruction=event.index,
+                        )  # fmt: skip
+            case Reserved(tensor=int(t)):
+                here[t], held[event] = event, _Held(event.bytes)
+                parts[t] = event.parts
+                if event.over is not None:
+                    twice[t] = _Held(live + event.bytes - event.live)
+                if event.cause == "held":
+                    held[event].touch(0, 0)
+                elif now is not None:
+                    held[event].touch(now.start, now.end)
+            case Crossed(range=Reserved() as at):
                 assert now is not None
-                size, left = clock.bytes[name], here[name]
-                left.touch(now.start, now.end)
-                hold(here, name, size).touch(now.start, now.end)
+                held[at].touch(now.start, now.end)
+                kind = ("load" if event.inward else "store") if event.first else event.kind
+                where: dict[str, Any] = {"address": at.address} if event.inward else {}
                 yield _event(
-                    DMA, f"move {name}", "move", now.start, now.end,
-                    bytes=size, address=address, memory=memory, instruction=index,
+                    DMA, f"{kind} {at.name}", kind, now.start, now.end,
+                    bytes=event.bytes, **where, instruction=event.index,
+                    **({} if at.memory is None or not event.inward else {"memory": at.memory}),
                 )  # fmt: skip
-            case Load(name, address, memory):
+            case Ran(unit=unit, joined=False):
                 assert now is not None
-                size = clock.bytes[name]
-                hold(here, name, size).touch(now.start, now.end)
-                before = ledger.reload
-                ledger.bring_in(net.tensor_id[name], size, size)
-                kind = "reload" if ledger.reload > before else "load"
-                yield _event(
-                    DMA, f"{kind} {name}", kind, now.start, now.end,
-                    bytes=size, address=address, instruction=index,
-                    **({} if memory is None else {"memory": memory}),
-                )  # fmt: skip
-            case Store(name):
-                assert now is not None
-                size, before = clock.bytes[name], ledger.spill
-                ledger.send_out(net.tensor_id[name], size, size)
-                kind = "spill" if ledger.spill > before else "store"
-                here[name].touch(now.start, now.end)
-                yield _event(DMA, f"{kind} {name}", kind, now.start, now.end, bytes=size, instruction=index)
-            case Alloc(name, _, over, by, joined):
-                new = hold(here, name, clock.bytes[name])
-                parts[name] = joined
-                if over is not None:  # bytes of both are counted with the older one
-                    old = here[over].bytes
-                    new.bytes -= max(0, min(by + old, new.bytes) - max(by, 0))
-            case Scratch(name, _):
-                room = hold(scratch, name, clock.units[name].workspace)
-                if now is not None:
-                    room.touch(now.start, now.end)
-                    yield _event(
-                        DMA, f"weights {name}", "weights", now.start, now.end,
-                        bytes=clock.kept[name], instruction=index,
-                    )  # fmt: skip
-            case Run(name, streaming):
-                assert now is not None
-                unit, operands = clock.units[name], (*clock.reads[name], *clock.writes[name])
-                ends = {x for t in clock.writes[name] for x in parts.pop(t, ())}
-                for t in operands:
+                ends = {x for t in unit.writes for x in parts.pop(t, ())}
+                for t in (*unit.reads, *unit.writes):
                     if t in here:  # the bytes of parts are the concat's from now on
-                        here[t].touch(now.start, now.start if t in ends else now.end)
-                for t in ends:
-                    del here[t]
-                if name in scratch:
-                    scratch.pop(name).touch(now.start, now.end)
-                macs = sum(net.operators[op].work for op in unit.operators)
-                yield _event(COMPUTE, name, "run", now.start, now.end, macs=macs, instruction=index)
+                        held[here[t]].touch(now.start, now.start if t in ends else now.end)
+                    if t in twice:
+                        twice[t].touch(now.start, now.end)
+                macs = sum(plan.network.operators[op].work for op in unit.operators)
+                yield _event(
+                    COMPUTE, unit.name, "run", now.start, now.end, macs=macs, instruction=event.index
+                )
                 if now.fetched is not None:
-                    crossing = clock.streamed[name] + sum(n for _, n in streaming)
-                    what = "weights" if not streaming else "streaming"
+                    crossing = clock.streamed[unit.name] + sum(n for _, n in event.streamed)
+                    what = "streaming" if event.streamed else "weights"
                     yield _event(
-                        DMA, f"{what} {name}", what, now.start, now.fetched,
-                        bytes=crossing, instruction=index,
+                        DMA, f"{what} {unit.name}", what, now.start, now.fetched,
+                        bytes=crossing, instruction=event.index,
                     )  # fmt: skip
-            case Join(name):
-                ledger.copies.add(net.tensor_id[clock.writes[name][0]])
-            case Free(name):
-                del here[name]
-    yield from _occupancy(held)
+            case Released(range=left, cause="ran") if now is not None:
+                held[left].touch(now.start, now.end)
+            case Released(range=left, to=Reserved() as to):
+                assert now is not None
+                held[left].touch(now.start, now.end)
+                yield _event(
+                    DMA, f"move {to.name}", "move", now.start, now.end,
+                    bytes=to.used, address=to.address, memory=to.memory, instruction=event.index,
+                )  # fmt: skip
+            case Released(range=Reserved(tensor=int(t))):
+                del here[t]
+        live = event.live
+    yield from _occupancy([*held.values()], [*twice.values()])
 
 
-def _occupancy(held: Sequence[_Held]) -> Iterator[dict[str, Any]]:
-    """The bytes in use, at every moment that they change."""
+def _occupancy(held: Iterable[_Held], twice: Iterable[_Held]) -> Iterator[dict[str, Any]]:
+    """The bytes in use, at every moment that they change; those held `twice` count once."""
     change: dict[int, int] = {}
-    for one in held:
+    for sign, one in (*((1, one) for one in held), *((-1, one) for one in twice)):
         if one.first is not None:
-            change[one.first] = change.get(one.first, 0) + one.bytes
-            change[one.last] = change.get(one.last, 0) - one.bytes
+            change[one.first] = change.get(one.first, 0) + sign * one.bytes
+            change[one.last] = change.get(one.last, 0) - sign * one.bytes
     total = 0
     for moment in sorted(change):
         total += change[moment]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.check.replay import Reserved, events_of
 from onchip.check.standing import standing
 from onchip.network import bits
 from onchip.planners.modules.table import module_table
-from onchip.plans import Alloc, Move, Plan, is_proved
+from onchip.plans import Alloc, Plan, is_proved
 from onchip.report.timeline import Step, Timeline
 from onchip.report.times import short_time
 from onchip.report.wording import SENTENCE, exact, short_size, visible
@@ -131,8 +132,8 @@ def title(plan: Plan) -> str:
 
 def moved_bytes(plan: Plan) -> int:
     """Bytes that moves copy from memory to memory."""
-    size = {t.name: t.bytes for t in plan.network.tensors}
-    return sum(size.get(i.tensor, 0) for i in plan.program if isinstance(i, Move))
+    moves = (e for e in events_of(plan) if isinstance(e, Reserved) and e.cause == "move")
+    return sum(move.used for move in moves)
 
 
 def memory_rows(timeline: Timeline) -> list[tuple[str, int, int, int]]:

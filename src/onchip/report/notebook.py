@@ -27,7 +27,7 @@ def notebook(plan: Plan) -> str:
     """A fragment of HTML: status, figures, and the map with addresses across and steps down.
 
     Of more than 1,500 residencies the ones that cover most are drawn, and the fragment says so. Raises
-    `IllegalPlan` for a program that cannot be followed at all.
+    `IllegalPlan` for a program that is not legal.
     """
     line = timeline(plan)
     t = line.traffic

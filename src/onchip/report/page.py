@@ -34,7 +34,7 @@ _MOST_ROWS = 200
 def html(plan: Plan, beyond: WhatIf | None = None) -> str:
     """The report of a plan as one self-contained HTML page; `beyond` is what other budgets would cost.
 
-    Raises `IllegalPlan` for a program that cannot be followed at all.
+    Raises `IllegalPlan` for a program that is not legal.
     """
     from markupsafe import Markup
 

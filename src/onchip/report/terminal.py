@@ -27,7 +27,7 @@ _MOST_LIVE = 8
 def summary(plan: Plan) -> Summary:
     """A rich renderable: print it with `rich.print`, from 80 columns up.
 
-    Raises `IllegalPlan` for a program that cannot be followed at all.
+    Raises `IllegalPlan` for a program that is not legal.
     """
     return Summary(plan, timeline(plan))
 

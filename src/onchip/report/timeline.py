@@ -1,22 +1,20 @@
 """What a plan's program does over time: who lies where, how full the scratchpad is, what crosses to DRAM.
 
 A *step* is one `run` (or `join`) and everything since the one before it, so that making room for an operator
-belongs to that operator's step. What follows the last run is one more step, without an operator. The figures
-are found by this pass alone: neither a planner's nor the checker's arithmetic is used.
+belongs to that operator's step. What follows the last run is one more step, without an operator. All of it
+is what the checker's replay tells, so that only a plan that is proved legal is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from onchip.base.errors import IllegalPlan
-from onchip.check.boxes import weights_in_boxes
-from onchip.network import Network, Operator, bits, mask
-from onchip.plans import Alloc, Boxes, Free, Group, Join, Load, Move, PinnedWeights, Plan, Run, Scratch, Store
-from onchip.plans.text import instruction_text
+from onchip.check.replay import Crossed, Event, Ran, Released, Reserved, events_of
+from onchip.network import Network
+from onchip.plans import Plan
 
 __all__ = ["Crossing", "Residency", "Role", "Step", "Timeline", "Traffic", "timeline"]
 
@@ -52,7 +50,7 @@ class Step:
 
     `occupancy_bytes` is the most that was live at any instruction of the step; `streamed` the operands that
     passed through scratch, as (tensor, bytes). `operators` is empty for what follows the last run; a `joined`
-    step is a concat in DRAM, which moves nothing.
+    step is a concat in DRAM, which moves nothing. `instruction` is the place of the run in the program.
     """
 
     index: int
@@ -66,6 +64,7 @@ class Step:
     traffic: Traffic
     streamed: tuple[tuple[int, int], ...] = ()
     joined: bool = False
+    instruction: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,15 @@ class Timeline:
     """What is live at the fullest instruction: (tensor or operator, role, bytes), largest first."""
     crossings: tuple[Crossing, ...]
     """What crosses to and from DRAM beside weights, in the program's order."""
+
+    def step_at(self, instruction: int) -> int:
+        """The step that an instruction belongs to."""
+        return bisect_left(self._runs, instruction)
+
+    @cached_property
+    def _runs(self) -> list[int]:
+        """Where the program runs something: its last step may run nothing."""
+        return [step.instruction for step in self.steps if step.operators]
 
     @cached_property
     def peak_bytes(self) -> int:
@@ -167,292 +175,124 @@ def role_of(network: Network, tensor: int) -> Role:
 
 
 def timeline(plan: Plan) -> Timeline:
-    """The plan's program over time.
-
-    Raises `IllegalPlan` for a program that cannot be followed at all (an unknown name, a tensor freed that
-    is not there); whether a program is legal is for the checker to say.
-    """
-    walk = _Walk(plan)
-    for index, instruction in enumerate(plan.program):
-        walk.at = index
-        try:
-            walk.follow(instruction)
-        except KeyError as missing:
-            raise IllegalPlan(
-                "timeline",
-                f"cannot be followed: {missing.args[0]!r} is unknown or not resident here",
-                index=index,
-                instruction=instruction_text(instruction),
-            ) from None
-    return walk.finish()
+    """The plan's program over time. Raises `IllegalPlan` for a program that is not legal."""
+    line = _Line(plan)
+    for event in events_of(plan):
+        line.follow(event)
+    return line.finish()
 
 
-class _Walk:
+_RANK = {"input": 0, "activation": 0, "output": 0, "scratch": 1, "weights": 2}
+
+
+class _Line:
     def __init__(self, plan: Plan) -> None:
-        net = plan.network
-        self.plan, self.net = plan, net
-        self.groups = {g.name: g for g in plan.groups}
-        self.open: dict[str, Residency] = {}
-        # tensor reserved over another -> (that one, bytes they share), until the run that ends the other
-        self.over: dict[str, tuple[str, int]] = {}
-        self.scratch: dict[str, Residency] = {}
+        self.plan, self.net = plan, plan.network
+        self.open: dict[Key, Residency] = {}
+        self.fetched: set[int | None] = set()  # tensors that came from DRAM
         self.closed: list[Residency] = []
         self.steps: list[Step] = []
+        self.crossings: list[Crossing] = []
         self.live = 0
-        handed = [(net.tensor_id.get(s.input, -1), net.tensor_id.get(s.output, -1)) for s in plan.state]
-        self.inputs = net.input_roots & ~mask(t for t, _ in handed if t >= 0)
-        self.outputs = net.output_roots & ~mask(t for _, t in handed if t >= 0)
-        self.copied = self.inputs  # tensors with a DRAM copy
-        self.fetched: set[str] = set()  # tensors that came from DRAM
-        self.crossed = 0  # graph inputs whose compulsory load has happened
-        self.ran = 0
         self.peak = (-1, 0)
         self.peak_live: tuple[tuple[str, Role, int], ...] = ()
-        self.pinned: list[Residency] = []
-        self.crossings: list[Crossing] = []
-        self.at = 0  # the instruction that is followed
         self.begin_step()
-        self.hold()
-
-    def hold(self) -> None:
-        """What lies in the scratchpad before the first instruction."""
-        for pin in self.plan.pins:
-            if not isinstance(pin, PinnedWeights) or self.plan.chip.weight_scratchpad_bytes is not None:
-                continue
-            size = self.plan.chip.round_up(
-                self.net.operators[self.net.operator_id[pin.operator]].weight_bytes
-            )
-            self.pinned.append(
-                Residency(None, pin.operator, "weights", pin.address, size, 0, 0, "held", "kept")
-            )
-            self.rise(size)
-        for state in self.plan.state:
-            self.reserve(state.input, state.address, "held")
 
     def begin_step(self) -> None:
         self.occupancy = 0
         self.rises = False
         self.bytes = dict.fromkeys(("compulsory_in", "compulsory_out", "spill", "reload", "weights"), 0)
 
-    def follow(self, instruction: object) -> None:
-        match instruction:
-            case Load(name, address, memory):
-                tensor = self.net.tensor_id[name]
-                first = self.bring_in(tensor, self.net.tensors[tensor].bytes)
-                self.fetched.add(name)
-                self.reserve(name, address, "load" if first else "reload", memory=memory)
-            case Alloc(name, address, over, _, parts, memory):
-                self.reserve(name, address, "alloc", over, parts, memory)
-            case Scratch(name, address, memory):
-                self.reserve_scratch(name, address, memory)
-            case Move(name, address, memory):
-                left = self.open[name]
-                self.reserve(name, address, "move", memory=memory)
-                self.live -= left.size
-                self.closed.append(replace(left, end=len(self.steps), departure="move"))
-            case Run(name, streaming):
-                self.run(name, streaming)
-            case Store(name):
-                self.send_out(self.net.tensor_id[name], self.net.tensors[self.net.tensor_id[name]].bytes)
-            case Free(name):
-                self.free(name)
-            case Join(name):
-                self.join(name)
+    def follow(self, event: Event) -> None:
+        match event:
+            case Reserved():
+                self.reserve(event)
+            case Released():
+                self.release(event)
+            case Crossed():
+                self.cross(event)
+            case Ran():
+                self.run(event)
 
-    # -- bytes that cross ----------------------------------------------------------------------------------
-
-    def bring_in(self, tensor: int, n: int) -> bool:
-        """Count `n` bytes of a tensor coming from DRAM; whether this was its compulsory load."""
-        size, bit = self.net.tensors[tensor].bytes, 1 << tensor
-        first = bool(self.inputs & bit) and not self.crossed & bit and n >= size
-        if first:
-            self.crossed |= bit
-            self.cross(tensor, "compulsory_in", size)
-        self.cross(tensor, "reload", n - size if first else n)
-        return first
-
-    def send_out(self, tensor: int, n: int) -> None:
-        """Count `n` bytes of a tensor going to DRAM."""
-        size, bit = self.net.tensors[tensor].bytes, 1 << tensor
-        first = bool(self.outputs & bit) and not self.copied & bit and n >= size
-        self.copied |= bit
-        if first:
-            self.cross(tensor, "compulsory_out", size)
-        self.cross(tensor, "spill", n - size if first else n)
-
-    def cross(self, tensor: int, kind: str, n: int) -> None:
-        """Count them, for the step and for the tensor."""
-        self.bytes[kind] += n
-        if n:
-            self.crossings.append(Crossing(tensor, self.at, len(self.steps), kind, n))
-
-    # -- ranges -----------------------------------------------------------------------------------------
-
-    def reserve(
-        self,
-        name: str,
-        address: int,
-        arrival: Arrival,
-        over: str | None = None,
-        parts: tuple[str, ...] = (),
-        memory: str | None = None,
-    ) -> None:
-        tensor = self.net.tensor_id[name]
-        size = self.plan.chip.round_up(self.net.tensors[tensor].bytes)
-        here, role = len(self.steps), role_of(self.net, tensor)
-        shared = 0
-        if over is not None:
-            other = self.open[over]
-            low, high = max(address, other.address), min(address + size, other.address + other.size)
-            shared = max(0, high - low)
-            self.over[name] = over, shared
-        for part in parts:
-            # What was several stretches is one from here on: the operands' stays end where this one begins.
-            stay = self.open.pop(part)
-            shared += stay.size
-            self.closed.append(replace(stay, end=here, departure="dead"))
-        self.open[name] = Residency(tensor, name, role, address, size, here, 0, arrival, "kept", memory)
-        self.rise(size - shared)
-
-    def reserve_scratch(self, name: str, address: int, memory: str | None) -> None:
-        size = self.plan.chip.round_up(self.workspace(name))
-        if not size:
+    def reserve(self, event: Reserved) -> None:
+        if event.cause == "scratch" and not event.bytes:
             return
-        here = len(self.steps)
-        self.scratch[name] = Residency(
-            None, name, "scratch", address, size, here, here + 1, "scratch", "dead", memory
+        for part in event.parts:
+            # What was several stretches is one from here on: the operands' stays end where this one begins.
+            self.close(part, event.step, "dead")
+        if event.cause == "move":
+            self.close(_key(event), event.step, "move")
+        if event.cause in ("load", "reload"):
+            self.fetched.add(event.tensor)
+        arrival: Arrival = "held" if event.cause == "weights" else event.cause
+        role: Role = "weights" if event.cause == "weights" else "scratch"
+        if event.tensor is not None:
+            role = role_of(self.net, event.tensor)
+        place = event.address, event.bytes, event.step
+        self.open[_key(event)] = Residency(
+            event.tensor, event.name, role, *place, 0, arrival, "kept", event.memory
         )
-        self.rise(size)
-
-    def rise(self, n: int) -> None:
-        self.live += n
         self.rises = True
-        self.mark()
+        self.mark(event.live)
 
-    def mark(self) -> None:
-        self.occupancy = max(self.occupancy, self.live)
-        if self.live > self.peak[0]:
-            self.peak = (self.live, len(self.steps))
-            rows = [*self.open.values(), *self.scratch.values(), *self.pinned]
-            self.peak_live = tuple(
-                sorted(((r.name, r.role, r.size) for r in rows), key=lambda row: (-row[2], row[0]))
-            )
+    def mark(self, live: int) -> None:
+        self.live = live
+        self.occupancy = max(self.occupancy, live)
+        if live > self.peak[0]:
+            self.peak = (live, len(self.steps))
+            rows = sorted(self.open.values(), key=lambda r: (-r.size, r.name, _RANK[r.role]))
+            self.peak_live = tuple((r.name, r.role, r.size) for r in rows)
 
-    def free(self, name: str) -> None:
-        stay = self.open.pop(name)
-        self.live -= stay.size
-        needed = stay.tensor is not None and self.net.readers[stay.tensor] & ~self.ran
+    def release(self, event: Released) -> None:
+        self.live = event.live
         departure: Departure = "dead"
-        if needed:
-            departure = "evict" if name in self.fetched else "spill"
-        self.closed.append(replace(stay, end=len(self.steps), departure=departure))
+        if event.needed:
+            departure = "evict" if event.range.tensor in self.fetched else "spill"
+        if event.cause != "move":  # the stay that a move ends was closed when the next one began
+            self.close(_key(event.range), event.step, departure)
 
-    def end_overlapped(self, name: str) -> None:
-        """The run that wrote `name` over another tensor ends that one."""
-        other, shared = self.over.pop(name)
-        stay = self.open.pop(other)
-        self.live -= stay.size - shared
-        self.closed.append(replace(stay, end=len(self.steps), departure="dead"))
+    def close(self, key: Key, step: int, departure: Departure) -> None:
+        """End a stay, unless it has become a part of another one."""
+        if key in self.open:
+            self.closed.append(replace(self.open.pop(key), end=step, departure=departure))
 
-    # -- runs -------------------------------------------------------------------------------------------
+    def cross(self, event: Crossed) -> None:
+        first, more = ("compulsory_in", "reload") if event.inward else ("compulsory_out", "spill")
+        for kind, n in ((first, event.compulsory), (more, event.bytes - event.compulsory)):
+            self.bytes[kind] += n
+            if n:
+                self.crossings.append(Crossing(event.tensor, event.index, event.step, kind, n))
 
-    def workspace(self, name: str) -> int:
-        group = self.groups.get(name)
-        return group.scratch_bytes if group else self.net.operators[self.net.operator_id[name]].workspace
-
-    def run(self, name: str, streaming: Iterable[tuple[str, int]]) -> None:
-        net, group = self.net, self.groups.get(name)
-        ids = tuple(net.operator_id[n] for n in group.operators) if group else (net.operator_id[name],)
-        operators = [net.operators[i] for i in ids]
-        self.mark()
-        streamed = []
-        for tensor_name, n in streaming:
-            tensor = net.tensor_id[tensor_name]
-            streamed.append((tensor, n))
-            if any(net.writes[i] >> tensor & 1 for i in ids):
-                self.send_out(tensor, n)
-            else:
-                self.bring_in(tensor, n)
-        self.bytes["weights"] += (
-            0 if self.weights_pinned(name) else _weights(self.plan.network, operators, group)
-        )
-        written = self.union(net.writes[i] for i in ids)
-        read = self.union(net.reads[i] for i in ids)
-        for i in ids:
-            self.ran |= 1 << i
-        inside = self.union(1 << i for i in ids)
-        inner = self.union(
-            1 << t for t in bits(written & read & ~net.output_roots) if not net.readers[t] & ~inside
-        )
-        type_ = operators[0].type if not group else f"group of {len(ids)}"
-        self.end_step(
+    def run(self, event: Ran) -> None:
+        unit = event.unit
+        self.mark(event.live)
+        self.bytes["weights"] += 0 if event.joined else unit.weights
+        count, first = len(unit.operators), self.net.operators[unit.operators[0]]
+        self.steps.append(
             Step(
                 len(self.steps),
-                name,
-                type_,
-                ids,
-                tuple(bits(read & ~written)),
-                tuple(bits(written & ~inner)),
-                self.workspace(name),
+                unit.name,
+                first.type if event.group is None else f"group of {count}",
+                unit.operators,
+                unit.reads,
+                unit.writes,
+                unit.workspace,
                 self.occupancy,
-                Traffic(),
-                tuple(streamed),
+                Traffic(**self.bytes),
+                event.streamed,
+                event.joined,
+                event.index,
             )
         )
-        for t in bits(written):
-            if net.tensors[t].name in self.over:
-                self.end_overlapped(net.tensors[t].name)
-        if name in self.scratch:
-            scratch = self.scratch.pop(name)
-            self.live -= scratch.size
-            self.closed.append(replace(scratch, end=len(self.steps)))
-
-    def join(self, name: str) -> None:
-        """A concat in DRAM: nothing moves, and its output has a copy there."""
-        operator = self.net.operators[self.net.operator_id[name]]
-        written, read = self.net.writes[operator.id], self.net.reads[operator.id]
-        self.copied |= written
-        self.ran |= 1 << operator.id
-        self.mark()
-        inputs, outputs = tuple(bits(read)), tuple(bits(written))
-        self.end_step(
-            Step(
-                len(self.steps),
-                name,
-                operator.type,
-                (operator.id,),
-                inputs,
-                outputs,
-                0,
-                self.occupancy,
-                Traffic(),
-                joined=True,
-            )
-        )
-
-    def weights_pinned(self, name: str) -> bool:
-        """Are the weights of an operator there already?"""
-        return any(isinstance(pin, PinnedWeights) and pin.operator == name for pin in self.plan.pins)
-
-    @staticmethod
-    def union(sets: Iterable[int]) -> int:
-        result = 0
-        for s in sets:
-            result |= s
-        return result
-
-    def end_step(self, step: Step) -> None:
-        self.steps.append(replace(step, traffic=Traffic(**self.bytes)))
         self.begin_step()
 
     def finish(self) -> Timeline:
-        if self.rises or any(self.bytes.values()):
-            self.end_step(
-                Step(len(self.steps), "", "", (), (), (), 0, max(self.occupancy, self.live), Traffic())
-            )
         end = len(self.steps)
-        kept = [replace(stay, end=end) for stay in (*self.open.values(), *self.pinned)]
-        rows = [*self.closed, *kept, *self.scratch.values()]
+        if self.rises or any(self.bytes.values()):
+            most = max(self.occupancy, self.live)
+            self.steps.append(Step(end, "", "", (), (), (), 0, most, Traffic(**self.bytes)))
+        end = len(self.steps)
+        rows = [*self.closed, *(replace(stay, end=end) for stay in self.open.values())]
         rows.sort(key=lambda r: (r.start, r.address, r.name))
         return Timeline(
             self.plan,
@@ -464,8 +304,9 @@ class _Walk:
         )
 
 
-def _weights(network: Network, operators: list[Operator], group: Group | None) -> int:
-    if group is not None and isinstance(group.tiling, Boxes):
-        return weights_in_boxes(network, group, group.tiling)
-    times = dict(group.refills) if group else {}
-    return sum(op.weight_bytes * times.get(op.name, 1) for op in operators)
+Key = int | tuple[str, str]
+
+
+def _key(range_: Reserved) -> Key:
+    """What a stay is found by: a tensor's id, or what it is of an operator."""
+    return (range_.cause, range_.name) if range_.tensor is None else range_.tensor

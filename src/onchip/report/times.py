@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onchip.plans import Join, Load, Move, Plan, Run, Store
+from onchip.plans import Load, Move, Plan, Run, Store
 from onchip.report.timeline import Crossing, Timeline
 from onchip.report.wording import visible
 
@@ -80,14 +80,10 @@ def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
     crossed: dict[int, list[Crossing]] = {}
     for c in line.crossings:
         crossed.setdefault(c.instruction, []).append(c)
-    step_of, step = [], 0
-    for instruction in plan.program:
-        step_of.append(step)
-        step += isinstance(instruction, Run | Join)
     size = {t.name: t.bytes for t in plan.network.tensors}
     found: list[tuple[int, int, int, str, str, int, int]] = []
     for timed in plan.timing:
-        instruction, of = plan.program[timed.index], step_of[timed.index]
+        instruction, of = plan.program[timed.index], line.step_at(timed.index)
         moved = crossed.get(timed.index, [])
         n = sum(c.bytes for c in moved)
         if isinstance(instruction, Run):

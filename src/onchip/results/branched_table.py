@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.check.replay import Ran, events_of
 from onchip.network import Network
 from onchip.planners.modules.table import ModuleTable, Row, accesses, counted
-from onchip.plans import Join, Plan, Run
+from onchip.plans import Plan
 from onchip.report.grid import Grid
 from onchip.report.wording import exact, shorten, visible
 from onchip.results.branched_parts import BranchedModule, LongSkip, Unmerged
@@ -207,11 +208,11 @@ def _regions(made: InModules, module: BranchedModule, width: int) -> Grid:
     figures = ("from", True), ("to", True), ("bytes", True), ("layers", True)
     grid = Grid(*figures, ("what", False), ("of", False))
     room = max(SHORTEST_NAME, width - 62)
-    program, began = made.plan.program, module.section.first
-    ran = [0, *accumulate(isinstance(step, Run | Join) for step in program[began : module.section.end])]
+    inside = range(module.section.first, module.section.end)
+    runs = [e.index for e in events_of(made.plan) if isinstance(e, Ran) and e.index in inside]
     for r in module.regions:
-        first = min(ran[r.first - began] + 1, ran[-1])
-        last = max(first, ran[r.end - began])
+        first = min(bisect_left(runs, r.first) + 1, len(runs))
+        last = max(first, bisect_left(runs, r.end))
         while_ = f"{first}" if first == last else f"{first}-{last}"
         name = shorten(visible(r.name), room)
         grid.add_row(f"{r.address:,}", f"{r.address + r.bytes:,}", f"{r.bytes:,}", while_, r.kind, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from onchip.plans import Alloc, Free, Load, Run, Scratch
+from onchip.check.replay import Ran, Released, Reserved, events_of
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
@@ -183,37 +183,20 @@ class Microcontroller:
 
 def buffers(plan: Plan) -> tuple[Buffers, ...]:
     """What every step of a plan has in RAM while it runs."""
-    size = {t.name: t.bytes for t in plan.network.tensors}
-    work = {op.name: op.workspace for op in plan.network.operators}
-    groups = {group.name: group for group in plan.groups}
-    at: dict[str, int] = {}
-    over: dict[str, str] = {}
-    scratch: tuple[int, int] | None = None
+    there: list[Reserved] = []
     found = []
-    for step in plan.program:
-        match step:
-            case Load(tensor, address):
-                at[tensor] = address
-            case Alloc(tensor, address, below):
-                at[tensor] = address
-                if below is not None:
-                    over[tensor] = below
-            case Scratch(operator, address):
-                held = groups[operator].scratch_bytes if operator in groups else work[operator]
-                scratch = address, held
-            case Run(operator):
-                ranges = [(a, a + size[t]) for t, a in at.items()]
-                if scratch is not None:
-                    ranges.append((scratch[0], sum(scratch)))
-                layers = groups[operator].operators if operator in groups else (operator,)
-                held = scratch[1] if scratch is not None else 0
-                tensors = tuple((t, size[t]) for t in at)
-                found.append(Buffers(operator, layers, tensors, held, _covered(ranges)))
-                scratch = None
-                for t in [t for t in at if t in over]:
-                    at.pop(over.pop(t), None)
-            case Free(tensor):
-                at.pop(tensor, None)
+    for event in events_of(plan):
+        match event:
+            case Reserved():
+                there.append(event)
+            case Released():
+                there.remove(event.range)
+            case Ran(unit=unit):
+                layers = (unit.name,) if event.group is None else event.group.operators
+                tensors = tuple((r.name, r.used) for r in there if r.tensor is not None)
+                scratch = sum(r.used for r in there if r.cause == "scratch")
+                ranges = [(r.address, r.address + r.used) for r in there]
+                found.append(Buffers(unit.name, layers, tensors, scratch, _covered(ranges)))
     return tuple(found)
 
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onchip.check.joins import plain_concat
+from onchip.check.replay import Crossed, Event, Ran, events_of
 from onchip.network import Geometry, Network, Operator, OperatorSpec, TensorKind, bits
-from onchip.plans import Join, Load, Plan, Run, Section, Store
+from onchip.plans import Plan, Section
 
 __all__ = ["Region", "regions"]
 
@@ -57,19 +58,23 @@ class Region:
     @cached_property
     def traffic_bytes(self) -> int:
         """What the plan moves here beyond inputs and outputs."""
-        return _traffic(self.plan, self.sections, self._free)
+        return _traffic(self.plan.network, self._events, self._free)
 
     @cached_property
     def strict_bytes(self) -> int:
         """The same with the last module's output, unless it is stored from where it lies whole on chip."""
-        return _traffic(self.plan, self.sections, self._free, self._last)
+        return _traffic(self.plan.network, self._events, self._free, self._last)
+
+    @cached_property
+    def _events(self) -> tuple[Event, ...]:
+        first, end = self.sections[0].first, self.sections[-1].end
+        return tuple(event for event in events_of(self.plan) if first <= event.index < end)
 
     @cached_property
     def _ran(self) -> tuple[Operator, ...]:
-        network = self.plan.network
-        program = self.plan.program[self.sections[0].first : self.sections[-1].end]
+        operators = self.plan.network.operators
         return tuple(
-            network.operators[network.operator_id[i.operator]] for i in program if isinstance(i, Run | Join)
+            operators[v] for event in self._events if isinstance(event, Ran) for v in event.unit.operators
         )
 
     @cached_property
@@ -196,34 +201,22 @@ def _flat(network: Network, op: Operator) -> Geometry | None:
 
 
 def _traffic(
-    plan: Plan, sections: Sequence[Section], free: dict[int, Operator], whole: Sequence[int] = ()
+    network: Network, events: Iterable[Event], free: dict[int, Operator], whole: Sequence[int] = ()
 ) -> int:
     """Bytes that cross in the sections, without the first read of what enters and the first write of what
     leaves; a concat and its operands are one there. Of the tensors `whole` only a store of all is left out.
     """
-    network = plan.network
     read, written, stored = Counter[int](), Counter[int](), Counter[int]()
     made, inside = set[int](), set[int]()
-    for i in plan.program[sections[0].first : sections[-1].end]:
-        match i:
-            case Load(tensor):
-                t = network.tensor_id[tensor]
-                read[t] += network.tensors[t].bytes
-            case Store(tensor):
-                t = network.tensor_id[tensor]
-                written[t] += network.tensors[t].bytes
-                stored[t] += network.tensors[t].bytes
-            case Run(operator, streaming):
-                v = network.operator_id[operator]
-                inside.add(v)
-                made |= set(bits(network.writes[v]))
-                for name, crossing in streaming:
-                    t = network.root[network.tensor_id[name]]
-                    (written if network.writes[v] >> t & 1 else read)[t] += crossing
-            case Join(operator):
-                v = network.operator_id[operator]
-                inside.add(v)
-                made |= set(bits(network.writes[v]))
+    for event in events:
+        match event:
+            case Crossed(tensor=t, bytes=n):
+                (read if event.inward else written)[t] += n
+                if not event.inward and event.range is not None:
+                    stored[t] += n
+            case Ran(unit=unit):
+                inside |= set(unit.operators)
+                made |= set(unit.writes)
     entering = {t for v in inside for t in bits(network.reads[v]) if t not in made}
     leaving = {
         t

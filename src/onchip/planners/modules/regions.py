@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from onchip.check.replay import Released, Reserved, events_of
 from onchip.network import Network, mask
 from onchip.planners.modules.roles import TensorRole, tensor_roles
-from onchip.plans import Alloc, Free, Load, Plan, Run, Scratch, Section
+from onchip.plans import Plan, Section
 
 __all__ = ["Region", "RegionKind", "regions_of"]
 
@@ -35,7 +36,7 @@ def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:
     """The regions of each section, by when they begin; what was there before a section begins with it.
 
     In a stretch outside any module every tensor is a feature map. Sizes are rounded up to the alignment, as
-    they count in the scratchpad. The program is taken as legal.
+    they count in the scratchpad. Raises `IllegalPlan`.
     """
     held, at, live, found = _lifetimes(plan), 0, list[Region](), []
     for section in plan.sections:
@@ -60,41 +61,15 @@ def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:
 
 def _lifetimes(plan: Plan) -> list[Region]:
     """Every range of the program, by its first instruction."""
-    net, groups = plan.network, {g.name: g for g in plan.groups}
-    live: dict[str, Region] = {}
-    dying: dict[str, list[str]] = {}
+    live: dict[Reserved, Region] = {}
     found = []
-
-    def begin(name: str, key: str, kind: RegionKind, address: int, size: int, at: int) -> None:
-        live[key] = Region(name, kind, address, plan.chip.round_up(size), at, len(plan.program))
-
-    def finish(key: str, at: int) -> None:
-        if key in live:
-            found.append(replace(live.pop(key), end=at + 1))
-
-    for i, step in enumerate(plan.program):
-        match step:
-            case Load(name, address):
-                begin(name, f"t{name}", "feature map", address, net.tensors[net.tensor_id[name]].bytes, i)
-            case Alloc(name, address, over, _, parts):
-                begin(name, f"t{name}", "feature map", address, net.tensors[net.tensor_id[name]].bytes, i)
-                if parts or over is not None:
-                    dying[name] = [*parts] if over is None else [over]
-            case Scratch(name, address):
-                group = groups.get(name)
-                size = (
-                    net.operators[net.operator_id[name]].workspace if group is None else group.scratch_bytes
-                )
-                begin(name, f"w{name}", "working", address, size, i)
-            case Run(name, _):
-                finish(f"w{name}", i)
-                members = groups[name].operators if name in groups else (name,)
-                for op in members:
-                    for t in net.operators[net.operator_id[op]].outputs:
-                        for gone in dying.pop(net.tensors[net.root[t]].name, ()):
-                            finish(f"t{gone}", i)
-            case Free(name):
-                finish(f"t{name}", i)
+    for event in events_of(plan):
+        if isinstance(event, Reserved):
+            kind: RegionKind = "feature map" if event.tensor is not None else "working"
+            place = event.address, event.bytes, event.index
+            live[event] = Region(event.name, kind, *place, len(plan.program))
+        elif isinstance(event, Released):
+            found.append(replace(live.pop(event.range), end=event.index + 1))
     return sorted([*found, *live.values()], key=lambda r: (r.first, r.address))
 
 

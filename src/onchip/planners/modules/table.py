@@ -1,22 +1,22 @@
 """What the sections of a plan move: the table of the simple method, from the plan program alone.
 
-Every figure is counted on the program and the network that the plan holds: loads, stores and streamed
-operands between a section's first and last instruction, against a machine that reads and writes every
-layer's feature maps in DRAM. No planner is asked, so its own accounting can be held against this one. KB are
+Every figure is counted on the checker's replay of the program: loads, stores and streamed operands between a
+section's first and last instruction, against a machine that reads and writes every layer's feature maps in
+DRAM. No planner is asked, so its own accounting can be held against this one. KB are
 1,024 bytes, as in the paper (Kim et al., A Simple Method, Table 1).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from onchip.check.joins import plain_concat
+from onchip.check.replay import Crossed, Ran, events_of
 from onchip.machines.chip import ELEMENTS
 from onchip.network import Geometry, Network, Operator, mask
-from onchip.plans import Join, Load, Plan, Run, Section, Store
+from onchip.plans import Plan, Section
 
 __all__ = [
     "ModuleTable",
@@ -164,7 +164,7 @@ def module_table(plan: Plan) -> ModuleTable:
 def rows_of(plan: Plan) -> tuple[Row, ...]:
     """A row for every section of the plan, in its order."""
     counter = _Counter(plan)
-    return tuple(counter.row(section) for section in plan.sections)
+    return tuple(counter.row(place, section) for place, section in enumerate(plan.sections))
 
 
 def skip_rows(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[SkipRow, ...]:
@@ -173,23 +173,23 @@ def skip_rows(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[SkipRow, ..
     The fetch is the load that brought the tensor for that reader, or what its run streams of it, if that lies
     in the reader's section; the store is the first of the tensor.
     """
-    counter, found, told = _Counter(plan), [], {_NONE}
+    counter, found, told = _Counter(plan), [], set[Crossed]()
     fetches, stores = counter.fetches(), counter.stores()
     for tensor, reader in pairs:
         root = plan.network.root[plan.network.tensor_id[tensor]]
-        fetch, store = fetches.get((root, reader), _NONE), stores.get(root, _NONE)
-        fetched, stored = (move if move not in told else _NONE for move in (fetch, store))
-        told |= {fetch, store}
+        fetch, store = fetches.get((root, reader)), stores.get(root)
+        fetched, stored = (move if move not in told else None for move in (fetch, store))
+        told |= {move for move in (fetch, store) if move is not None}
         found.append(
             SkipRow(
                 tensor,
                 reader,
-                fetched.bytes,
-                int(fetched is not _NONE),
-                counter.section_at(fetch.index),
-                stored.bytes,
-                int(stored is not _NONE),
-                counter.section_at(store.index),
+                0 if fetched is None else fetched.bytes,
+                int(fetched is not None),
+                counter.section_of(fetch),
+                0 if stored is None else stored.bytes,
+                int(stored is not None),
+                counter.section_of(store),
             )
         )
     return tuple(found)
@@ -250,36 +250,35 @@ def _kernel_elements(g: Geometry | None) -> int | None:
     return 0 if kind in ("elementwise", "pool", "concat", "pad", "rowwise") else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """One copy of one tensor over the chip's border, by the instruction `index`."""
-
-    index: int
-    tensor: str
-    bytes: int
-    inward: bool
-
-
-_NONE = _Move(-1, "", 0, True)
-
-
 class _Counter:
-    """Counts what a plan's instructions move."""
+    """Counts what a plan's program moves, as the checker replays it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.network = plan, plan.network
-        self.members = {g.name: g.operators for g in plan.groups}
-        self.firsts = [section.first for section in plan.sections]
-        self.free = self._free_concats()
+        self.plan, self.network, self.events = plan, plan.network, events_of(plan)
+        self.runs: dict[int | None, list[Operator]] = {}
+        self.moves: dict[int | None, list[Crossed]] = {}
+        self.free, placed = (
+            set[int](),
+            self.network.input_roots,
+        )  # concats that cost the naive machine nothing
+        for event in self.events:
+            if isinstance(event, Crossed):
+                self.moves.setdefault(event.section, []).append(event)
+            if isinstance(event, Ran):
+                layers = [self.network.operators[v] for v in event.unit.operators]
+                self.runs.setdefault(event.section, []).extend(layers)
+                for op in layers:
+                    parts = mask(op.inputs)
+                    if not parts & placed and plain_concat(self.network, op.id):
+                        self.free.add(op.id)
+                        placed |= parts
 
-    def row(self, section: Section) -> Row:
-        steps = range(section.first, min(section.end, len(self.plan.program)))
-        layers = [op for i in steps for op in self.layers(i)]
+    def row(self, place: int, section: Section) -> Row:
+        layers, moved = self.runs.get(place, []), self.moves.get(place, [])
         kernels = sum(kernel_bytes(self.network, op) for op in layers)
         costly = [op for op in layers if op.id not in self.free]
         read = [t for op in costly for t in op.inputs]
         written = [t for op in costly for t in op.outputs]
-        moved = [move for i in steps for move in self.moves(i)]
         into, out = ([m.bytes for m in moved if m.inward is side] for side in (True, False))
         return Row(
             section.name,
@@ -298,71 +297,32 @@ class _Counter:
             section.merge,
         )
 
-    def _free_concats(self) -> set[int]:
-        """The concats that cost the naive machine nothing, in the plan's order."""
-        free, placed = set[int](), self.network.input_roots
-        for i in range(len(self.plan.program)):
-            for op in self.layers(i):
-                parts = mask(op.inputs)
-                if not parts & placed and plain_concat(self.network, op.id):
-                    free.add(op.id)
-                    placed |= parts
-        return free
-
-    def layers(self, index: int) -> list[Operator]:
-        """The operators that instruction `index` runs, those of a group one by one."""
-        step = self.plan.program[index]
-        if not isinstance(step, Run | Join):
-            return []
-        names = self.members.get(step.operator, (step.operator,))
-        return [self.network.operators[self.network.operator_id[name]] for name in names]
-
-    def moves(self, index: int) -> list[_Move]:
-        """What instruction `index` moves to and from DRAM, weights aside."""
-        match self.plan.program[index]:
-            case Load(tensor, _):
-                return [_Move(index, tensor, self._bytes([self.network.tensor_id[tensor]]), True)]
-            case Store(tensor):
-                return [_Move(index, tensor, self._bytes([self.network.tensor_id[tensor]]), False)]
-            case Run(_, streaming):
-                made = {self._root(t) for op in self.layers(index) for t in op.outputs}
-                return [
-                    _Move(index, tensor, n, self._root(self.network.tensor_id[tensor]) not in made)
-                    for tensor, n in streaming
-                ]
-        return []
-
-    def fetches(self) -> dict[tuple[int, str], _Move]:
+    def fetches(self) -> dict[tuple[int, str], Crossed]:
         """By (root tensor, reader): the copy from DRAM by which the reader has it, if in its own section."""
-        last, found = dict[int, _Move](), {}
-        for i in range(len(self.plan.program)):
-            now = {self._root(self.network.tensor_id[m.tensor]): m for m in self.moves(i) if m.inward}
-            layers = self.layers(i)
-            if not layers:
-                last |= now
-            for op in layers:
-                for t in {self._root(t) for t in op.inputs}:
-                    move = now.get(t, last.get(t, _NONE))
-                    if self.section_at(move.index) == self.section_at(i):
-                        found[t, op.name] = move
+        last, passing, found = dict[int, Crossed](), dict[int, Crossed](), {}
+        for event in self.events:
+            if isinstance(event, Crossed) and event.inward:
+                (passing if event.range is None else last)[event.tensor] = event
+            if isinstance(event, Ran):
+                for op in (self.network.operators[v] for v in event.unit.operators):
+                    for t in {self.network.root[t] for t in op.inputs}:
+                        move = passing.get(t, last.get(t))
+                        if move is not None and move.section == event.section:
+                            found[t, op.name] = move
+                passing = {}
         return found
 
-    def stores(self) -> dict[int, _Move]:
+    def stores(self) -> dict[int, Crossed]:
         """By root tensor: its first copy to DRAM."""
-        found: dict[int, _Move] = {}
-        for i in range(len(self.plan.program)):
-            for m in self.moves(i):
-                if not m.inward:
-                    found.setdefault(self._root(self.network.tensor_id[m.tensor]), m)
+        found: dict[int, Crossed] = {}
+        for event in self.events:
+            if isinstance(event, Crossed) and not event.inward:
+                found.setdefault(event.tensor, event)
         return found
 
-    def section_at(self, index: int) -> str | None:
-        """The section that an instruction lies in."""
-        at = bisect_right(self.firsts, index) - 1
-        return self.plan.sections[at].name if at >= 0 and index < self.plan.sections[at].end else None
-
-    def _root(self, t: int) -> int:
-        return self.network.root[t]
+    def section_of(self, move: Crossed | None) -> str | None:
+        """The section that something crosses in."""
+        return None if move is None or move.section is None else self.plan.sections[move.section].name
 
     def _bytes(self, tensors: Sequence[int]) -> int:
         return sum(self.network.tensors[t].bytes for t in tensors)

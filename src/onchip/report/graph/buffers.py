@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-from onchip.base.errors import IllegalPlan
-from onchip.check.contents import contents
 from onchip.check.parts import Part
+from onchip.check.replay import Ran, events_of
 from onchip.plans import Plan
 from onchip.report.graph.units import Unit, map_of
 from onchip.report.timeline import Residency, Timeline
@@ -36,20 +35,14 @@ class Buffer:
 
 
 def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str, tuple[Buffer, ...]]:
-    """The buffers of every unit by its name: what enters, is inside, leaves; weights; whole operands; others.
-
-    None of a plan whose groups are not legal: the report shows what is there.
-    """
-    try:
-        found = contents(plan)
-    except IllegalPlan:
-        return {}
+    """The buffers of every unit by its name: what enters, is inside, leaves; weights; whole operands."""
+    found = {event.unit.name: event.unit.parts for event in events_of(plan) if isinstance(event, Ran)}
     count, size = _live(line)
     result = {}
     for u in units:
-        inside = [Buffer(_what(u, p), p) for p in found.get(u.name, ()) if p.bytes]
+        inside = [Buffer(_what(u, p), p) for p in found[u.name] if p.bytes]
         scratch = plan.chip.round_up(u.scratch)
-        if u.name not in found and u.scratch:
+        if not found[u.name] and u.scratch:
             inside = [Buffer(5, Part("", scratch))]
         elif (rest := u.scratch - sum(b.part.bytes for b in inside)) > 0:  # declared beyond what it needs
             inside.append(Buffer(7, Part("rest of the scratch", rest)))

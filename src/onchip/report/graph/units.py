@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from onchip.check.replay import Crossed, Ran, events_of
 from onchip.network import Geometry, Network, Operator
-from onchip.plans import Blocks, Boxes, Group, Join, Load, Plan, Run, Store, Tiling
+from onchip.plans import Blocks, Boxes, Group, Plan, Tiling
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -54,27 +55,26 @@ class Unit:
 
 def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
     """The runs of the program in order."""
-    groups = {g.name: g for g in plan.groups}
-    ids = plan.network.tensor_id
     found: list[Unit] = []
     made: dict[int, Unit] = {}
     loads: dict[int, int] = {}
-    steps = iter(line.steps)
-    for instruction in plan.program:
-        match instruction:
-            case Load(name):
-                loads[ids[name]] = loads.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
-            case Store(name) if (by := made.get(ids[name])) is not None:
-                by.out[ids[name]] = by.out.get(ids[name], 0) + plan.network.tensors[ids[name]].bytes
-            case Run(name) | Join(name):
-                s = next(steps)
+    for event in events_of(plan):
+        match event:
+            case Crossed(range=None):
+                pass  # its run says what streams
+            case Crossed(tensor=t, bytes=n, inward=True):
+                loads[t] = loads.get(t, 0) + n
+            case Crossed(tensor=t, bytes=n) if (by := made.get(t)) is not None:
+                by.out[t] = by.out.get(t, 0) + n
+            case Ran():
+                s = line.steps[event.step]
                 through = dict(s.streamed)
                 operands = () if s.joined else (*s.inputs, *s.outputs)
                 unit = Unit(
                     s.index,
-                    name,
+                    s.name,
                     s.operators,
-                    groups.get(name),
+                    event.group,
                     s.inputs,
                     s.outputs,
                     s.workspace,

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from onchip.network import Network, bits
 from onchip.planners.modules.roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
-from onchip.plans import Join, Plan, Run, Section
+from onchip.plans import Plan, Section
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
@@ -98,15 +98,11 @@ class Part:
 
 def parts(plan: Plan, line: Timeline) -> tuple[Part, ...]:
     """The plan's sections in order; what a section names but the network lacks, it goes without."""
-    net = plan.network
-    ran = [0]
-    for instruction in plan.program:
-        ran.append(ran[-1] + isinstance(instruction, Run | Join))
-    found = []
+    net, found = plan.network, []
     for i, section in enumerate(plan.sections):
         last = i == len(plan.sections) - 1
-        first = ran[min(max(section.first, 0), len(ran) - 1)]
-        end = len(line.steps) if last else ran[min(max(section.end, 0), len(ran) - 1)]
+        first = line.step_at(section.first)
+        end = len(line.steps) if last else line.step_at(section.end)
         inside = 0
         for step in line.steps[first:end]:
             for op in step.operators:
