@@ -5,7 +5,7 @@ python=.venv/bin/python
 wheel=$(ls build/wheel/onchip-*.whl 2>/dev/null || true)
 [ -n "$wheel" ] || { sh scripts/wheel.sh && wheel=$(ls build/wheel/onchip-*.whl); }
 # Tests that need no more than the base dependencies.
-tests="tests/test_cli.py tests/test_plan_forms.py tests/test_network_json.py tests/test_chip.py tests/test_files.py
+tests="tests/test_cli.py tests/test_plan_forms.py tests/network/test_network_json.py tests/test_chip.py tests/test_files.py
     tests/test_limits.py tests/planners/packing/test_packing.py tests/planners/placement/test_plan.py
     tests/planners/fusion/test_fuse.py tests/report/test_page.py tests/zoo/test_zoo.py tests/multi_dnn/test_solve.py"
 for end in oldest newest; do
