@@ -21,9 +21,9 @@ from fusion_graphs import fusion_graph
 from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.planners.fusion import FusionOptions, FusionProblem
-from onchip.planners.fusion.algorithm1 import bottom_up, top_down, untangled
-from onchip.planners.fusion.baselines import NAMES, baseline, oracle_bytes
 from onchip.planners.fusion.online import OnlineFuser
+from onchip.planners.fusion.reproduced.algorithm1 import bottom_up, top_down, untangled
+from onchip.planners.fusion.reproduced.baselines import NAMES, baseline, oracle_bytes
 from onchip.planners.fusion.strategy import Priced, partition
 from oracles.fusion_schemes import best_runnable, random_dag, random_traffic
 

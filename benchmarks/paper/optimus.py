@@ -35,15 +35,15 @@ import onchip
 from onchip.base.errors import Infeasible
 from onchip.machines.chip import Chip, load_chip
 from onchip.network import Network
-from onchip.planners.fusion.baselines import baseline, oracle_bytes
 from onchip.planners.fusion.cost import GroupCost, bands_cost
-from onchip.planners.fusion.dag import Dag
 from onchip.planners.fusion.energy import group_energy
-from onchip.planners.fusion.groups import connected_groups
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.published import Published
+from onchip.planners.fusion.reproduced.baselines import baseline, oracle_bytes
+from onchip.planners.fusion.reproduced.costs import Published
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.groups import connected_groups
 from onchip.planners.fusion.search import Limits, Partition, best_partition, count_convex
 from onchip.planners.fusion.strategy import Priced, partition
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from onchip.planners.fusion.algorithm1 import Scheme
 from onchip.planners.fusion.cost import group_cost
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.downsets import best_scheme
-from onchip.planners.fusion.groups import all_or_none, connected_groups
 from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.reproduced.algorithm1 import Scheme
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.downsets import best_scheme
+from onchip.planners.fusion.reproduced.groups import all_or_none, connected_groups
 from onchip.planners.fusion.rows import bands_of
 from onchip.planners.fusion.streams import candidates, smallest
 

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from onchip.network import bits
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.dag import Dag
 
 
 @dataclass(frozen=True)

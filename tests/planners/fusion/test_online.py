@@ -14,8 +14,8 @@ from onchip.base.errors import Infeasible
 from onchip.machines.chip import load_chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionOptions, FusionProblem
-from onchip.planners.fusion.dag import Dag
 from onchip.planners.fusion.online import OnlineFuser, size_table
+from onchip.planners.fusion.reproduced.dag import Dag
 from onchip.planners.fusion.search import Limits, best_partition
 from onchip.planners.fusion.strategy import Priced, partition
 from oracles.fusion_networks import convolutions

@@ -12,12 +12,12 @@ from onchip.base.interrupt import until_interrupted
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners.fusion.baselines import Baselines, baselines
 from onchip.planners.fusion.claim import space_of
 from onchip.planners.fusion.cost import GroupCost, misfit
 from onchip.planners.fusion.options import DEFAULTS, FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.program import in_order, program, why_not
+from onchip.planners.fusion.reproduced.baselines import Baselines, baselines
 from onchip.planners.fusion.search import Progress
 from onchip.planners.fusion.strategy import Priced, partition
 from onchip.plans import Group, Plan, Status

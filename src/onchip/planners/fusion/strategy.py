@@ -12,7 +12,7 @@ from onchip.planners.fusion.least import least_alone, least_bytes
 from onchip.planners.fusion.milp import solve_large
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.restricted import restricted
+from onchip.planners.fusion.reproduced.restricted import restricted
 from onchip.planners.fusion.search import Fuser, Limits, Partition, Progress
 
 __all__ = ["Chosen", "Priced", "partition"]

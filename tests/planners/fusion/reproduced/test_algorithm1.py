@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from onchip.network import bits, mask
 from onchip.papers.optimus.algorithm2 import independent_set, tree_dp
-from onchip.planners.fusion.algorithm1 import TooManyStates, bottom_up, top_down, untangled, valid
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.algorithm1 import TooManyStates, bottom_up, top_down, untangled, valid
+from onchip.planners.fusion.reproduced.dag import Dag
 from oracles.fusion_schemes import Traffic, best_runnable, random_dag, random_traffic, runnable
 
 TWO_CHAINS = Dag.from_edges(4, [(0, 2), (1, 3)])

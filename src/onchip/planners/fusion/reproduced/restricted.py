@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from onchip.base.errors import UsageError
-from onchip.planners.fusion.algorithm1 import (
+from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.reproduced.algorithm1 import (
     GroupCostFunction,
     Scheme,
     TooManyStates,
@@ -18,9 +19,8 @@ from onchip.planners.fusion.algorithm1 import (
     top_down,
     untangled,
 )
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.spaces import best_intervals, dnnvm_lines, efficient_s_lines
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.spaces import best_intervals, dnnvm_lines, efficient_s_lines
 
 __all__ = ["Restricted", "restricted"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from onchip.planners.fusion.algorithm1 import GroupCostFunction
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.algorithm1 import GroupCostFunction
+from onchip.planners.fusion.reproduced.dag import Dag
 
 __all__ = ["barriers", "best_intervals", "dnnvm_lines", "efficient_s_lines"]
 

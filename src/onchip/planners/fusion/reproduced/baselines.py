@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from onchip.network import bits
-from onchip.planners.fusion.algorithm1 import GroupCostFunction
 from onchip.planners.fusion.cost import misfit
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.downsets import WIDTH, best_scheme
-from onchip.planners.fusion.groups import connected_groups
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.published import Published
-from onchip.planners.fusion.spaces import best_intervals, dnnvm_lines, efficient_s_lines
+from onchip.planners.fusion.reproduced.algorithm1 import GroupCostFunction
+from onchip.planners.fusion.reproduced.costs import Published
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.downsets import WIDTH, best_scheme
+from onchip.planners.fusion.reproduced.groups import connected_groups
+from onchip.planners.fusion.reproduced.spaces import best_intervals, dnnvm_lines, efficient_s_lines
 
 __all__ = ["NAMES", "Baseline", "Baselines", "baseline", "baselines", "oracle_bytes", "repriced"]
 

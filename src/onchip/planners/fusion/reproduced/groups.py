@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onchip.network import bits
-from onchip.planners.fusion.algorithm1 import GroupCostFunction
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.algorithm1 import GroupCostFunction
+from onchip.planners.fusion.reproduced.dag import Dag
 
 __all__ = ["all_or_none", "connected_groups"]
 

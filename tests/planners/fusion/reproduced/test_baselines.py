@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from onchip.base.errors import Infeasible
 from onchip.machines.chip import load_chip
 from onchip.network import bits
-from onchip.planners.fusion.algorithm1 import GroupCostFunction
-from onchip.planners.fusion.baselines import NAMES, baseline, baselines, oracle_bytes, repriced
 from onchip.planners.fusion.cost import group_cost
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.downsets import best_scheme
-from onchip.planners.fusion.groups import connected_groups
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.published import Published
+from onchip.planners.fusion.reproduced.algorithm1 import GroupCostFunction
+from onchip.planners.fusion.reproduced.baselines import NAMES, baseline, baselines, oracle_bytes, repriced
+from onchip.planners.fusion.reproduced.costs import Published
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.downsets import best_scheme
+from onchip.planners.fusion.reproduced.groups import connected_groups
 from oracles.fusion_networks import convolutions
 from oracles.fusion_schemes import random_dag, runnable
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[4] / "benchmarks"))
 from fusion_graphs import fusion_graph
 
 PAPER = FusionOptions(
@@ -116,7 +116,7 @@ def test_too_many_groups_give_the_best_found(monkeypatch: pytest.MonkeyPatch) ->
     cost = priced(problem)
     full = baseline(problem, "without-model", cost)
     assert full.complete
-    monkeypatch.setattr("onchip.planners.fusion.baselines.MOST_GROUPS", 6)
+    monkeypatch.setattr("onchip.planners.fusion.reproduced.baselines.MOST_GROUPS", 6)
     some = baseline(problem, "without-model", cost)
     assert not some.complete
     assert runnable(Dag.of(network), some.groups)

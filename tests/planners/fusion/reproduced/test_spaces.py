@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onchip.network import bits, mask
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.downsets import best_scheme
-from onchip.planners.fusion.groups import all_or_none, connected_groups
-from onchip.planners.fusion.spaces import barriers, best_intervals, dnnvm_lines, efficient_s_lines
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.downsets import best_scheme
+from onchip.planners.fusion.reproduced.groups import all_or_none, connected_groups
+from onchip.planners.fusion.reproduced.spaces import barriers, best_intervals, dnnvm_lines, efficient_s_lines
 from oracles.fusion_schemes import best_runnable, random_dag, random_traffic, runnable
 
 BRANCHES = Dag.from_edges(8, [(0, 1), (1, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 6), (6, 7)])

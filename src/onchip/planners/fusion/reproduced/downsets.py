@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from onchip.network import bits
-from onchip.planners.fusion.algorithm1 import Scheme
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.algorithm1 import Scheme
+from onchip.planners.fusion.reproduced.dag import Dag
 
 __all__ = ["WIDTH", "best_scheme"]
 

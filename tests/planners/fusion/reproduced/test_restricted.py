@@ -14,9 +14,9 @@ from onchip.base.errors import UsageError
 from onchip.machines.chip import load_chip
 from onchip.network import bits, mask
 from onchip.planners.fusion import FusionOptions, FusionProblem, group_cost
-from onchip.planners.fusion.algorithm1 import GroupCostFunction
-from onchip.planners.fusion.dag import Dag
-from onchip.planners.fusion.restricted import restricted
+from onchip.planners.fusion.reproduced.algorithm1 import GroupCostFunction
+from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.restricted import restricted
 from onchip.planners.fusion.strategy import Priced, partition
 from oracles.fusion_networks import convolutions
 from oracles.fusion_schemes import random_dag, runnable
@@ -83,7 +83,7 @@ def test_a_space_belongs_to_the_exact_search() -> None:
 
 
 def test_too_many_sub_problems_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    import onchip.planners.fusion.algorithm1 as module
+    import onchip.planners.fusion.reproduced.algorithm1 as module
 
     monkeypatch.setattr(module.top_down, "__kwdefaults__", {"max_states": 2})
     problem = problem_of(64, search="algorithm1-top-down")

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from onchip.network import bits
-from onchip.planners.fusion.dag import Dag
+from onchip.planners.fusion.reproduced.dag import Dag
 
 __all__ = ["GroupCostFunction", "Scheme", "TooManyStates", "bottom_up", "top_down", "untangled", "valid"]
 
