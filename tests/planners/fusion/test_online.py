@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.base.errors import Infeasible
+from onchip.base.errors import Infeasible, UsageError
+from onchip.check import check
 from onchip.machines.chip import load_chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.fusion.fuse import PreparedFusion, fuse
 from onchip.planners.fusion.online import OnlineFuser, size_table
 from onchip.planners.fusion.reproduced.dag import Dag
 from onchip.planners.fusion.search import Limits, best_partition
@@ -150,3 +152,26 @@ def test_every_search_ends_in_groups_that_fuse_takes(choice: FusionOptions) -> N
     assert not found.complete
     assert found.lower_bound_bytes <= best.dram_bytes
     assert (choice.space in found.note) == (choice.space != "full")
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10**9), st.integers(1, 5), st.lists(st.integers(3, 40), min_size=1, max_size=3))
+def test_a_prepared_network_is_fused_for_each_budget(seed: int, nodes: int, kilobytes: list[int]) -> None:
+    network = random_network(seed, nodes)
+    prepared = PreparedFusion(network, GENERIC, 40 << 10)
+    for budget in (k << 10 for k in kilobytes):
+        try:
+            anew = fuse(network, GENERIC, budget, FusionOptions(search="online"), beside=False)
+        except Infeasible:
+            with pytest.raises(Infeasible):
+                prepared.fuse(budget)
+            continue
+        made = prepared.fuse(budget)
+        assert made.plan is not None
+        assert made.plan.budget == budget
+        assert made.status == "feasible"
+        assert check(made.plan).dram_bytes == made.dram_bytes
+        # Prepared for more than is asked, its table may allow larger groups; never fewer.
+        assert made.dram_bytes <= anew.dram_bytes
+    with pytest.raises(UsageError, match="prepared for"):
+        prepared.fuse((40 << 10) + 1)

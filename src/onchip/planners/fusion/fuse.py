@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from onchip.base.errors import UsageError
 from onchip.base.guard import shortened
@@ -14,15 +14,17 @@ from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners.fusion.claim import space_of
 from onchip.planners.fusion.cost import GroupCost, misfit
+from onchip.planners.fusion.least import least_bytes
+from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.options import DEFAULTS, FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.program import in_order, program, why_not
 from onchip.planners.fusion.reproduced.baselines import Baselines, baselines
 from onchip.planners.fusion.search import Progress
-from onchip.planners.fusion.strategy import Priced, partition
+from onchip.planners.fusion.strategy import Chosen, Priced, partition
 from onchip.plans import Group, Plan, Status
 
-__all__ = ["FusedPlan", "fuse"]
+__all__ = ["FusedPlan", "PreparedFusion", "fuse"]
 
 OTHERS_SECONDS = 20.0
 """So long at most are baselines searched: they are context, and the plan is there."""
@@ -98,6 +100,40 @@ def fuse(
         found = partition(problem, price, progress=_counting(progress), cancelled=stop)
         searched = time.perf_counter() - began
         others = _others(problem, price, searched, stop) if beside else Baselines({}, ())
+    return _certified(problem, chip, found, others, began)
+
+
+class PreparedFusion:
+    """A network prepared for one chip: fused anew for every buffer size (Optimus, section 6, Algorithm 3).
+
+    `most` is the largest budget in bytes that will be asked for. Raises what `fuse` raises.
+    """
+
+    def __init__(self, network: Network, chip: Chip, most: int, options: FusionOptions = DEFAULTS) -> None:
+        self.chip = chip
+        self.problem = FusionProblem.of(network, chip, replace(options, search="online"), most)
+        self._fuser = OnlineFuser.of(self.problem)
+
+    def fuse(self, budget: int) -> FusedPlan:
+        """The best groups for `budget` bytes within the rules of the on-line variant, certified.
+
+        Never `optimal`: groups that break the rules were not looked at. Raises `Infeasible` naming the
+        operator that fits in no tiling, `UsageError` for more than `most` bytes.
+        """
+        began = time.perf_counter()
+        if budget > self.problem.budget:
+            reason = f"{budget:,} bytes: prepared for {self.problem.budget:,} at most"
+            raise UsageError(reason, item="budget")
+        problem = replace(self.problem, budget=budget)
+        found = Chosen(self._fuser.plan(budget).groups, least_bytes(problem), False)
+        return _certified(problem, self.chip, found, Baselines({}, ()), began)
+
+
+def _certified(
+    problem: FusionProblem, chip: Chip, found: Chosen, others: Baselines, began: float
+) -> FusedPlan:
+    """The plan of a partition, if a machine can run it, and what is known of it."""
+    network, budget, options = problem.network, problem.budget, problem.options
     groups = in_order(network, found.groups)
     reason = why_not(problem, groups)
     status: Status = "optimal" if found.complete else "feasible"
