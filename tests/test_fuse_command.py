@@ -277,7 +277,7 @@ def test_in_python_the_result_shows_and_holds_itself(model: Path) -> None:
 def test_no_line_is_wider_than_the_terminal_and_no_figure_cut(width: int, model: Path) -> None:
     from rich.console import Console
 
-    from onchip.results.fused_table import table
+    from onchip.results.fused import table
 
     made = onchip_package.fuse(str(model), budget=BUDGET)
     console = Console(width=width, no_color=True)

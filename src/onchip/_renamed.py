@@ -94,6 +94,7 @@ NOW = {
     "results.comparison_table": "comparison.comparison_table",
     "results.corunned": "multi_dnn.result.corunned",
     "results.corunned_data": "multi_dnn.result.corunned_data",
+    "results.fused_table": "results.fused",
     "results.corunned_table": "multi_dnn.result.corunned_table",
     "results.microcontroller": "microcontroller.result.microcontroller",
     "results.microcontroller_beside": "microcontroller.result.microcontroller_beside",

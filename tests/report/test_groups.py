@@ -181,7 +181,7 @@ def test_the_terminal_lists_the_groups_within_its_width(width: int) -> None:
 def test_of_very_many_groups_the_costliest_are_listed_and_the_rest_summed() -> None:
     plan = diamond_plan()
     first = group_rows(plan, timeline(plan))[0]
-    rows = [replace(first, name=f"g{i}", in_bytes=first.in_bytes + i) for i in range(MOST_ROWS + 60)]
+    rows = [replace(first, name=f"g{i}", dram_bytes=first.dram_bytes + i) for i in range(MOST_ROWS + 60)]
     table = group_table(rows, 1, 100)
     assert len(table.rows) == MOST_ROWS + 2
     names = [str(row[0]) for row in table.rows]

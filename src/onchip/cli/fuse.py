@@ -67,7 +67,7 @@ def fuse(
     if as_json:
         print_data(json.dumps(made.data()))
     else:
-        from onchip.results.fused_table import table
+        from onchip.results.fused import table
 
         console = stdout()
         console.print(table(made, console.width))

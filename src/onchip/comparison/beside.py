@@ -70,14 +70,10 @@ class Beside:
         return {name: "interrupted" for name, zero in zeros.items() if zero is None}
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         from onchip.comparison.beside_table import table
+        from onchip.report.grid import printed
 
-        console = Console(width=110, no_color=True)
-        with console.capture() as capture:
-            console.print(table(self))
-        return capture.get()
+        return printed(table(self))
 
 
 def _zero_data(zero: Zero | None) -> dict[str, int | None] | None:

@@ -152,14 +152,10 @@ class Comparison:
         raise KeyError(scheme)
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         from onchip.comparison.comparison_table import table
+        from onchip.report.grid import printed
 
-        console = Console(width=110, no_color=True)
-        with console.capture() as capture:
-            console.print(table(self), markup=False)
-        return capture.get()
+        return printed(table(self))
 
 
 def compare(

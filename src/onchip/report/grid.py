@@ -11,11 +11,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.bar import Bar
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Grid"]
+__all__ = ["WIDTH", "Grid", "printed"]
 
 LEAST = 12
 """Characters below which a column of words is not squeezed, and bars are not drawn."""
@@ -135,3 +135,15 @@ class Grid:
         for row, bar in zip(self.rows, self.bars, strict=True):
             found.add_row(*(row[c] for c in block), Bar(max(self.bars), 0, bar, width=bars))
         return found
+
+
+WIDTH = 110
+"""Columns of a terminal that is none: what an answer prints as a string."""
+
+
+def printed(answer: RenderableType, width: int = WIDTH) -> str:
+    """What a terminal of so many columns would show of an answer."""
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        console.print(answer, markup=False)
+    return capture.get()

@@ -116,14 +116,10 @@ class Branched:
         }
 
     def __str__(self) -> str:
-        from rich.console import Console
-
+        from onchip.report.grid import WIDTH, printed
         from onchip.results.branched_table import table
 
-        console = Console(width=110, no_color=True)
-        with console.capture() as capture:
-            console.print(table(self, console.width))
-        return capture.get()
+        return printed(table(self, WIDTH))
 
 
 def _module_data(module: BranchedModule) -> dict[str, Any]:

@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from onchip.base import figures
 from onchip.machines.chip import ELEMENTS
-from onchip.network import Network, bits
-from onchip.plans import Blocks, Boxes
+from onchip.network import Network
+from onchip.plans.fused_group import FusedGroup
 
 if TYPE_CHECKING:
-    from onchip.planners.fusion.cost import GroupCost
+    from rich.console import RenderableType
+
     from onchip.planners.fusion.fuse import FusedPlan
-    from onchip.report.grouped import GroupRow
     from onchip.results.planned import Plan
 
-__all__ = ["Fused", "FusedGroup"]
+__all__ = ["Fused", "FusedGroup", "table"]
 
-
-@dataclass(frozen=True, slots=True)
-class FusedGroup:
-    """One group, in running order; operators and tensors by name, bytes of the whole batch.
-
-    `rows` are those of a band (0: whole, or in blocks), `subgroups` the pieces it runs in, `images` how many
-    a piece does at once. Of the tensors `streamed` a few channels are in the buffer at a time; the weights of
-    `resident` operators stay there.
-    """
-
-    name: str
-    operators: tuple[str, ...]
-    rows: int
-    subgroups: int
-    images: int
-    streamed: tuple[str, ...]
-    resident: tuple[str, ...]
-    scratch_bytes: int
-    in_bytes: int
-    out_bytes: int
-    halo_bytes: int
-    weight_bytes: int
-    dram_bytes: int
-    blocks: tuple[int, ...] | None = None
-    """(output channels, rows, columns) of a block, for an operator that fits in no band of rows."""
+BASELINES = {
+    "none": "no fusion: every operator by itself",
+    "dnnvm": "DNNVM: chains, all weights resident",
+    "efficient_s": "Efficient-S: with joins and forks, all weights resident",
+    "without_model": "without our cost model: all groups, at Efficient-S's price",
+    "oracle": "oracle: inputs, outputs and weights, each once",
+}
 
 
 @dataclass(frozen=True)
@@ -96,25 +80,7 @@ class Fused:
 
     def data(self) -> dict[str, Any]:
         """The result as JSON has it; words are of the network's element."""
-        groups = [
-            {
-                "name": g.name,
-                "operators": list(g.operators),
-                "subgroups": g.subgroups,
-                "rows": g.rows,
-                "images": g.images,
-                "streamed": list(g.streamed),
-                "resident": list(g.resident),
-                "scratch_bytes": g.scratch_bytes,
-                "dram_words": self._words(g.dram_bytes),
-                "in_words": self._words(g.in_bytes),
-                "out_words": self._words(g.out_bytes),
-                "halo_words": self._words(g.halo_bytes),
-                "weight_words": self._words(g.weight_bytes),
-                "blocks": None if g.blocks is None else list(g.blocks),
-            }
-            for g in self.groups
-        ]
+        groups = [figures.data(group, self._words) for group in self.groups]
         baselines = {k: None if n is None else self._words(n) for k, n in self.baselines.items()}
         return {
             "network": self.network.name,
@@ -136,99 +102,31 @@ class Fused:
             "note": self.note,
         }
 
-    def rows(self) -> tuple[GroupRow, ...]:
-        """The groups ready to be shown."""
-        from onchip.report.graph.units import bands_in_words, bands_shortly, label_of
-        from onchip.report.grouped import GroupRow
-        from onchip.report.wording import visible
-
-        net, found = self.network, []
-        for g in self.groups:
-            operators = [net.operators[net.operator_id[name]] for name in g.operators]
-            how = (g.rows, g.subgroups, g.images, g.blocks)
-            found.append(
-                GroupRow(
-                    visible(g.name),
-                    tuple(visible(name) for name in g.operators),
-                    tuple(label_of(op) for op in operators),
-                    bands_in_words(*how),
-                    bands_shortly(*how),
-                    len(g.streamed),
-                    len(g.resident),
-                    sum(op.weight_bytes > 0 for op in operators),
-                    g.scratch_bytes,
-                    g.in_bytes,
-                    g.out_bytes,
-                    g.halo_bytes,
-                    g.weight_bytes,
-                )
-            )
-        return tuple(found)
+    def rows(self) -> tuple[FusedGroup, ...]:
+        """The groups, under the name that they had ready to be shown."""
+        warnings.warn("Fused.rows() is Fused.groups", FutureWarning, stacklevel=2)
+        return self.groups
 
     def __str__(self) -> str:
-        from rich.console import Console
+        from onchip.report.grid import WIDTH, printed
 
-        from onchip.results.fused_table import table
-
-        console = Console(width=110, no_color=True)
-        with console.capture() as capture:
-            console.print(table(self, console.width))
-        return capture.get()
-
-
-def box_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
-    """The sides of a block, output channels first, or of a box; None without."""
-    match blocks:
-        case Boxes(sizes):
-            return sizes
-        case Blocks(rows, columns, output_channels):
-            return output_channels, rows, columns
-    return None
-
-
-def groups_of(network: Network, costs: tuple[GroupCost, ...]) -> tuple[FusedGroup, ...]:
-    """The groups by names, as a plan has them."""
-    from onchip.planners.fusion.program import group_names
-
-    found = []
-    place = {v: i for i, v in enumerate(network.order)}
-    for name, cost in zip(group_names(network, costs), costs, strict=True):
-        members = sorted(bits(cost.members), key=place.__getitem__)
-        read = written = 0
-        for v in members:
-            read, written = read | network.reads[v], written | network.writes[v]
-        entering = sum(network.tensors[t].bytes for t in bits(read & ~written))
-        b = cost.blocks
-        found.append(
-            FusedGroup(
-                name,
-                tuple(network.operators[v].name for v in members),
-                cost.rows,
-                cost.subgroups,
-                cost.images,
-                tuple(network.tensors[t].name for t in bits(cost.streamed)),
-                tuple(network.operators[v].name for v in bits(cost.resident)),
-                cost.scratch_bytes,
-                min(entering, cost.io_bytes),
-                max(0, cost.io_bytes - entering),
-                cost.halo_bytes,
-                cost.weight_bytes,
-                cost.dram_bytes,
-                box_of(b),
-            )
-        )
-    return tuple(found)
+        return printed(table(self, WIDTH))
 
 
 def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "") -> Fused:
     """What the planner found, as its user meets it; `unsupported`: why `onchip run` takes no such plan."""
+    from onchip.planners.fusion.program import group_names
+
     problem = made.problem
     return Fused(
         problem.network,
         chip,
         problem.budget,
         problem.batch,
-        groups_of(problem.network, made.groups),
+        tuple(
+            cost.figures(problem.network, name)
+            for name, cost in zip(group_names(problem.network, made.groups), made.groups, strict=True)
+        ),
         plan,
         made.not_executable or unsupported,
         made.status,
@@ -241,3 +139,79 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "
         made.space,
         made.baselines_incomplete,
     )
+
+
+def table(made: Fused, width: int) -> RenderableType:
+    """A rich renderable: what was found, the groups, and what others need."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from onchip.report.grouped import group_table
+    from onchip.report.wording import SENTENCE, exact, visible
+
+    head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
+    images = "" if made.batch == 1 else f", {made.batch:,} images"
+    head.append(f", {exact(made.budget)}{images}: {status_words(made)}", style="not bold")
+    parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
+    parts += [Text(f"Among: {visible(made.space, SENTENCE)}.", style="dim"), Text()]
+    heading = Text("Groups", style="bold")
+    heading.append(
+        "  thousands of words; bands: how many of how many rows; isoa: tensors a few channels at a time;"
+        " kept: operators whose weights stay",
+        style="not bold dim",
+    )
+    parts += [heading, Padding(group_table(made.groups, made.element_bytes, width - 2), (0, 0, 0, 2)), Text()]
+    parts += [Text("Against", style="bold"), Padding(_against(made), (0, 0, 0, 2)), Text()]
+    parts.append(
+        Text(
+            "executable: onchip run executes the plan"
+            if made.executable
+            else f"not executable: {visible(made.why_not)}"
+        )
+    )
+    if made.note:
+        parts.append(Text(visible(made.note)))
+    return Group(*parts)
+
+
+def status_words(made: Fused) -> str:
+    """`optimal in its space`, or how far above the bound at most."""
+    if made.status == "optimal":
+        return "optimal in its space"
+    if made.lower_bound_bytes <= 0:
+        return f"{made.status}, no bound known"
+    gap = 100 * (made.dram_bytes / made.lower_bound_bytes - 1)
+    if gap > 100:
+        return f"{made.status}, at most {1 + gap / 100:.1f} times the bound"
+    return f"{made.status}, at most {gap:.2g} % above the bound"
+
+
+def _sentence(made: Fused) -> str:
+    from onchip.report.wording import short_size
+
+    groups = made.groups
+    fused = sum(len(g.operators) > 1 for g in groups)
+    text = (
+        f"{len(made.network.operators):,} operators in {len(groups):,} groups, {fused:,} of them fused;"
+        f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
+    )
+    if made.status == "optimal":
+        return f"{text}, and no partition of its space needs fewer."
+    return f"{text}; no partition of its space needs fewer than {made.data()['lower_bound_words']:,}."
+
+
+def _against(made: Fused) -> RenderableType:
+    from onchip.report.grid import Grid
+
+    rows = Grid(("words", True), ("this has", True), ("what", False))
+    words = made.data()["baselines"]
+    for name, what in BASELINES.items():
+        n = words.get(name)
+        if name in made.baselines_incomplete:
+            what += " (best found)"
+        if n is None:
+            rows.add_row("-", "", what)
+        else:
+            rows.add_row(f"{n:,}", f"{100 * made.dram_words / n:.1f} %" if n else "", what)
+    return rows

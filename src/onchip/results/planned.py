@@ -95,14 +95,10 @@ class Plan(PlanProgram):
         return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         from onchip.report import summary
+        from onchip.report.grid import printed
 
-        console = Console(width=100, no_color=True)
-        with console.capture() as capture:
-            console.print(summary(self))
-        return capture.get()
+        return printed(summary(self), 100)
 
     def _repr_html_(self) -> str:
         from onchip.report import notebook

@@ -148,9 +148,6 @@ class Swept:
         return text
 
     def __str__(self) -> str:
-        from rich.console import Console
+        from onchip.report.grid import printed
 
-        console = Console(width=120, no_color=True)
-        with console.capture() as capture:
-            console.print(self.summary())
-        return capture.get()
+        return printed(self.summary(), 120)

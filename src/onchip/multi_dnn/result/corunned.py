@@ -171,14 +171,10 @@ class Corunned:
         return written
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         from onchip.multi_dnn.result.corunned_table import table
+        from onchip.report.grid import WIDTH, printed
 
-        console = Console(width=110, no_color=True)
-        with console.capture() as capture:
-            console.print(table(self.judged, console.width, " ".join((*self.warnings, self.note)).strip()))
-        return capture.get()
+        return printed(table(self.judged, WIDTH, " ".join((*self.warnings, self.note)).strip()))
 
 
 def corunned_of(made: CorunResult, contention: str) -> Corunned:

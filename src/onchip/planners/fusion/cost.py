@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible
 from onchip.base.units import MAX_BYTES
-from onchip.network import bits
+from onchip.network import Network, bits
 from onchip.planners.fusion.blocks import best_blocks, least_blocks, skips
 from onchip.planners.fusion.boxes import best_boxes
 from onchip.planners.fusion.problem import FusionProblem
@@ -19,6 +19,7 @@ from onchip.planners.fusion.residency import Residents, Weights, choose
 from onchip.planners.fusion.rows import Bands, bands_of, halo_rows, rows_of
 from onchip.planners.fusion.streams import candidates, smallest, streams
 from onchip.plans import Blocks, Boxes
+from onchip.plans.fused_group import FusedGroup, sides_of
 
 __all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch", "whole_scratch"]
 
@@ -44,6 +45,33 @@ class GroupCost:
     weight_bytes: int
     dram_bytes: int
     blocks: Blocks | Boxes | None = None
+
+    def figures(self, network: Network, name: str) -> FusedGroup:
+        """The group's record, by names, as a plan has them."""
+        place = {v: i for i, v in enumerate(network.order)}
+        members = sorted(bits(self.members), key=place.__getitem__)
+        operators = [network.operators[v] for v in members]
+        read = written = 0
+        for v in members:
+            read, written = read | network.reads[v], written | network.writes[v]
+        entering = sum(network.tensors[t].bytes for t in bits(read & ~written))
+        return FusedGroup(
+            name=name,
+            operators=tuple(op.name for op in operators),
+            subgroups=self.subgroups,
+            rows=self.rows,
+            images=self.images,
+            streamed=tuple(network.tensors[t].name for t in bits(self.streamed)),
+            resident=tuple(network.operators[v].name for v in bits(self.resident)),
+            scratch_bytes=self.scratch_bytes,
+            dram_bytes=self.dram_bytes,
+            in_bytes=min(entering, self.io_bytes),
+            out_bytes=max(0, self.io_bytes - entering),
+            halo_bytes=self.halo_bytes,
+            weight_bytes=self.weight_bytes,
+            blocks=sides_of(self.blocks),
+            weighted=sum(op.weight_bytes > 0 for op in operators),
+        )
 
     @property
     def weight_fetches(self) -> int:

@@ -13,12 +13,12 @@ from typing import Any
 from onchip.machines.chip import ELEMENTS
 from onchip.network import Network, bits
 from onchip.plans import Plan
+from onchip.plans.fused_group import bands_in_words
 from onchip.report.graph.buffers import WHAT, Buffer, buffers
 from onchip.report.graph.flow import Box, Drawing, Link, Spacing, draw
 from onchip.report.graph.units import (
     KINDS,
     Unit,
-    bands_in_words,
     how_it_runs,
     kind_of,
     label_of,

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from onchip.check.replay import Crossed, Ran, events_of
 from onchip.network import Geometry, Network, Operator
 from onchip.plans import Blocks, Boxes, Group, Plan, Tiling
+from onchip.plans.fused_group import TIMES, sides_of
 from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
 __all__ = [
     "KINDS",
     "Unit",
-    "bands_in_words",
-    "bands_shortly",
     "how_it_runs",
     "kind_of",
     "label_of",
@@ -90,39 +89,15 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
-    """How a group runs, in a few words; `blocks` are (output channels, rows, columns), or
-    the sides of a box."""
-    if blocks is not None:
-        return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
-    if subgroups == 1 or not rows:
-        return "one piece"
-    of = f" of {images:,} images" if images > 1 else ""
-    return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
-
-
-def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
-    """The same in a table's width: sub-groups and rows, `28x4`."""
-    if blocks is not None:
-        return "blocks"
-    if subgroups == 1 or not rows:
-        return "1"
-    return f"{subgroups:,}{TIMES}{rows:,}{f'{TIMES}{images:,}' if images > 1 else ''}"
-
-
 def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None]:
     """(rows, sub-groups, images, blocks) of a unit."""
     match unit.group.tiling if unit.group else None:
         case Tiling(rows, _, _, images) if unit.group:
             return rows, unit.group.subgroups, images, None
-        case Blocks(rows, columns, output_channels, _) if unit.group:
-            return 0, unit.group.subgroups, 1, (output_channels, rows, columns)
-        case Boxes(sizes) if unit.group:
-            return 0, unit.group.subgroups, 1, sizes
+        case (Blocks() | Boxes()) as blocks if unit.group:
+            return 0, unit.group.subgroups, 1, sides_of(blocks)
     return 0, 1, 1, None
 
-
-TIMES = "\N{MULTIPLICATION SIGN}"
 
 KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat", "other")
 """The colours of the drawing."""

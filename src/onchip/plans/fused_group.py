@@ -1,0 +1,107 @@
+"""What one group of a plan does and costs: its record, from which JSON, the table and the page are made.
+
+A new figure is one field here and what computes it: the cost model for `fuse`, the replay for a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onchip.base.figures import figure
+from onchip.plans.program import Blocks, Boxes
+
+__all__ = ["TIMES", "FusedGroup", "bands_in_words", "bands_shortly", "sides_of"]
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class FusedGroup:
+    """One group, or an operator that runs alone, in running order; bytes are of the whole batch.
+
+    Operators and tensors go by name. `rows` are those of a band (0: whole, or in blocks), `subgroups` the
+    pieces it runs in, `images` how many a piece does at once. Of the tensors `streamed` a few channels are in
+    the buffer at a time; the weights of `resident` operators stay there, and `weighted` is the number of
+    those that have any. `in_bytes` are without the rows that two bands share, which are `halo_bytes`.
+    `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no band of rows, or
+    the sides of a box. `labels` say shortly what each operator is; `whole_bytes` are those of operands that
+    lie beside the scratch while it runs.
+    """
+
+    name: str = figure(key="name")
+    operators: tuple[str, ...] = figure(key="operators")
+    subgroups: int = figure(key="subgroups")
+    rows: int = figure(key="rows")
+    images: int = figure(key="images")
+    streamed: tuple[str, ...] = figure(key="streamed", unit="names", heading="isoa", page="streamed", place=2)
+    resident: tuple[str, ...] = figure(
+        key="resident", heading="kept", cell="kept", page="resident weights", on_page="kept_of", place=3
+    )
+    scratch_bytes: int = figure(key="scratch_bytes", unit="bytes", heading="KiB", page="scratch", place=4)
+    dram_bytes: int = figure(
+        key="dram_words", unit="words", heading="kwords", page="DRAM bytes", place=99
+    )  # fmt: skip
+    in_bytes: int = figure(key="in_words", unit="words", heading="in", narrow="maps", page="read", place=6)
+    out_bytes: int = figure(
+        key="out_words", unit="words", heading="out", narrow="maps", page="written", place=8
+    )
+    halo_bytes: int = figure(
+        key="halo_words", unit="words", heading="halo", narrow="maps", page="halo", place=7
+    )
+    weight_bytes: int = figure(key="weight_words", unit="words", heading="weights", page="weights", place=9)
+    blocks: tuple[int, ...] | None = figure(
+        key="blocks", heading="bands", cell="bands", page="runs in", on_page="tile", place=1
+    )
+    labels: tuple[str, ...] = ()
+    weighted: int = 0
+    whole_bytes: int = figure(0, unit="bytes", heading="whole", page="whole operands", optional=True, place=5)
+
+    @property
+    def bands(self) -> str:
+        """How it runs, shortly."""
+        return bands_shortly(self.rows, self.subgroups, self.images, self.blocks)
+
+    @property
+    def tile(self) -> str:
+        """How it runs, in words."""
+        return bands_in_words(self.rows, self.subgroups, self.images, self.blocks)
+
+    @property
+    def kept(self) -> str:
+        """`1/3`: of three operators with weights one keeps them."""
+        return f"{len(self.resident)}/{self.weighted}" if self.weighted else ""
+
+    @property
+    def kept_of(self) -> str:
+        """`1 of 3`."""
+        return f"{len(self.resident)} of {self.weighted}" if self.weighted else ""
+
+
+def sides_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
+    """The sides of a block, output channels first, or of a box; None without."""
+    match blocks:
+        case Boxes(sizes):
+            return sizes
+        case Blocks(rows, columns, output_channels):
+            return output_channels, rows, columns
+    return None
+
+
+def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
+    """How a group runs, in a few words; `blocks` are (output channels, rows, columns), or
+    the sides of a box."""
+    if blocks is not None:
+        return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
+    if subgroups == 1 or not rows:
+        return "one piece"
+    of = f" of {images:,} images" if images > 1 else ""
+    return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
+
+
+def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
+    """The same in a table's width: sub-groups and rows, `28x4`."""
+    if blocks is not None:
+        return "blocks"
+    if subgroups == 1 or not rows:
+        return "1"
+    return f"{subgroups:,}{TIMES}{rows:,}{f'{TIMES}{images:,}' if images > 1 else ''}"

@@ -1,0 +1,75 @@
+"""A figure of an answer stands once: what is added to a record is in JSON, in the table and on the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+import onchip
+from onchip.base.figures import columns, data, figure
+from onchip.plans.fused_group import FusedGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Two maps and what only some rows have."""
+
+    name: str
+    written: int = figure(key="written", unit="words", heading="out", narrow="maps", page="written", place=2)
+    read: int = figure(key="read", unit="words", heading="in", narrow="maps", page="read", place=1)
+    kept: tuple[str, ...] = figure((), key="kept", unit="names", heading="kept", place=4)
+    whole: int = figure(0, unit="bytes", heading="KiB", page="whole", optional=True, place=3)
+
+
+ROWS = [Row("a", 30, 10, ("w",)), Row("b", 5, 1)]
+
+
+def test_json_has_the_order_of_the_fields_and_tables_have_their_own() -> None:
+    assert data(ROWS[0], lambda n: n // 2) == {"written": 15, "read": 5, "kept": ["w"]}
+    assert list(data(ROWS[0])) == ["written", "read", "kept"]
+    assert [c.heading for c in columns(Row, ROWS)] == ["in", "out", "kept"]
+    assert [c.heading for c in columns(Row, ROWS, "page")] == ["read", "written"]
+
+
+def test_an_optional_column_is_there_where_some_row_has_it() -> None:
+    rows = [*ROWS, Row("c", 0, 0, (), 2048)]
+    *_, whole, _ = found = columns(Row, rows)
+    assert [c.heading for c in found] == ["in", "out", "KiB", "kept"]
+    assert [whole.cell(row, str, lambda n: f"{n / 1024}") for row in rows] == ["", "", "2.0"]
+    assert [c.heading for c in columns(Row, rows, "page")] == ["read", "written", "whole"]
+
+
+def test_on_a_narrow_terminal_columns_are_added_up() -> None:
+    maps, kept = columns(Row, ROWS, wide=False)
+    assert (maps.heading, maps.of(*ROWS), maps.cell(ROWS[1], str, str)) == ("maps", 46, "6")
+    assert [kept.cell(row, str, str) for row in ROWS] == ["1", ""]
+    assert len(columns(Row, ROWS, "page", wide=False)) == 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wider(FusedGroup):
+    """A group with one figure more."""
+
+    @staticmethod
+    def seen(operators: tuple[str, ...]) -> int:
+        return 1000 + len(operators)
+
+    checked: int = figure(0, key="checked", heading="checks", page="checked operators", place=50)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checked", self.seen(self.operators))
+
+
+def test_a_new_figure_of_a_group_is_a_field_and_what_computes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("planners.fusion.cost", "report.grouped"):
+        monkeypatch.setattr(f"onchip.{place}.FusedGroup", Wider)
+    made = onchip.fuse("zoo:alexnet", "optimus", budget="128KiB")
+    counts = [1000 + len(group.operators) for group in made.groups]
+    assert [group["checked"] for group in made.data()["groups"]] == counts
+    assert "checks" in str(made)
+    assert f"{counts[0]:,}" in str(made)
+    assert made.plan is not None
+    page = made.plan.report()
+    assert '<th class="n">checked operators</th>' in page
+    assert f'<td class="n">{counts[0]:,}</td>' in page
