@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, Problem, minimum_peak, minimum_traffic
+from onchip.planners.limits import Limits
+from onchip.planners.placement import Problem, minimum_peak, minimum_traffic
 from onchip.planners.placement.dnc import divide
 from onchip.planners.placement.greedy import evictions, list_order, topological
 
@@ -30,7 +31,6 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--beam-width", type=int, default=100)
     args = parser.parse_args()
-    limits = Limits(args.time_limit)
     print(
         f"<!-- {platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()} -->"
     )
@@ -44,12 +44,12 @@ def main() -> None:
         mr, mp = problem.minimum_budget, minimum_peak(problem).value
         for at, budget in (("MR", mr), ("MH", (mr + mp) // 2), ("MP", mp)):
             began = time.process_time()
-            exact = minimum_traffic(problem, budget, limits=limits)
+            exact = minimum_traffic(problem, budget, limits=Limits(args.time_limit))
             between = time.process_time()
-            divided = divide(problem, budget, limits).found
+            divided = divide(problem, budget, Limits(args.time_limit)).found
             end = time.process_time()
             beam = minimum_traffic(
-                problem, budget, limits=Limits(args.time_limit, beam_width=args.beam_width)
+                problem, budget, limits=Limits(args.time_limit), beam_width=args.beam_width
             ).value
             greedy = min(
                 evictions(problem, o, budget)[1] for o in (list_order(problem), topological(problem))

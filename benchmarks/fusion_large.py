@@ -16,7 +16,8 @@ from onchip.base.errors import NegativeAnswer
 from onchip.machines.chip import load_chip
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.milp import solve_large
-from onchip.planners.fusion.search import Fuser, Limits
+from onchip.planners.fusion.search import Fuser
+from onchip.planners.limits import Limits
 from onchip.readers import load
 from onchip.readers.source import ReadOptions
 
@@ -43,11 +44,11 @@ def main() -> None:
         began, cpu = time.perf_counter(), time.process_time()
         try:
             fuser = Fuser(problem)
-            found = fuser.best(limits=Limits(seconds=given.seconds / 4, groups=LISTED, states=LISTED))
+            found = fuser.best(limits=Limits(given.seconds / 4), most_groups=LISTED, most_states=LISTED)
             priced = found.figures.candidates
             if not found.complete:
                 left = given.seconds - (time.perf_counter() - began)
-                found = solve_large(problem, found, Limits(seconds=left), fuser=fuser)
+                found = solve_large(problem, found, Limits(time_limit=left), fuser=fuser)
                 priced = found.figures.candidates
         except NegativeAnswer as no:
             print(f"| {name} | {len(network.operators)} | {no} |", flush=True)

@@ -25,7 +25,8 @@ from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.online import OnlineFuser
-from onchip.planners.fusion.search import Fuser, Limits
+from onchip.planners.fusion.search import Fuser
+from onchip.planners.limits import Limits
 
 sys.path.append(str(Path(__file__).parent))
 from fusion_graphs import NAMES, fusion_graph

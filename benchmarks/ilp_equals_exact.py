@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, Problem, minimum_peak
+from onchip.planners.limits import Limits
+from onchip.planners.placement import Problem, minimum_peak
 from onchip.planners.placement import minimum_traffic as exact_traffic
 from onchip.planners.placement.ilp import minimum_traffic
 from onchip.planners.placement.ilp.size import unpruned

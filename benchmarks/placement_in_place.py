@@ -24,7 +24,8 @@ from onchip import zoo
 from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, PlacementOptions, budgets, plan
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, budgets, plan
 from onchip.plans import Alloc, Plan
 from onchip.readers import ReadOptions, load
 
@@ -54,7 +55,7 @@ def main() -> int:
     parser.add_argument("--granularity", choices=("fused", "op"), default="fused")
     parser.add_argument("--time-limit", type=float, default=None)
     args = parser.parse_args()
-    chip, limits, worse = load_chip("generic"), Limits(args.time_limit), 0
+    chip, worse = load_chip("generic"), 0
     cores = os.cpu_count()
     print(f"<!-- {platform.machine()}, {cores} cores, one used; Python {platform.python_version()} -->")
     print(
@@ -63,8 +64,8 @@ def main() -> int:
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, network in networks(args.folder, args.only, args.granularity):
-        apart = budgets(network, chip, limits)
-        shared = budgets(network, chip, limits, in_place=True)
+        apart = budgets(network, chip, Limits(args.time_limit))
+        shared = budgets(network, chip, Limits(args.time_limit), in_place=True)
         options = PlacementOptions(time_limit=args.time_limit)
         over = PlacementOptions(time_limit=args.time_limit, in_place=True)
         at_mr = plan(network, chip, apart.mr, options), plan(network, chip, apart.mr, over)

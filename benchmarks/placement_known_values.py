@@ -24,7 +24,8 @@ from onchip import zoo
 from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
 
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 

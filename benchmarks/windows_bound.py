@@ -12,7 +12,8 @@ import time
 
 from generators import GENERATORS
 
-from onchip.planners.placement import Limits, Problem
+from onchip.planners.limits import Limits
+from onchip.planners.placement import Problem
 from onchip.planners.placement.cuts import topological
 from onchip.planners.placement.partition import windows_bound
 

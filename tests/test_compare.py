@@ -15,12 +15,15 @@ from hypothesis import given, settings
 
 import onchip
 from onchip import cli
+from onchip.base.errors import NegativeAnswer
 from onchip.comparison.baselines import SCHEMES
-from onchip.comparison.comparison import CompareOptions, compare
-from onchip.comparison.planners import PLANNERS, Limited
+from onchip.comparison.comparison import CompareOptions, compare, other_planners
 from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.network.json import wire_network
+from onchip.planners import registry
+from onchip.planners.limits import Limits
+from onchip.plans import Plan
 from strategies import Case, cases, network_of
 
 TIGHT = network_of(
@@ -103,7 +106,7 @@ def test_wrong_options_are_refused_by_name(option: dict[str, object], named: str
 
 def test_all_planners_stand_side_by_side_and_none_goes_below_the_limit() -> None:
     made = onchip.compare("zoo:squeezenet1_0", budget="MR", schemes="none")
-    assert [row.scheme for row in made.rows] == [*PLANNERS, "exact"]
+    assert [row.scheme for row in made.rows] == [*other_planners(), "exact"]
     for row in made.rows:
         assert row.plan is not None
         assert onchip.Plan.of(row.plan).check().dram_bytes == row.dram_bytes
@@ -129,11 +132,12 @@ def test_a_planner_that_cannot_take_a_network_says_why() -> None:
 def test_a_row_has_ten_seconds_unless_more_or_fewer_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float | None] = []
 
-    def solve(network: Network, chip: Chip, budget: int, limits: Limited) -> str:
+    def solve(network: Network, chip: Chip, budget: int, options: object, limits: Limits) -> Plan:
         given.append(limits.time_limit)
-        return "not asked to"
+        raise NegativeAnswer("not asked to")
 
-    monkeypatch.setitem(PLANNERS, "joint", replace(PLANNERS["joint"], solve=solve))
+    asked, own = replace(other_planners()["joint"], solve=solve), registry._own
+    monkeypatch.setattr(registry, "_own", lambda name: asked if name == "joint" else own(name))
     made = onchip.compare(TIGHT, budget="MR", planners="joint", schemes="none")
     assert CompareOptions().asked[0].time_limit == made.time_limit == 10
     for seconds in (0.5, None):
@@ -208,7 +212,7 @@ def test_the_command_line_prints_the_table_and_the_data(
     assert run(monkeypatch, "compare", str(model), "--budget", "MR", "--weights", "resident", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["budget"] == 18
-    assert {row["scheme"] for row in data["rows"]} == {"exact", *SCHEMES, *PLANNERS}
+    assert {row["scheme"] for row in data["rows"]} == {"exact", *SCHEMES, *other_planners()}
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,20 @@ ROOT = Path(onchip.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("base",),
+    ("planners/limits",),
     ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel"),
     ("plans", "readers", "multi_dnn"),
-    ("check", "microcontroller/int8"),
-    ("planners/placement", "planners/fusion", "planners/branches", "planners/modules", "run"),
+    ("check", "microcontroller/int8", "planners/protocol"),
+    (
+        "planners/placement",
+        "planners/fusion",
+        "planners/branches",
+        "planners/modules",
+        "run",
+        "planners/registry",
+    ),
     ("microcontroller/segments", "microcontroller/kernels", "microcontroller/made"),
-    ("planners/joint", "planners/progress", "report", "export", "multi_dnn/local"),
+    ("planners/joint", "planners/registry", "report", "export", "multi_dnn/local"),
     ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
     ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
     ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),

@@ -31,7 +31,8 @@ from onchip.comparison.baselines import SCHEMES, DoesNotFit, solve
 from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
 from onchip.planners.placement.program import program
 from onchip.planners.placement.strategy import Task, strategy
 
@@ -132,7 +133,7 @@ def _budgets(
 
 def fixed(net: Network, problem: Problem, order: Sequence[int], budget: int) -> tuple[int, str]:
     """Traffic and status of the exact planner on one order that is known already."""
-    task = Task(net, problem.in_order(order), budget, 1, Limits(seconds=60.0))
+    task = Task(net, problem.in_order(order), budget, 1, Limits(time_limit=60.0))
     answer = strategy("exact")(task)
     status: Literal["optimal", "feasible"] = "optimal" if answer.traffic == answer.bound else "feasible"
     steps = program(net, problem, answer.order, answer.placed, answer.scratch)

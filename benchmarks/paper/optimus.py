@@ -44,8 +44,9 @@ from onchip.planners.fusion.reproduced.baselines import baseline, oracle_bytes
 from onchip.planners.fusion.reproduced.costs import Published
 from onchip.planners.fusion.reproduced.dag import Dag
 from onchip.planners.fusion.reproduced.groups import connected_groups
-from onchip.planners.fusion.search import Limits, Partition, best_partition, count_convex
+from onchip.planners.fusion.search import Fuser, Partition, count_convex
 from onchip.planners.fusion.strategy import Priced, partition
+from onchip.planners.limits import Limits
 
 NETWORKS = {
     "alexnet": "AlexNet",
@@ -138,7 +139,7 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
 
 
 def best(problem: FusionProblem) -> Partition:
-    return best_partition(problem, Limits(seconds=SECONDS, groups=200_000))
+    return Fuser(problem).best(limits=Limits(SECONDS), most_groups=200_000)
 
 
 def as_it_runs(problem: FusionProblem, members: int, name: str, price: Priced) -> GroupCost:

@@ -11,7 +11,7 @@ from onchip.machines.soc import SoC
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.result.microcontroller import Kernels
 from onchip.multi_dnn.profile import Profile
-from onchip.planners.progress import Progress
+from onchip.planners.limits import Progress
 from onchip.plans import Plan as PlanProgram
 from onchip.readers import Source
 from onchip.readers.source import Source

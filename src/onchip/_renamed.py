@@ -85,7 +85,7 @@ NOW = {
     "packing": "planners.packing",
     "placement": "planners.placement",
     "plan": "plans",
-    "progress": "planners.progress",
+    "progress": "planners.limits",
     "proving": "results.proving",
     "report.corun": "multi_dnn.report",
     "results.beside": "comparison.beside",

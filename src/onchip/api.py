@@ -22,8 +22,8 @@ from onchip.planners.branches.options import BranchOptions
 from onchip.planners.budgets import context_of, memories_within, own_budget, resolve_budget, sized
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.joint.options import JointOptions
+from onchip.planners.limits import Limits, Progress
 from onchip.planners.placement.options import PlacementOptions
-from onchip.planners.progress import Progress, of_fusion, of_joint, of_placement
 from onchip.plans import Plan as PlanProgram
 from onchip.plans import bind, read_plan
 from onchip.readers.source import ReadOptions
@@ -102,13 +102,17 @@ def plan(
     placing = _options(PlacementOptions, options)
     network = _network(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
+
+    def limits() -> Limits:
+        return Limits.of(placing, progress)
+
     if on.memories:
         from onchip.planners.placement.memories import plan_in_memories
 
         if fusing.fuse:
             raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
         within = memories_within(on, budget)
-        return _recorded(plan_in_memories(network, on, within, placing, progress=progress), model)
+        return _recorded(plan_in_memories(network, on, within, placing, limits()), model)
     if fusing.fuse:
         joint.refuse(fusing, placing)  # before a budget like MH is searched for
     as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
@@ -116,8 +120,8 @@ def plan(
     if fusing.fuse:
         if bytes_ is None:
             raise UsageError("is needed with --fuse", item="--budget")
-        return _recorded(joint.plan(network, on, bytes_, fusing, placing, progress=of_joint(progress)), model)
-    planned = placement.plan(network, on, bytes_, placing, progress=of_placement(progress))
+        return _recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
+    planned = placement.plan(network, on, bytes_, placing, limits())
     context = context_of(planned, network, on, placing, progress)
     return _recorded(planned, model, **context)
 
@@ -151,7 +155,7 @@ def fuse(
     model, options = _read_if_needed(model, _as_the_chip(model, on, options))
     fusing = _options(FusionOptions, options)
     bytes_ = own_budget(on, budget, "fusion")
-    made = fuse_network(_network(model), on, bytes_, fusing, progress=of_fusion(progress))
+    made = fuse_network(_network(model), on, bytes_, fusing, Limits.of(fusing, progress))
     plan = None if made.plan is None else _recorded(made.plan, model)
     return fused_of(made, on.name, plan, _cannot_run(model, plan))
 
@@ -187,7 +191,7 @@ def branches(
     branching = _options(BranchOptions, options)
     network = _network(model)
     bytes_ = own_budget(on, budget, "branches")
-    made = plan_branches(network, on, bytes_, branching, progress=progress)
+    made = plan_branches(network, on, bytes_, branching, Limits.of(branching, progress))
 
     def again(within: int) -> PlanProgram | None:
         try:

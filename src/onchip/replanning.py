@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from onchip import api
+from onchip.base import guard
 from onchip.base.errors import InputError, UsageError
 from onchip.comparison.what_if import what_if as over_budgets
 from onchip.machines.chip import Chip, builtin_chips, load_chip
 from onchip.network import Network
+from onchip.planners import registry
+from onchip.planners.limits import Limits
+from onchip.planners.protocol import FiguresOnly
 from onchip.plans import Plan
 from onchip.readers import Source
 from onchip.report.what_if import WhatIf
@@ -44,46 +47,24 @@ def replanner(
     time_limit: float | None = None,
 ) -> Callable[[int], Plan]:
     """What makes the plan for another budget; see `what_if`."""
-    from onchip.planners.branches.options import BranchOptions
-    from onchip.planners.fusion.options import FusionOptions
-    from onchip.planners.placement import PlacementOptions
-
     source, on = _source(plan, model), _chip(plan, chip)
-    planner = plan.options.get("planner", "placement")
-    if planner == "fusion":
-        fusing = _options(plan, FusionOptions, time_limit)
+    network = source if isinstance(source, Network) else source.network
+    name = str(plan.options.get("planner", "placement"))
+    planner = registry.find(name)
+    if planner is None or not planner.anywhere:
+        raise UsageError(f"plans by {name} cannot be made again for another budget", item="--what-if")
+    if plan.pins or plan.state:
+        raise UsageError("what is pinned or handed on has addresses in this budget", item="--what-if")
+    options = planner.options_of(plan)
 
-        def fused(budget: int) -> Plan:
-            made = api.fuse(source, on, budget, **fusing).plan
-            if made is None:
-                raise UsageError("what this fuser finds is no plan", item="--what-if")
-            return made
+    def again(budget: int) -> Plan:
+        limits = replace(Limits.of(options), time_limit=guard.left(time_limit))
+        try:
+            return planner.solve(network, on, budget, options, limits)
+        except FiguresOnly:
+            raise UsageError("what this fuser finds is no plan", item="--what-if") from None
 
-        return fused
-    if planner == "branches":
-        branching = _options(plan, BranchOptions, time_limit)
-        return lambda budget: api.branches(source, on, budget, **branching).plan
-    if planner == "joint":
-        from onchip.planners.joint.options import SHARED, JointOptions
-
-        joining = {k: v for k, v in _options(plan, JointOptions, None).items() if k != "fuse"}
-        sharing = {k: v for k, v in _options(plan, PlacementOptions, time_limit).items() if k in SHARED}
-        return lambda budget: api.plan(source, on, budget, fuse=True, **joining, **sharing)
-    if planner == "placement":
-        placing = _options(plan, PlacementOptions, time_limit)
-        if plan.pins or plan.state:
-            raise UsageError("what is pinned or handed on has addresses in this budget", item="--what-if")
-        return lambda budget: api.plan(source, on, budget, **placing)
-    raise UsageError(f"plans by {planner} cannot be made again for another budget", item="--what-if")
-
-
-def _options(plan: Plan, kind: type[Any], time_limit: float | None) -> dict[str, Any]:
-    """The planner's options that the plan records."""
-    known = {f.name for f in fields(kind)}
-    found = {key: value for key, value in plan.options.items() if key in known}
-    if time_limit is not None and "time_limit" in known:
-        found["time_limit"] = time_limit
-    return found
+    return again
 
 
 def _source(plan: Plan, model: str | Path | None) -> Source | Network:

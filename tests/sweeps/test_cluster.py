@@ -103,13 +103,14 @@ def test_waiting_for_workers_obeys_the_time_limit(cluster: Cluster, tmp_path: Pa
 
 DEADLY = """
 import os
-from onchip.sweeps import planners
-own = planners.PLANNERS["plan"]
-def plan(network, chip, budget, options, real=own.plan):
+from dataclasses import replace
+from onchip.planners import registry
+own = registry.find("placement")
+def solve(network, chip, budget, options, limits, real=own.solve):
     if budget == 6_000_000:
         os.kill(os.getpid(), 9)
-    return real(network, chip, budget, options)
-planners.PLANNERS["plan"] = planners.Planner(own.options, plan)
+    return real(network, chip, budget, options, limits)
+registry.section = lambda key: replace(own, solve=solve)
 """
 
 

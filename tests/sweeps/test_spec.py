@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onchip.base.errors import ChipError, UsageError
 from onchip.machines.chip import load_chip
-from onchip.sweeps.planners import PLANNERS
+from onchip.planners import registry
 from onchip.sweeps.points import points, task_of
 from onchip.sweeps.spec import parse_spec, read_spec
 
@@ -141,7 +141,8 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-OPTIONS = sorted({name for p in PLANNERS.values() for name in p.options.__dataclass_fields__})
+PLANNERS = [planner.key for planner in registry.listed()]
+OPTIONS = sorted({name for p in registry.listed() for name in p.options.__dataclass_fields__})
 SECTIONS = st.dictionaries(
     st.sampled_from([*OPTIONS, "array", "pe_rows", "clock_hertz", "batch", "dims", "within"]),
     ANYTHING,

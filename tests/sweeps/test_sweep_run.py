@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 import onchip
 from onchip.base.errors import InputError, UsageError
+from onchip.planners import registry
+from onchip.plans import Plan
 from onchip.sweeps import compute as computing
-from onchip.sweeps import planners, pool
-from onchip.sweeps.planners import Planner
+from onchip.sweeps import pool
 from onchip.sweeps.points import points, task_of
 from onchip.sweeps.spec import parse_spec
 from onchip.sweeps.table import to_parquet
@@ -240,11 +242,12 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, model: str) ->
 def test_a_planner_that_breaks_is_an_answer_with_its_reason(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: Any) -> dict[str, Any]:
+    def broken(*_: Any) -> Plan:
         raise ZeroDivisionError("oh")
 
-    own = planners.PLANNERS["plan"]
-    monkeypatch.setitem(planners.PLANNERS, "plan", Planner(own.options, broken))  # type: ignore[arg-type]
+    own = registry.find("placement")
+    assert own is not None
+    monkeypatch.setattr(registry, "section", lambda key: replace(own, solve=broken))
     (point,) = points(parse_spec({"networks": model, "budgets": 60}, "s"))
     network = onchip.load(model).network
     found = computing.compute(task_of(point, "n", None), lambda key: network)
@@ -254,15 +257,17 @@ def test_a_planner_that_breaks_is_an_answer_with_its_reason(
 
 DEADLY = """
 import os, sys
-from onchip.sweeps import planners, worker
-own = planners.PLANNERS["plan"]
-def plan(network, chip, budget, options):
+from dataclasses import replace
+from onchip.planners import registry
+from onchip.sweeps import worker
+own = registry.find("placement")
+def solve(network, chip, budget, options, limits):
     if budget == 70:
         print("so it goes", file=sys.stderr, flush=True)
         os.kill(os.getpid(), 9)
     print("a library that prints")
-    return own.plan(network, chip, budget, options)
-planners.PLANNERS["plan"] = planners.Planner(own.options, plan)
+    return own.solve(network, chip, budget, options, limits)
+registry.section = lambda key: replace(own, solve=solve)
 worker.main(sys.argv[1], int(sys.argv[2]))
 """
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
-__all__ = ["described", "option", "options", "takes"]
+__all__ = ["described", "like", "option", "options", "takes"]
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
@@ -33,6 +33,12 @@ def option(default: T, help: str, *, parse: Callable[..., Any] | None = None, ea
         about["each"] = True
     made: T = field(default=default, metadata=about)
     return made
+
+
+def like(kind: type[Any], name: str) -> Any:
+    """A field that is the same as one of another options class: its default and its help."""
+    same = next(f for f in fields(kind) if f.name == name)
+    return field(default=same.default, metadata=same.metadata)
 
 
 def options(kind: C) -> C:

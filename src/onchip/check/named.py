@@ -51,8 +51,13 @@ def prove_named(plan: Plan) -> None:
 
 
 def why_outside(plan: Plan, planner: str) -> str:
-    """Why a plan cannot be one of those that `planner` and its options name; empty where nothing shows it."""
-    goals = _PROVES[planner]
+    """Why a plan cannot be one of those that `planner` and its options name; empty where nothing shows it.
+
+    Of a planner that is not onchip's own nothing does.
+    """
+    goals = _PROVES.get(planner)
+    if goals is None:
+        return ""
     goal = str(plan.options.get("objective", "traffic"))
     if goal not in goals:
         return f"planner {planner} has no objective {goal[:60]}, but {', '.join(goals)}"

@@ -14,7 +14,7 @@ import typer
 from onchip.base.errors import UsageError
 from onchip.cli import complete
 from onchip.cli.answer import awaited
-from onchip.planners.progress import Progress
+from onchip.planners.limits import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console

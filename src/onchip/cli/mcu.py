@@ -138,12 +138,13 @@ def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | No
     from onchip.microcontroller.result.microcontroller_front import data, table
     from onchip.microcontroller.segments.front import front
     from onchip.microcontroller.segments.plan import plan_of, too_little
+    from onchip.planners.limits import Limits
     from onchip.plans import write_plan
 
     limit = None if ram is None else parse_bytes(ram, option="--ram")
     network = network_of(int8_model(model))
     with progress(as_json) as say:
-        found = front(network, options, progress=say)
+        found = front(network, options, limits=Limits.of(options, say))
     taken = found.points[0] if limit is None else found.within(limit)
     marked = None if limit is None else taken
     if as_json:

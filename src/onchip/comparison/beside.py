@@ -19,8 +19,9 @@ from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners import placement
 from onchip.planners.branches.sizes import Sizes
+from onchip.planners.limits import Limits
 from onchip.planners.modules.region import Region, regions
-from onchip.planners.placement import Limits, PlacementOptions
+from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
 
 __all__ = ["Beside", "BesideRow", "Zero", "beside", "exact_zero", "simple_zero"]
@@ -106,7 +107,7 @@ def beside(
             for region in regions(plan, sizes.resident, lambda n: _least(n, chip) > plan.budget):
                 say(f"exact placement of {region.modules[0]}")
                 with guard.part(time_limit):
-                    rows.append(_row(region, chip, plan.budget, time_limit, stopped))
+                    rows.append(_row(region, chip, plan.budget, limits))
                 if stopped():  # a search kept the interruption to itself
                     raise KeyboardInterrupt
             whole = regions(plan, sizes.resident)
@@ -138,21 +139,24 @@ def _least(network: Network, chip: Chip) -> int:
     return placement.Problem.of(network, chip.alignment_bytes, in_place=True).minimum_budget
 
 
-def _row(
-    region: Region, chip: Chip, budget: int, time_limit: float | None, stopped: Callable[[], bool]
-) -> BesideRow:
-    options = PlacementOptions(in_place=True, time_limit=time_limit)
+def _anew(limits: Limits) -> Limits:
+    """The same limits for one more search, as far as the time of its part of the work goes."""
+    return limits.anew(guard.left(limits.time_limit))
+
+
+def _row(region: Region, chip: Chip, budget: int, limits: Limits) -> BesideRow:
+    options = PlacementOptions(in_place=True)
     modules, simple = region.modules, region.traffic_bytes
     count = len(region.network.operators)
     try:
-        made = placement.plan(region.network, chip, budget, options, cancelled=stopped).result
+        made = placement.plan(region.network, chip, budget, options, _anew(limits)).result
     except Infeasible as no:
         return BesideRow(modules, count, simple, "does not fit", None, None, None, no.needs, 0.0)
     copied = None
     if region.copied is region.network:
         copied = made.traffic_bytes
     elif _least(region.copied, chip) <= budget:
-        copied = placement.plan(region.copied, chip, budget, options, cancelled=stopped).result.traffic_bytes
+        copied = placement.plan(region.copied, chip, budget, options, _anew(limits)).result.traffic_bytes
     return BesideRow(
         modules,
         count,
@@ -174,8 +178,8 @@ def exact_zero(found: Sequence[Region], chip: Chip, limits: Limits) -> Zero:
     """The least bytes in which exact placement needs no traffic in any region, proved where `at_least`
     agrees.
     """
-    options = PlacementOptions(in_place=True, time_limit=limits.seconds)
-    answers = [placement.zero_traffic(r.held, chip, options, limits) for r in found]
+    options = PlacementOptions(in_place=True)
+    answers = [placement.zero_traffic(r.held, chip, options, _anew(limits)) for r in found]
     at_least = max((a.at_least for a in answers), default=0)
     if not answers or any(a.budget is None for a in answers):
         return Zero(None, at_least)

@@ -13,16 +13,17 @@ from onchip.base.options import option, options
 from onchip.base.units import parse_bytes
 from onchip.comparison import baselines
 from onchip.comparison.baselines import DoesNotFit
-from onchip.comparison.planners import PLANNERS, Limited
 from onchip.comparison.row import Row
 from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners import placement
+from onchip.planners import placement, registry
+from onchip.planners.limits import Limits, Progress
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.claim import space_of
+from onchip.planners.protocol import Planner
 from onchip.plans import Plan
 
-__all__ = ["CompareOptions", "Comparison", "Row", "compare"]
+__all__ = ["CompareOptions", "Comparison", "Row", "compare", "other_planners"]
 
 SECONDS = 10.0
 """So long at most does a row search, unless the caller says otherwise: most searches end by themselves
@@ -30,6 +31,12 @@ sooner, and one that does not would keep all others waiting."""
 
 ORDERS = get_args(get_type_hints(PlacementOptions)["order"])
 STRATEGIES = get_args(get_type_hints(PlacementOptions)["strategy"])
+
+
+def other_planners() -> dict[str, Planner]:
+    """The planners beside placement, whose strategies are rows of their own: by name, in order of rows."""
+    found = [planner for planner in registry.listed() if planner.name != "placement"]
+    return {p.name: p for p in sorted(found, key=lambda p: p.name != "joint")}  # joint may do what all may
 
 
 @options
@@ -73,8 +80,8 @@ class CompareOptions:
     def __post_init__(self) -> None:
         if not self.asked and not self.baselines and not self.others:
             raise UsageError("there is nothing to compare", item="strategies, schemes, planners")
-        if unknown := [name for name in self.others if name not in PLANNERS]:
-            known = ", ".join(PLANNERS)
+        if unknown := [name for name in self.others if name not in other_planners()]:
+            known = ", ".join(other_planners())
             raise UsageError(f"{unknown[0]!r} is not one of {known}, all, none", item="planners")
         if unknown := [name for name in self.baselines if name not in baselines.SCHEMES]:
             known = ", ".join(baselines.SCHEMES)
@@ -100,17 +107,17 @@ class CompareOptions:
     @property
     def baselines(self) -> tuple[str, ...]:
         """The names of the baselines asked for."""
-        return _named(self.schemes, baselines.SCHEMES)
+        return _named(self.schemes, lambda: baselines.SCHEMES)
 
     @property
     def others(self) -> tuple[str, ...]:
         """The names of the other planners asked for."""
-        return _named(self.planners, PLANNERS)
+        return _named(self.planners, other_planners)
 
 
-def _named(text: str, known: Iterable[str]) -> tuple[str, ...]:
+def _named(text: str, known: Callable[[], Iterable[str]]) -> tuple[str, ...]:
     words = _words(text)
-    return tuple(known) if words == ("all",) else () if words == ("none",) else words
+    return tuple(known()) if words == ("all",) else () if words == ("none",) else words
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -163,7 +170,7 @@ def compare(
     chip: Chip,
     budget: int,
     options: CompareOptions,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Plan `network` within `budget` bytes in every way asked for, each certified.
 
@@ -203,9 +210,12 @@ def compare(
                 if missing:
                     rows.append(_row(name, scheme.title, missing))
                     continue
-                _say(progress, name)
+                if progress is not None:
+                    progress(name)
                 if scheme.order == "minpeak" and order is None:
-                    found = placement.minimum_peak(problem, limits=_limits(options, name, progress, stopped))
+                    found = placement.minimum_peak(
+                        problem, limits=_limits(options, f"{name}: the least-peak order", progress, stopped)
+                    )
                     order, took = found.order, found.seconds
                 if stopped():
                     raise KeyboardInterrupt
@@ -240,16 +250,19 @@ def _other(
     chip: Chip,
     budget: int,
     options: CompareOptions,
-    progress: Callable[[str], None] | None,
+    progress: Progress | None,
     stopped: Callable[[], bool],
 ) -> Row:
     """The row of a planner other than placement; one that cannot take this network or chip says why."""
-    planner = PLANNERS[name]
-    _say(progress, name)
-    limits = Limited(options.time_limit, options.memory_limit, options.seed, stopped)
+    planner = registry.find(name)
+    assert planner is not None
+    if progress is not None:
+        progress(name)
+    solve = planner.compared or planner.solve
     made: Plan | Infeasible | str
     try:
-        made = planner.solve(network, chip, budget, limits)
+        limits = _limits(options, name, progress, stopped)
+        made = solve(network, chip, budget, planner.options(), limits)
     except Infeasible as no:
         made = no
     except (InputError, UsageError, NegativeAnswer) as no:
@@ -270,16 +283,13 @@ def _strategy(
     chip: Chip,
     budget: int,
     options: PlacementOptions,
-    progress: Callable[[str], None] | None,
+    progress: Progress | None,
     stopped: Callable[[], bool],
 ) -> Plan:
     name = _name_of(options)
-    _say(progress, name)
-
-    def say(now: placement.Progress) -> None:
-        _say(progress, f"{name}: {now.states:,} states, {now.seconds:.0f} s")
-
-    return placement.plan(network, chip, budget, options, progress=say, cancelled=stopped)
+    if progress is not None:
+        progress(name)
+    return placement.plan(network, chip, budget, options, _limits(options, name, progress, stopped))
 
 
 def _row(name: str, title: str, made: Plan | DoesNotFit | Infeasible | str, before: float = 0.0) -> Row:
@@ -305,14 +315,11 @@ def _gap(plan: Plan) -> float:
 
 
 def _limits(
-    options: CompareOptions, name: str, progress: Callable[[str], None] | None, stopped: Callable[[], bool]
-) -> placement.Limits:
-    def say(now: placement.Progress) -> None:
-        _say(progress, f"{name}: the least-peak order, {now.states:,} states, {now.seconds:.0f} s")
-
-    return placement.Limits(options.time_limit, options.memory_limit, say, stopped, options.seed)
-
-
-def _say(progress: Callable[[str], None] | None, line: str) -> None:
-    if progress is not None:
-        progress(line)
+    options: CompareOptions | PlacementOptions,
+    name: str,
+    progress: Progress | None,
+    stopped: Callable[[], bool],
+) -> Limits:
+    """What bounds a row; its search tells how far it is under the row's name."""
+    say = None if progress is None else lambda line: progress(f"{name}: {line}")
+    return Limits.of(options, say, stopped)

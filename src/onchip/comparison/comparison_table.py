@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from onchip.comparison.baselines import SCHEMES
-from onchip.comparison.planners import PLANNERS
 from onchip.comparison.row import Row
+from onchip.planners import registry
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, exact, visible
 
@@ -94,7 +94,8 @@ def _spaces(rows: Sequence[Row]) -> list[str]:
 
 def _searches(scheme: str) -> bool:
     """Might a row be better, or be proved, with more time?"""
-    return PLANNERS[scheme].searches if scheme in PLANNERS else scheme not in SCHEMES
+    planner = registry.find(scheme)
+    return scheme not in SCHEMES if planner is None else planner.searches
 
 
 def _not_proved(names: Sequence[str], seconds: float | None) -> str:

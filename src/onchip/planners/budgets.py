@@ -12,7 +12,7 @@ from onchip.base.errors import UsageError
 from onchip.base.units import MAX_BYTES, parse_bytes
 from onchip.machines.chip import Chip, Memory
 from onchip.network import Network
-from onchip.planners.progress import Progress, of_placement
+from onchip.planners.limits import Limits, Progress
 from onchip.plans import Plan, Run
 
 __all__ = ["context_of", "memories_within", "own_budget", "resolve_budget", "sized"]
@@ -83,7 +83,7 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
     network = placement.as_planned(network, on, placing)
     if name == "MR" and (placing.order == "free" or not placing.in_place):
         return placement.Problem.of(network, on.alignment_bytes, in_place=placing.in_place).minimum_budget
-    limits = placement.Limits(guard.left(placing.time_limit), placing.memory_limit, of_placement(progress))
+    limits = Limits.of(placing, progress)
     named = placement.budgets(network, on, limits, in_place=placing.in_place, order=placing.order)
     return int(getattr(named, name.lower()))
 
@@ -105,7 +105,7 @@ def context_of(
         spare = min(guard.left(placing.time_limit) or 0.0, placing.time_limit - planned.result.seconds)
         left = min(left, spare / 2)
     if left > SECONDS_EACH * len(planned.network.operators) and not (placing.pin or placing.state):
-        limits = placement.Limits(left, placing.memory_limit, of_placement(progress))
+        limits = replace(Limits.of(placing, progress), time_limit=left)
         zero = placement.zero_traffic(network, on, placing, limits)
         found["mp_bytes"] = zero.at_least
         if zero.budget is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onchip.comparison.beside import Beside
     from onchip.planners.branches.modules import Detection
     from onchip.planners.branches.plan import BranchPlan
-    from onchip.planners.progress import Progress
+    from onchip.planners.limits import Progress
     from onchip.results.planned import Plan
 
 __all__ = ["Branched", "BranchedModule", "Layer", "LongSkip", "Unmerged"]

@@ -6,19 +6,18 @@ digest, an edited budget or an invented bound does not survive.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from onchip.base import guard
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import plan_chip_of, standing
 from onchip.check.named import why_outside
-from onchip.check.options import PINNED
 from onchip.machines.chip import RATES, Chip, builtin_chips
-from onchip.network import Network
-from onchip.planners.placement import PlacementOptions
-from onchip.planners.progress import Progress
-from onchip.plans import PinnedWeights, Plan, Run
+from onchip.planners import registry
+from onchip.planners.limits import Limits, Progress
+from onchip.planners.protocol import FiguresOnly
+from onchip.plans import Plan, Run
 
 __all__ = ["Proof", "prove"]
 
@@ -31,12 +30,6 @@ GOALS = {
     "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }
 """Objective -> what it makes small, and the planner's bound of that."""
-
-PLACING = ("placement", "baseline", "memories")
-"""Planners whose operators run one by one, with weights streamed or resident."""
-
-LIMITS = ("time_limit", "memory_limit")
-"""How hard to search is the caller's business, not that of a file."""
 
 Outcome = Literal["proved", "refuted", "not decided"]
 
@@ -86,13 +79,21 @@ def prove(
         raise UsageError("nothing is claimed in this plan that could be proved", item="--prove")
     if chip is not None:
         _same_chip(plan, chip)
-    on = _chip(plan) if chip is None else chip
-    again = _planner(plan, on, time_limit, progress or (lambda line: None))
-    outside = why_outside(plan, str(plan.options.get("planner", "placement")))
+    name = str(plan.options.get("planner", "placement"))
+    planner = registry.find(name)
+    if planner is None:
+        raise UsageError(f"plans by {name[:60]} cannot be made again", item="--prove")
+    # How hard to search is the caller's business, and a proof wants the search that comes to an end.
+    options = planner.options_of(replace(plan, options={**plan.options, **planner.exactly}))
+    limits = replace(Limits.of(options, progress), time_limit=guard.left(time_limit))
+    outside = why_outside(plan, name)
     if outside:
         return _found("not decided", plan, goal, None, outside)
+    on = replace(_chip(plan) if chip is None else chip, memories=plan.chip.memories)
     try:
-        made = again()
+        made = planner.solve(planner.network_of(plan), on, plan.budget, options, limits)
+    except FiguresOnly:
+        raise UsageError("what this fuser finds is no plan", item="--prove") from None
     except Infeasible as no:
         return _found("not decided", plan, goal, None, f"the planner finds no plan at all: {no}")
     except NegativeAnswer as no:
@@ -165,8 +166,7 @@ def _same_chip(plan: Plan, chip: Chip) -> None:
     here, there = plan.chip, plan_chip_of(chip)
     keys = ("name", "alignment_bytes", *RATES)
     pairs: list[tuple[str, object, object]] = [(key, getattr(here, key), getattr(there, key)) for key in keys]
-    own = plan.options.get("planner", "placement") in PLACING and plan.options.get("weights") == "resident"
-    if own or here.weight_scratchpad_bytes is not None:
+    if plan.options.get("weights") == "resident" or here.weight_scratchpad_bytes is not None:
         pairs.append(("weight_scratchpad_bytes", here.weight_scratchpad_bytes, chip.weight_scratchpad_bytes))
     if here.memories:  # how much of each is the budget's
         ours, theirs = ([replace(m, bytes=0) for m in of.memories] for of in (here, chip))
@@ -193,89 +193,3 @@ def _chip(plan: Plan) -> Chip:
     if named is None:
         return Chip(plan.chip.name, element=plan.network.element, **stated)
     return replace(named, **stated)
-
-
-def _planner(plan: Plan, chip: Chip, time_limit: float | None, say: Progress) -> Callable[[], Plan]:
-    """What makes a plan of the same problem in the same space."""
-    from onchip.planners import joint, placement
-    from onchip.planners.fusion.fuse import fuse
-    from onchip.planners.fusion.options import FusionOptions
-    from onchip.planners.joint.options import SHARED, JointOptions
-    from onchip.planners.placement.memories import plan_in_memories
-    from onchip.planners.progress import of_fusion, of_joint, of_placement
-
-    planner, network = plan.options.get("planner", "placement"), _as_read(plan)
-    if planner == "segments":
-        from onchip.microcontroller import segments
-
-        modes: dict[object, segments.InputMode] = {mode: mode for mode in get_args(segments.InputMode)}
-        goals: dict[object, segments.Objective] = {goal: goal for goal in get_args(segments.Objective)}
-        mode, goal = modes.get(plan.options.get("input")), goals.get(plan.options.get("segments"))
-        if mode is None or goal is None:
-            raise UsageError("the plan names no input mode and objective of segments", item="--prove")
-        asked_of = segments.SegmentOptions(mode, goal, time_limit)
-        return lambda: segments.plan(network, plan.budget, asked_of)
-    if planner == "fusion":
-        fusing = FusionOptions(**_options(plan, FusionOptions, time_limit))
-
-        def fused() -> Plan:
-            made = fuse(network, chip, plan.budget, fusing, progress=of_fusion(say), beside=False)
-            if made.plan is None:
-                raise UsageError("what this fuser finds is no plan", item="--prove")
-            return made.plan
-
-        return fused
-    placing = _placing(plan, time_limit)
-    if planner == "joint":
-        joining = {k: v for k, v in _options(plan, JointOptions, None).items() if k != "fuse"}
-        shared = PlacementOptions(**{key: getattr(placing, key) for key in SHARED})
-        asked = JointOptions(fuse=True, **joining)
-        return lambda: joint.plan(network, chip, plan.budget, asked, shared, progress=of_joint(say))
-    if planner == "memories":
-        if not plan.chip.memories:
-            raise UsageError("the plan's chip has one memory, not several", item="--prove")
-        return lambda: plan_in_memories(network, chip, plan.chip.memories, placing, progress=say)
-    if planner in ("placement", "baseline"):
-        return lambda: placement.plan(network, chip, plan.budget, placing, progress=of_placement(say))
-    raise UsageError(f"plans by {str(planner)[:60]} cannot be made again", item="--prove")
-
-
-def _placing(plan: Plan, time_limit: float | None) -> PlacementOptions:
-    """Options of placement, with the pins and states that stand apart in a plan."""
-    from onchip.plans import PinnedTensor
-
-    given = {k: v for k, v in _options(plan, PlacementOptions, time_limit).items() if k != "strategy"}
-    if plan.options.get("planner") == "baseline":
-        given.pop("order", None)  # its bound is that of all orders
-    if plan.options.get("planner") in ("memories", "joint"):
-        given.pop("objective", None)  # the only one that they have
-    if plan.options.get("planner") == "joint":
-        given.pop("weights", None)
-    pins = [
-        (p.tensor if isinstance(p, PinnedTensor) else f"weights:{p.operator}")
-        + ("" if p.address is None else f"@{p.address}")
-        for p in plan.pins
-    ]
-    state = [f"{s.input}={s.output}@{s.address}" for s in plan.state]
-    return PlacementOptions(**given, pin=tuple(pins), state=tuple(state))
-
-
-def _as_read(plan: Plan) -> Network:
-    """The network before resident weights went into the workspaces, from where planning puts them again."""
-    network, given = plan.network, plan.options
-    own = given.get("planner", "placement") in PLACING and given.get("weights") == "resident"
-    if not own or plan.chip.weight_scratchpad_bytes is not None:
-        return network
-    pinned = {p.operator for p in plan.pins if isinstance(p, PinnedWeights)}
-    operators = tuple(
-        op if op.name in pinned else replace(op, workspace=max(op.workspace - op.weight_bytes, 0))
-        for op in network.operators
-    )
-    return replace(network, operators=operators)
-
-
-def _options(plan: Plan, kind: type[Any], time_limit: float | None) -> dict[str, Any]:
-    """The planner's options that the plan records; what it keeps on chip stands apart."""
-    known = {f.name for f in fields(kind)} - {*PINNED, *LIMITS}
-    given = {key: value for key, value in plan.options.items() if key in known}
-    return {**given, "time_limit": time_limit} if time_limit is not None else given

@@ -7,14 +7,19 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import fields
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from onchip.base.errors import Infeasible, InputError, NeedsTraffic, NegativeAnswer
+from onchip.base.errors import Infeasible, InputError, NeedsTraffic, NegativeAnswer, UsageError
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits, mask
-from onchip.sweeps.planners import PLANNERS
+from onchip.planners import registry
+from onchip.planners.limits import Limits
+from onchip.planners.protocol import FiguresOnly, Planner
+from onchip.sweeps.planners import figures_of
 from onchip.sweeps.points import Done, Task
 
 __all__ = ["KEPT", "compute", "failed", "read_json"]
@@ -47,8 +52,12 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
         chip = task.chip
         figures |= _known(network)
         figures["budget_bytes"] = _bytes(task, network, chip)
-        planner = PLANNERS[task.planner]
-        figures |= planner.plan(network, chip, figures["budget_bytes"], _options(task))
+        planner, options = _planner(task), _options(task)
+        try:
+            made = planner.solve(network, chip, figures["budget_bytes"], options, Limits.of(options))
+            figures |= figures_of(made)
+        except FiguresOnly as only:
+            figures |= only.figures | {"reason": str(only)}
         figures |= _bounded(figures) | _times(figures, chip)
     except (Infeasible, NeedsTraffic) as no:
         figures |= {"status": "infeasible", "needs_bytes": no.needs, "reason": str(no)}
@@ -63,9 +72,30 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
     return Done(task.key, figures)
 
 
+def _planner(task: Task) -> Planner:
+    """The planner that a task names; one from outside is registered by the import of its file."""
+    found = registry.section(task.planner)
+    if found is None and task.file:
+        import_file(Path(task.file))
+        found = registry.section(task.planner)
+    if found is None:
+        raise UsageError("is no planner that this worker knows", item=task.planner)
+    return found
+
+
+def import_file(path: Path) -> None:
+    """Import a module by its path, which need not be among those that modules are looked for in."""
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UsageError("is no module that this worker can import", where=str(path))
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+
+
 def _options(task: Task) -> Any:
     """The planner's options: what JSON made of them, as they were."""
-    kind = PLANNERS[task.planner].options
+    kind = _planner(task).options
     given = {
         f.name: tuple(v) if isinstance(v := task.options[f.name], list) else v
         for f in fields(kind)

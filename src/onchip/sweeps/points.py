@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from onchip.machines.chip import Chip
+from onchip.planners import registry
 from onchip.sweeps.budgets import Budget
-from onchip.sweeps.planners import PLANNERS
 from onchip.sweeps.spec import Asked, Machine, Model, Spec
 
 __all__ = ["Done", "Point", "Task", "key_of", "points", "task_of", "version"]
@@ -27,7 +28,7 @@ class Task(msgspec.Struct, frozen=True):
     """One point as a worker gets it: nothing but data, so that it can cross to any machine.
 
     `network` is the key of the network's content, `chip` the chip without its name, `options` are all of the
-    planner's.
+    planner's. `file` is that of the module of a planner from outside.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Task(msgspec.Struct, frozen=True):
     options: dict[str, Any]
     budget: Budget
     seconds: float | None
+    file: str = ""
 
     @property
     def family(self) -> tuple[str, str]:
@@ -96,8 +98,15 @@ def task_of(point: Point, network: str, seconds: float | None) -> Task:
     chip = replace(point.machine.chip, name="swept", description="")
     options = {name: value for name, value in asdict(point.asked.options).items() if name != "time_limit"}
     planner, budget = point.asked.planner, point.budget
+    file = point.asked.file
     asks = [KEY_FORMAT, version(), network, _stated_by(chip), planner, options, budget.text]
-    return Task(key_of(asks), network, chip, planner, options, budget, seconds)
+    return Task(key_of([*asks, *_content(file)]), network, chip, planner, options, budget, seconds, file)
+
+
+@cache
+def _content(file: str) -> tuple[str, ...]:
+    """The hash of a planner's own file, if it is from outside: its answers are those of its code."""
+    return (hashlib.sha256(Path(file).read_bytes()).hexdigest(),) if file else ()
 
 
 @cache
@@ -111,10 +120,8 @@ def labels(given: Sequence[Point]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for point in given:
         found.update(dict.fromkeys(_stated(point)))
-    return tuple(sorted(found, key=lambda name: (_ROOMS.index(name.split(".")[0]), name)))
-
-
-_ROOMS = ["read", "chip", *PLANNERS]
+    rooms = ["read", "chip", *(planner.key for planner in registry.listed())]
+    return tuple(sorted(found, key=lambda name: (rooms.index(name.split(".")[0]), name)))
 
 
 def _stated(point: Point) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from onchip.base.errors import ChipError, UsageError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
 from onchip.machines.chip import Chip, chip_of, load_chip
+from onchip.planners import registry
 from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions
 from onchip.sweeps.budgets import OWN, Budget, parse_budgets
-from onchip.sweeps.planners import PLANNERS
+from onchip.sweeps.planners import options_asked
 
 __all__ = ["Asked", "Machine", "Model", "Spec", "parse_spec", "read_spec"]
 
@@ -56,6 +57,8 @@ class Asked:
     planner: str
     stated: Values
     options: Any
+    file: str = ""
+    """The file of a planner from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,15 @@ def read_spec(path: str | Path) -> Spec:
     return parse_spec(table, where, Path(path).parent)
 
 
-KEYS = ("title", "networks", "chips", "planners", "budgets", "read", "chip", "limits", "page", *PLANNERS)
+KEYS = ("title", "networks", "chips", "planners", "budgets", "read", "chip", "limits", "page")
+"""Of a spec, besides a section for each planner."""
 
 
 def parse_spec(table: Mapping[str, Any], where: str, folder: Path = Path()) -> Spec:
     """The same from the table that the file holds."""
     for key in table:
-        _known(key, KEYS, where, key)
+        if key not in KEYS and registry.section(key) is None:
+            _known(key, (*KEYS, *_sections()), where, key)
     title = table.get("title", "")
     if not isinstance(title, str):
         raise UsageError("must be text", where=where, item="title")
@@ -122,6 +127,11 @@ def parse_spec(table: Mapping[str, Any], where: str, folder: Path = Path()) -> S
                     item="budgets",
                 )
     return spec
+
+
+def _sections() -> list[str]:
+    """What a spec may call planners."""
+    return [planner.key for planner in registry.listed()]
 
 
 def _known(key: str, known: tuple[str, ...] | list[str], where: str, item: str) -> None:
@@ -256,24 +266,25 @@ def _peak_rate(chip: Chip) -> float | None:
 def _asked(table: Mapping[str, Any], where: str) -> tuple[Asked, ...]:
     planners = _texts(table, "planners", ["plan"], where)
     for name in planners:
-        if name not in PLANNERS:
-            raise UsageError(f"{name!r} is not one of {', '.join(PLANNERS)}", where=where, item="planners")
-    found: dict[tuple[str, Values], Asked] = {}
-    for name in PLANNERS:
-        if name in table and name not in planners:
+        if registry.section(name) is None:
+            known = ", ".join(_sections())
+            raise UsageError(f"{name!r} is not one of {known}", where=where, item="planners")
+    for name in table:
+        if name not in KEYS and name not in planners:
             raise UsageError("is not among the planners", where=where, item=name)
-    for name in planners:
-        planner = PLANNERS[name]
+    found: dict[tuple[str, Values], Asked] = {}
+    for planner in filter(None, map(registry.section, planners)):
+        name = planner.key
         lists = frozenset(f.name for f in fields(planner.options) if isinstance(f.default, tuple))
         for given in _products(_section(table, name, where), lists, where, name):
             values = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in given.items())
             try:
-                options = planner.asked(given, where, name)
+                options = options_asked(planner, given, where, name)
             except TypeError as problem:
                 raise UsageError(
                     f"an option has the wrong type ({problem})", where=where, item=name
                 ) from None
-            found.setdefault((name, values), Asked(name, values, options))
+            found.setdefault((name, values), Asked(name, values, options, registry.file_of(planner)))
     return tuple(found.values())
 
 

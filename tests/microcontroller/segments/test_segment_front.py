@@ -19,6 +19,7 @@ from onchip.microcontroller.segments.group import StageChoice
 from onchip.microcontroller.segments.options import InputMode
 from onchip.microcontroller.segments.search import Row, Search, rows_of_groups, simplest
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from ring_networks import chains
 
 HEIGHTS = (1, 2, 3)
@@ -213,7 +214,7 @@ def test_ctrl_c_keeps_what_was_found() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    found = front(chains_of_one(), SegmentOptions("again"), progress=press)
+    found = front(chains_of_one(), SegmentOptions("again"), limits=Limits(progress=press))
     assert said == 20
     assert not found.complete
     for point in found.points:

@@ -17,8 +17,9 @@ from onchip.machines.chip import load_chip
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.branches.plan import plan_branches
 from onchip.planners.branches.sizes import Sizes
+from onchip.planners.limits import Limits
 from onchip.planners.modules.region import regions
-from onchip.planners.placement import Limits, Problem, minimum_traffic
+from onchip.planners.placement import Problem, minimum_traffic
 from onchip.plans import Plan, Run
 
 

@@ -18,7 +18,6 @@ from onchip.planners.fusion import FusionOptions, FusionProblem, group_cost
 from onchip.planners.fusion.cost import GroupCost
 from onchip.planners.fusion.search import (
     Fuser,
-    Limits,
     Rules,
     Space,
     best_partition,
@@ -26,6 +25,7 @@ from onchip.planners.fusion.search import (
     enumerate_groups,
     group_costs,
 )
+from onchip.planners.limits import Limits
 from oracles.fusion_cases import acyclic_partitions, cheapest_partition, random_maps, shaped
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
@@ -256,8 +256,8 @@ def test_an_operator_that_fits_in_nothing_is_named() -> None:
 def test_limits_leave_a_partition_and_a_bound() -> None:
     problem = random_problem(Random(6), most=8)
     whole = best_partition(problem, alone=in_one_piece)
-    for limits in (Limits(states=1), Limits(memory=1), Limits(cancelled=lambda: True)):
-        found = best_partition(problem, limits, alone=in_one_piece)
+    for limits, most in ((Limits(), 1), (Limits(memory_limit=1), 0), (Limits(cancelled=lambda: True), 0)):
+        found = Fuser(problem, alone=in_one_piece).best(limits=limits, most_states=most)
         assert_runs(problem.network, found.groups)
         assert found.lower_bound_bytes <= whole.dram_bytes <= found.dram_bytes
         assert found.complete == (found.lower_bound_bytes == found.dram_bytes)

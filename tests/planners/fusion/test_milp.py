@@ -16,7 +16,8 @@ from onchip.planners.fusion.copies import Copies
 from onchip.planners.fusion.cost import GroupCost
 from onchip.planners.fusion.milp import choose, circle, solve_large
 from onchip.planners.fusion.pricing import relax
-from onchip.planners.fusion.search import Fuser, Limits, Partition, best_partition
+from onchip.planners.fusion.search import Fuser, Partition, best_partition
+from onchip.planners.limits import Limits
 from onchip.readers import load
 from onchip.readers.source import ReadOptions
 from oracles.fusion_cases import random_maps
@@ -137,10 +138,10 @@ def test_a_limit_leaves_a_bound(seed: int) -> None:
 def test_a_partition_that_runs_and_its_bound(seed: int) -> None:
     problem = random_problem(Random(9000 + seed), 9)
     optimum = best_partition(problem, alone=dear)
-    found = solve_large(problem, limits=Limits(seconds=20), alone=dear)
+    found = solve_large(problem, limits=Limits(time_limit=20), alone=dear)
     assert_runs(problem, found)
     assert found.lower_bound_bytes <= optimum.dram_bytes <= found.dram_bytes
-    again = solve_large(problem, optimum, Limits(seconds=20), alone=dear)
+    again = solve_large(problem, optimum, Limits(time_limit=20), alone=dear)
     assert again.complete
     assert again.dram_bytes == optimum.dram_bytes
 
@@ -158,7 +159,7 @@ def test_the_optimum_of_known_networks(name: str) -> None:
 def test_nothing_is_lost_when_there_is_no_time() -> None:
     network = load("zoo:squeezenet1_0", ReadOptions(dtype="int16", batch=4)).network
     problem = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), 131_072)
-    assert_runs(problem, solve_large(problem, limits=Limits(seconds=0)))
+    assert_runs(problem, solve_large(problem, limits=Limits(time_limit=0)))
     known = best_partition(problem)
     found = solve_large(problem, replace(known, complete=False), Limits(cancelled=lambda: True))
     assert_runs(problem, found)

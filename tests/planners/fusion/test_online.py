@@ -18,7 +18,7 @@ from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.fuse import PreparedFusion, fuse
 from onchip.planners.fusion.online import OnlineFuser, size_table
 from onchip.planners.fusion.reproduced.dag import Dag
-from onchip.planners.fusion.search import Limits, best_partition
+from onchip.planners.fusion.search import best_partition
 from onchip.planners.fusion.strategy import Priced, partition
 from oracles.fusion_networks import convolutions
 from oracles.fusion_online import online_groups, online_scheme
@@ -124,7 +124,7 @@ def test_a_larger_budget_than_prepared_for_is_refused() -> None:
 def test_a_search_cut_short_still_gives_groups_that_run() -> None:
     network = random_network(5, 6)
     fuser = OnlineFuser(network, GENERIC, most=40 << 10)
-    plan = fuser.plan(40 << 10, limits=Limits(states=1))
+    plan = fuser.plan(40 << 10, most_states=1)
     assert not plan.complete
     assert runnable(Dag.of(network), tuple(g.members for g in plan.groups))
 

@@ -22,11 +22,10 @@ from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.fuse import fuse
 from onchip.planners.joint import JointOptions
-from onchip.planners.joint.options import SHARED
+from onchip.planners.joint.options import SHARED, FusedPlacementOptions
 from onchip.planners.joint.plan import solve
 from onchip.planners.joint.search import JointSearch
 from onchip.planners.placement import PlacementOptions, Problem
-from onchip.sweeps.planners import FusedPlacementOptions
 from oracles.fusion_cases import random_maps, shaped
 
 

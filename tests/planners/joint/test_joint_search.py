@@ -11,8 +11,9 @@ import pytest
 from onchip.machines.chip import load_chip
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.least import least_bytes
-from onchip.planners.fusion.search import Fuser, Limits
+from onchip.planners.fusion.search import Fuser
 from onchip.planners.joint.search import ALL_RULES, JointSearch, Rules, compulsory_bytes
+from onchip.planners.limits import Limits
 from onchip.planners.placement.overwriting import overwritable
 from oracles.fusion_cases import random_maps
 from oracles.joint import least_dram_bytes
@@ -116,6 +117,6 @@ def test_never_more_than_the_best_partition(seed: int) -> None:
 def test_a_search_that_is_stopped_at_once_still_finds_steps() -> None:
     problem, over = case(Random(5), 8)
     search = JointSearch(problem, over, limits=Limits(cancelled=lambda: True))
-    found = search.best(limits=Limits(seconds=0.0, cancelled=lambda: True))
+    found = search.best(limits=Limits(time_limit=0.0, cancelled=lambda: True))
     assert found.steps
     assert not found.complete or found.dram_bytes == found.lower_bound_bytes

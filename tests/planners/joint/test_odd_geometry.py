@@ -13,14 +13,13 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint import JointOptions, plan
 from onchip.planners.joint.options import fusion_options
 from onchip.planners.joint.search import JointSearch
-from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
 from oracles.joint import least_dram_bytes
 from oracles.odd_networks import odd_network
 
 
 def problem_of(network: Network, budget: int, tile: int) -> FusionProblem:
-    options = fusion_options(JointOptions(fuse=True, channel_tile=tile), PlacementOptions())
+    options = fusion_options(JointOptions(fuse=True, channel_tile=tile))
     return FusionProblem.of(network, load_chip("generic"), options, budget)
 
 

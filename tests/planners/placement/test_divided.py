@@ -10,7 +10,8 @@ from test_search import replay
 
 from onchip.check import check
 from onchip.network import Network, bits
-from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_traffic, plan
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, Problem, minimum_traffic, plan
 from onchip.planners.placement.cuts import break_points, exact_cuts, topological
 from onchip.planners.placement.dnc import between, divide, quickly
 from onchip.planners.placement.greedy import evictions, list_order

@@ -13,13 +13,13 @@ from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import check
 from onchip.machines.chip import Chip, Memory
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.memories import Levels, MemoryProblem, plan_in_memories
 from onchip.planners.placement.memories.assign import along, least_picoseconds
 from onchip.planners.placement.memories.search import search
 from onchip.planners.placement.memories.steps import cost_of
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import Limits
 from oracles.memories import least_cost
 from strategies import minimum_requirement, network_of, random_network
 
@@ -41,10 +41,6 @@ def problem_of(network: Network, memories: tuple[Memory, ...], alignment: int) -
     return MemoryProblem.of(network, Problem.of(network, alignment), Levels.of(chip, memories))
 
 
-def never() -> bool:
-    return False
-
-
 def tiny(rng: Random) -> Network:
     """A network with few enough tensors for the oracle, which prunes nothing."""
     while True:
@@ -59,7 +55,7 @@ def test_the_complete_search_costs_what_the_oracle_says(rng: Random) -> None:
     network, alignment = tiny(rng), rng.choice((1, 1, 2, 4))
     memories = random_memories(rng, network, alignment)
     expected = least_cost(network, memories, alignment)
-    found = search(problem_of(network, memories, alignment), states=10**6, seconds=600, cancelled=never)
+    found = search(problem_of(network, memories, alignment), Limits(600), states=10**6)
     if expected is None:
         assert found.steps is None
         return
@@ -98,7 +94,7 @@ def test_the_bound_on_all_orders_is_below_the_oracle(rng: Random) -> None:
     network, alignment = random_network(rng, rng.choice((2, 3, 4))), rng.choice((1, 1, 2))
     memories = random_memories(rng, network, alignment)
     problem = problem_of(network, memories, alignment)
-    found = search(problem, states=20_000, seconds=5, cancelled=never)
+    found = search(problem, Limits(5), states=20_000)
     if found.steps is None:
         return
     limits = Limits(10.0)

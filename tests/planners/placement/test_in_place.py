@@ -15,8 +15,8 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.network.json import read_network
+from onchip.planners.limits import Limits
 from onchip.planners.placement import (
-    Limits,
     PlacementOptions,
     Problem,
     budgets,
@@ -185,9 +185,9 @@ def test_dividing_and_beams_know_about_shared_room() -> None:
         assert (
             replayed(case.network, case.budget, case.alignment, divided.found.steps, in_place=True) == least
         )
-        order = minimum_traffic(problem, case.budget, limits=Limits(beam_width=1))
+        order = minimum_traffic(problem, case.budget, beam_width=1)
         assert order.value >= least
-        assert partition_bound(problem, order.order, case.budget, Limits(seconds=5.0), first=3) <= least
+        assert partition_bound(problem, order.order, case.budget, Limits(time_limit=5.0), first=3) <= least
         apart, paying = apart + (divided.exact_cuts > 0), paying + (least > 0)
     assert apart > 20
     assert paying > 30

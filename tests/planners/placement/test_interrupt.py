@@ -9,8 +9,8 @@ import pytest
 from onchip.base.interrupt import until_interrupted
 from onchip.check import check
 from onchip.machines.chip import Chip
-from onchip.planners.placement import Limits, PlacementOptions, Problem, minimum_traffic, plan
-from onchip.planners.placement.search import Progress
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, Problem, minimum_traffic, plan
 from strategies import network_of
 
 
@@ -37,13 +37,15 @@ def test_what_was_found_by_then_is_the_plan(strategy: str) -> None:
     import onchip
 
     network = onchip.load("zoo:pnasnet5large").network
-    seen: list[Progress] = []
+    seen: list[str] = []
 
-    def press(now: Progress) -> None:
+    def press(now: str) -> None:
         seen.append(now)
         if len(seen) == 1:
             signal.raise_signal(signal.SIGINT)
 
     budget = Problem.of(network).minimum_budget
-    made = plan(network, Chip("generic", 1), budget, PlacementOptions(strategy=strategy), progress=press)
+    made = plan(
+        network, Chip("generic", 1), budget, PlacementOptions(strategy=strategy), Limits(progress=press)
+    )
     assert check(made).lower_bound_bytes <= made.result.traffic_bytes

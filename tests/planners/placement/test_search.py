@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from onchip.machines.chip import Chip
 from onchip.network import Network, OperatorSpec
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, Problem, Rules, Step, budgets, minimum_peak, minimum_traffic
+from onchip.planners.limits import Limits
+from onchip.planners.placement import Problem, Rules, Step, budgets, minimum_peak, minimum_traffic
 from strategies import Case, cases
 
 NO_RULES = Rules(**{f.name: False for f in fields(Rules)})
@@ -149,7 +150,7 @@ def nasnet(shared: Path) -> Problem:
 
 
 def test_a_search_out_of_time_still_answers_honestly(nasnet: Problem) -> None:
-    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(seconds=0.0))
+    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(time_limit=0.0))
     assert found.end == "time"
     assert not found.complete
     assert found.bound <= 7_231_200 <= found.value
@@ -158,7 +159,7 @@ def test_a_search_out_of_time_still_answers_honestly(nasnet: Problem) -> None:
 
 @pytest.mark.parametrize("mebibytes", [1, 2, 3])
 def test_a_search_out_of_memory_still_answers_honestly(nasnet: Problem, mebibytes: int) -> None:
-    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(memory=mebibytes << 20))
+    found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(memory_limit=mebibytes << 20))
     assert found.end == "memory"
     assert found.bound <= 7_231_200 <= found.value
     assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value
@@ -182,7 +183,7 @@ def test_ctrl_c_gives_the_best_so_far(nasnet: Problem) -> None:
 
 
 def test_a_peak_search_out_of_time_still_answers_honestly(nasnet: Problem) -> None:
-    found = minimum_peak(nasnet, limits=Limits(seconds=0.0))
+    found = minimum_peak(nasnet, limits=Limits(time_limit=0.0))
     assert found.end == "time"
     assert found.bound <= 3_898_656 <= found.value
     assert replay(nasnet, found.steps, found.value) == 0
@@ -250,7 +251,7 @@ def test_a_limit_inside_one_expansion_leaves_a_true_bound() -> None:
     assert optimum.value > 0
     ends = set()
     for memory in range(1_040_000, 1_400_000, 4_000):
-        found = minimum_traffic(problem, budget, limits=Limits(memory=memory))
+        found = minimum_traffic(problem, budget, limits=Limits(memory_limit=memory))
         assert found.bound <= optimum.value <= found.value
         ends.add(found.end)
     assert ends == {"memory", "complete"}

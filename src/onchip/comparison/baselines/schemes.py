@@ -14,11 +14,12 @@ from onchip.comparison.baselines.stepwise import stepwise
 from onchip.comparison.baselines.whole_life import executorch, place_lives, tflm
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.claim import space_of
 from onchip.planners.placement.options import PlacementOptions
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.program import program
-from onchip.planners.placement.search import NO_LIMITS, Limits, minimum_peak
+from onchip.planners.placement.search import minimum_peak
 from onchip.planners.placement.strategy import Answer
 from onchip.planners.placement.weights import apart, as_planned
 from onchip.plans import Plan

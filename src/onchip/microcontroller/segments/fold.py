@@ -8,7 +8,6 @@ labels simply add up.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +23,7 @@ from onchip.microcontroller.segments.layers import ACCUMULATOR_BYTES, Layer, Lay
 from onchip.microcontroller.segments.overlap import readings
 from onchip.microcontroller.segments.sweep import by_column, pyramid, swept
 from onchip.network.windows import Range
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["Candidate", "Fold", "Space"]
 
@@ -97,8 +97,8 @@ class Fold:
     """Groups that end before layer `end`, in so many strips, within `cap` bytes.
 
     Those that `allowed` says are in no plan worth finding are left out. Labels that another is as good as are
-    dropped, but with `every`; with a `beam` only so many are kept at a place. `late` says that the deadline
-    has passed, `complete` that the labels were not too many.
+    dropped, but with `every`; with a `beam` only so many are kept at a place. `late` says that the limits
+    ended it, `complete` that the labels were not too many.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class Fold:
         cap: int,
         allowed: Allowed | None = None,
         beam: int | None = None,
-        deadline: float = float("inf"),
+        limits: Limits = NO_LIMITS,
         *,
         every: bool = False,
     ) -> None:
         self.blocks, self.space, self.end, self.strips, self.cap = blocks, space, end, strips, cap
-        self.allowed, self.beam, self.deadline, self.every = allowed, beam, deadline, every
+        self.allowed, self.beam, self.limits, self.every = allowed, beam, limits, every
         self.complete, self.late, self._kept_labels = True, False, 0
         self.before = blocks.work_before(space.instructions)
         self.chain, self.net = blocks.chain, blocks.net
@@ -163,10 +163,10 @@ class Fold:
         found = []
         for label in self._labels(first):
             found.append(label)
-            if len(found) % 256 == 0 and time.monotonic() > self.deadline:
+            if len(found) % 256 == 0 and self.limits.over():
                 self.late = True
                 return found
-        self.late = time.monotonic() > self.deadline
+        self.late = self.limits.over()
         self._room_for(len(found))
         return found
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import ModelError
-from onchip.base.guard import left, searching
+from onchip.base.guard import searching
 from onchip.base.interrupt import until_interrupted
 from onchip.microcontroller.segments.bound import Point
 from onchip.microcontroller.segments.chain import Chain, GroupChoice
@@ -31,10 +31,9 @@ from onchip.microcontroller.segments.search import (
     simplest,
 )
 from onchip.network import Network
+from onchip.planners.limits import Limits
 
 __all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front", "least_of_any"]
-
-Progress = Callable[[str], None]
 
 BEAM = 8
 """Labels kept at a place in the first look."""
@@ -114,18 +113,18 @@ def front(
     network: Network,
     options: SegmentOptions | None = None,
     space: Space | None = None,
-    *,
-    progress: Progress | None = None,
+    limits: Limits | None = None,
 ) -> Front:
     """The front of RAM and multiply-accumulates of the plans in `space`.
 
-    `options.time_limit` ends the search early: the points are then plans like any other, but there may be
-    better ones. Raises as `chain_of`.
+    A time limit, of `limits` or else of `options`, ends the search early: the points are then plans like any
+    other, but there may be better ones. Raises as `chain_of`.
     """
     options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
     chain = chain_of(network)
-    search = Search(chain, options.input, _deadline(options))
-    rows, _ = _anew(search, space, progress)
+    searching()
+    search = Search(chain, options.input, limits or Limits.of(options))
+    rows, _ = _anew(search, space)
     own = sum(op.work for op in network.operators)
     choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
     points: list[FrontPoint] = []
@@ -138,22 +137,23 @@ def front(
     return Front(chain, tuple(points), own, complete, time.monotonic() - started)
 
 
-def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None = None) -> Choice:
+def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, limits: Limits) -> Choice:
     """The groups that the objective asks for; those with the fewest bytes known where none fit.
 
     An image that may be fetched may as well be fetched whole: where that takes fewer bytes, it is.
     """
-    found = _chosen(chain, ram_bytes, options, progress)
+    searching()
+    found = _chosen(chain, ram_bytes, options, limits)
     if options.input == "held" or chain.net.maps[chain.input].bytes >= found.bytes:
         return found
-    held = _chosen(chain, ram_bytes, replace(options, input="held"), progress)
+    held = _chosen(chain, ram_bytes, replace(options, input="held"), limits)
     dearer = held.macs > found.macs and found.bytes <= ram_bytes and options.objective == "free"
     best = held if held.bytes < found.bytes and not dearer else found
     return replace(best, least=min(found.least, held.least))
 
 
-def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Progress | None) -> Choice:
-    search = Search(chain, options.input, _deadline(options))
+def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, limits: Limits) -> Choice:
+    search = Search(chain, options.input, limits)
     anew = Space(instructions=True)
     floor = least_of_any(chain, options.input)
     if options.objective == "free":
@@ -165,14 +165,14 @@ def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, progress: Pro
         fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
         if fits is not None:
             return replace(fits, least=floor)
-        rows, groups = _anew(search, anew, progress, lambda rows: _cheaper(rows, ram_bytes))
+        rows, groups = _anew(search, anew, lambda rows: _cheaper(rows, ram_bytes))
         fits = _first_that_fits(chain, groups, rows, ram_bytes, options)
         if fits is not None:
             return replace(fits, least=floor)
     elif options.objective == "once":
         rows, groups = search.rows(replace(ONCE, instructions=True))
     else:
-        rows, groups = _anew(search, anew, progress, _smaller)
+        rows, groups = _anew(search, anew, _smaller)
     found = min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
     proved = options.objective == "least" and search.complete and search.all_orders
     return replace(found, least=rows[-1].bytes if proved else floor)
@@ -210,7 +210,6 @@ def _all(rows: Sequence[Row]) -> list[Point]:
 def _anew(
     search: Search,
     space: Space,
-    progress: Progress | None,
     known: Callable[[Sequence[Row]], list[Point]] = _all,
 ) -> tuple[list[Row], Groups]:
     """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
@@ -225,24 +224,15 @@ def _anew(
         try:
             looks = [(replace(space, strips=space.strips[:1]), BEAM), (space, BEAM), (space, None)]
             for part, beam in looks if len(space.strips) > 1 else looks[1:]:
-                search.groups(part, cap, _stage(progress, beam), known=known(rows), beam=beam, into=found)
+                search.groups(part, cap, _stage(beam), known=known(rows), beam=beam, into=found)
                 rows = rows_of_groups(search.chain, found)
         except KeyboardInterrupt:
             search.complete = False
     return rows_of_groups(search.chain, found), found
 
 
-def _stage(progress: Progress | None, beam: int | None) -> Progress | None:
-    if progress is None:
-        return None
-    prefix = "every plan" if beam is None else "first look"
-    return lambda text: progress(f"{prefix}: {text}")
-
-
-def _deadline(options: SegmentOptions) -> float:
-    searching()
-    limit = left(options.time_limit)
-    return time.monotonic() + (float("inf") if limit is None else limit)
+def _stage(beam: int | None) -> str:
+    return "every plan" if beam is None else "first look"
 
 
 def _first_that_fits(

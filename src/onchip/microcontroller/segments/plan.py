@@ -14,6 +14,7 @@ from onchip.microcontroller.segments.front import Choice, chain_of, choose
 from onchip.microcontroller.segments.options import SegmentOptions
 from onchip.microcontroller.segments.place import Placed, Traversal
 from onchip.network import Network, Operator
+from onchip.planners.limits import Limits
 from onchip.plans import (
     Alloc,
     Free,
@@ -32,15 +33,21 @@ from onchip.plans import (
 __all__ = ["plan", "plan_of", "too_little"]
 
 
-def plan(network: Network, ram_bytes: int, options: SegmentOptions | None = None) -> Plan:
+def plan(
+    network: Network,
+    ram_bytes: int,
+    options: SegmentOptions | None = None,
+    limits: Limits | None = None,
+) -> Plan:
     """The network in the plan that `options.objective` asks for, within `ram_bytes`.
 
+    `limits` go before those in `options`.
     Raises `Infeasible` when that is too little, `ModelError` for a network whose operators are not layers
     over maps of pixels, or that has several inputs.
     """
     started, options = time.monotonic(), options or SegmentOptions()
     chain = chain_of(network)
-    choice = choose(chain, ram_bytes, options)
+    choice = choose(chain, ram_bytes, options, limits or Limits.of(options))
     if choice.bytes > ram_bytes:
         raise too_little(chain, choice, ram_bytes)
     return plan_of(chain, choice, ram_bytes, options, time.monotonic() - started)

@@ -7,7 +7,7 @@ backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onchip.base.errors import ModelError
@@ -16,11 +16,11 @@ from onchip.microcontroller.segments.bound import Allowed, Point
 from onchip.microcontroller.segments.chain import Chain, Fetched, GroupChoice
 from onchip.microcontroller.segments.fold import Candidate, Fold, Space
 from onchip.microcontroller.segments.options import InputMode
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["APART", "ONCE", "Groups", "Row", "Search", "chosen", "rows_of_groups", "simplest"]
 
 Groups = dict[tuple[int, int], list[Candidate]]
-Progress = Callable[[str], None]
 
 WAYS: dict[InputMode, tuple[Fetched, ...] | None] = {
     "held": (),
@@ -62,14 +62,14 @@ class Row:
 class Search:
     """The groups of a network worth a look, in ever larger spaces of plans; what blocks cost is kept.
 
-    `deadline` (of `time.monotonic`) ends it early: what was found by then is given, and `complete` is False.
+    `limits` end it early: what was found by then is given, and `complete` is False.
     So it is when more than `MOST_LABELS` were to be kept at once: from there on only some are.
     """
 
-    def __init__(self, chain: Chain, mode: InputMode, deadline: float = float("inf")) -> None:
+    def __init__(self, chain: Chain, mode: InputMode, limits: Limits = NO_LIMITS) -> None:
         """Raises `ModelError` where a layer that is `blind` cannot run alone."""
         _must_be_possible(chain, mode)
-        self.chain, self.mode, self.deadline = chain, mode, deadline
+        self.chain, self.mode, self.limits = chain, mode, limits
         self.complete = True
         self._blocks = [Blocks(chain, chain.net)]
         if chain.mirrored != chain.net:
@@ -84,7 +84,7 @@ class Search:
         self,
         space: Space,
         cap: int,
-        progress: Progress | None = None,
+        stage: str = "",
         *,
         known: Sequence[Point] | None = None,
         beam: int | None = None,
@@ -107,9 +107,9 @@ class Search:
             for blocks in self._blocks:
                 width = blocks.net.maps[blocks.net.layers[end - 1].makes].columns
                 for strips in dict.fromkeys(-(-width // -(-width // min(n, width))) for n in space.strips):
-                    if progress is not None:
-                        progress(f"groups that end with layer {end} of {self.chain.cuts[-1]}")
-                    fold = Fold(blocks, space, end, strips, cap, allowed, beam, self.deadline, every=every)
+                    if stage:
+                        self.limits.say(f"{stage}: groups that end with layer {end} of {self.chain.cuts[-1]}")
+                    fold = Fold(blocks, space, end, strips, cap, allowed, beam, self.limits, every=every)
                     ways = self._ways(blocks, strips)
                     candidates = [c for c in fold.candidates(ways) if self._may_share(c)]
                     for first in {candidate.first for candidate in candidates}:
@@ -127,12 +127,12 @@ class Search:
             return None  # a camera gives its first row first, and once
         return WAYS[self.mode]
 
-    def rows(self, space: Space, progress: Progress | None = None) -> tuple[list[Row], Groups]:
+    def rows(self, space: Space) -> tuple[list[Row], Groups]:
         """All rows of groups that none beats, within the least bytes that some row of this space needs, and
         the groups; the cap grows until there is one."""
         cap = sum(m.bytes for m in self.chain.net.maps.values()) // 256 + 1
         while True:
-            groups = self.groups(space, cap, progress)
+            groups = self.groups(space, cap)
             found = rows_of_groups(self.chain, groups)
             if found:
                 return found, groups

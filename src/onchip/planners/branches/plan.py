@@ -23,6 +23,7 @@ from onchip.planners.branches.program import instructions, lives, sections, with
 from onchip.planners.branches.reorder import in_order
 from onchip.planners.branches.sizes import Sizes
 from onchip.planners.branches.stored import stored
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.plans import Instruction, Plan, bind
 
 __all__ = ["BranchPlan", "LayerFit", "plan_branches"]
@@ -64,8 +65,7 @@ def plan_branches(
     chip: Chip,
     budget: int,
     options: BranchOptions = DEFAULTS,
-    *,
-    progress: Callable[[str], None] | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> BranchPlan:
     """Plan a network by the simple method (Kim et al., Algorithms 1 to 6), for `budget` bytes of scratchpad.
 
@@ -73,7 +73,7 @@ def plan_branches(
     naming the layer that fits in no way.
     """
     began = time.perf_counter()
-    say = progress or (lambda line: None)
+    say = limits.say
     kept = stored(network, chip)
     sizes = Sizes(kept, chip)
     say("looking for modules")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from onchip.base.errors import UsageError
-from onchip.base.guard import shortened
-from onchip.base.interrupt import until_interrupted
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network
@@ -20,8 +18,8 @@ from onchip.planners.fusion.options import DEFAULTS, FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.program import in_order, program, why_not
 from onchip.planners.fusion.reproduced.baselines import Baselines, baselines
-from onchip.planners.fusion.search import Progress
 from onchip.planners.fusion.strategy import Chosen, Priced, partition
+from onchip.planners.limits import Limits
 from onchip.plans import Group, Plan, Status
 
 __all__ = ["FusedPlan", "PreparedFusion", "fuse"]
@@ -74,20 +72,19 @@ def fuse(
     chip: Chip,
     budget: int | None = None,
     options: FusionOptions = DEFAULTS,
+    limits: Limits | None = None,
     *,
-    progress: Callable[[str, int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
     beside: bool = True,
 ) -> FusedPlan:
     """Fuse a network (read at the batch it is to run with) within `budget` bytes; None: what the chip states.
 
     `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
     naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
-    With a limit reached, or on Ctrl-C, the result is the best so far. `progress` is told what is counted, and
-    how many there are. Without `beside` no baselines are worked out, which take as long as the rest.
+    With a limit reached, or on Ctrl-C, the result is the best so far; `limits` go before those in `options`.
+    Without `beside` no baselines are worked out, which take as long as the rest.
     """
     began = time.perf_counter()
-    options = shortened(options)
+    limits = limits or Limits.of(options)
     if budget is None:
         budget = chip.scratchpad_bytes
     if budget is None:
@@ -95,11 +92,11 @@ def fuse(
     problem = FusionProblem.of(network, chip, options, budget)
     price = Priced(problem)
     _refuse_if_infeasible(problem, price)
-    with until_interrupted() as pressed:
-        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
-        found = partition(problem, price, progress=_counting(progress), cancelled=stop)
-        searched = time.perf_counter() - began
-        others = _others(problem, price, searched, stop) if beside else Baselines({}, ())
+    with limits.interruptible() as limits:
+        found = partition(problem, price, limits)
+        others = Baselines({}, ())
+        if beside:  # in what is left of the time
+            others = baselines(problem, price, limits.at_most(OTHERS_SECONDS).over)
     return _certified(problem, chip, found, others, began)
 
 
@@ -169,20 +166,6 @@ def _certified(
         found.note,
         others.incomplete,
     )
-
-
-def _others(problem: FusionProblem, price: Priced, spent: float, cancelled: Callable[[], bool]) -> Baselines:
-    """What the baselines move, in what is left of the time limit."""
-    limit = problem.options.time_limit
-    left = OTHERS_SECONDS if limit is None else max(limit - spent, 0.0)
-    until = time.monotonic() + min(left, OTHERS_SECONDS)
-    return baselines(problem, price, lambda: cancelled() or time.monotonic() > until)
-
-
-def _counting(progress: Callable[[str, int], None] | None) -> Callable[[Progress], None] | None:
-    if progress is None:
-        return None
-    return lambda step: progress("states", step.states) if step.states else progress("groups", step.groups)
 
 
 def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:

@@ -17,7 +17,8 @@ from onchip.planners.fusion.copies import Copies
 from onchip.planners.fusion.cost import GroupCost
 from onchip.planners.fusion.pricing import Relaxation, Round, relax
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.search import Alone, Figures, Fuser, Limits, Partition, Progress
+from onchip.planners.fusion.search import Alone, Figures, Fuser, Partition, line_of
+from onchip.planners.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -41,7 +42,7 @@ GUESS_DEPTHS, BOUND_DEPTHS = slice(0, 3), slice(2, None)
 def solve_large(
     problem: FusionProblem,
     incumbent: Partition | None = None,
-    limits: Limits | None = None,
+    limits: Limits = NO_LIMITS,
     *,
     fuser: Fuser | None = None,
     alone: Alone | None = None,
@@ -51,7 +52,7 @@ def solve_large(
     Never dearer than `incumbent`, never with a weaker bound. `complete` when the bound is reached. Ctrl-C and
     limits give the best so far. Every operator alone must have a cost: by itself, or by `alone`.
     """
-    return _Large(problem, incumbent, limits or Limits(), fuser or Fuser(problem, alone=alone), alone).run()
+    return _Large(problem, incumbent, limits, fuser or Fuser(problem, alone=alone), alone).run()
 
 
 class _Large:
@@ -65,9 +66,8 @@ class _Large:
         fuser: Fuser,
         alone: Alone | None,
     ) -> None:
-        self.problem, self.limits, self.fuser = problem, limits, fuser
+        self.problem, self.limits, self.fuser = problem, limits.share(1.0), fuser
         self.began = time.perf_counter()
-        self.until = None if limits.seconds is None else self.began + limits.seconds
         self.order = problem.network.order
         place = {v: i for i, v in enumerate(self.order)}
         self.before = [{place[p] for p in bits(problem.network.predecessors[v])} for v in self.order]
@@ -99,28 +99,25 @@ class _Large:
             return
         known = [g for g in self.best if len(g) > 1]
         guess = _core.Pricer(self.fuser.core, self.problem.budget, alone, HALO_PERCENT, True)
-        groups = list(self.relax(guess, known, self.share(GUESSING), depths=GUESS_DEPTHS).columns)
-        found = self.relax(pricer, [*known, *groups], self.share(PRICING), keep=self.keep)
+        groups = list(self.relax(guess, known, GUESSING, depths=GUESS_DEPTHS).columns)
+        found = self.relax(pricer, [*known, *groups], PRICING, keep=self.keep)
         self.choose_from(found, groups)
         if found.complete and self.bound < self.dram_bytes:
             # Cheap as that was, the true costs may be, too.
             pricer = _core.Pricer(self.fuser.core, self.problem.budget, alone, -1)
-            found = self.relax(pricer, [*groups, *found.columns], self.share(1 - CHOOSING), keep=self.keep)
+            found = self.relax(pricer, [*groups, *found.columns], 1 - CHOOSING, keep=self.keep)
             self.choose_from(found, [])
-
-    def share(self, part: float) -> float | None:
-        """When this part of the time has gone by."""
-        return None if self.until is None else self.began + part * (self.until - self.began)
 
     def relax(
         self,
         pricer: _core.Pricer,
         known: list[Group],
-        until: float | None,
+        part: float,
         *,
         depths: slice = BOUND_DEPTHS,
         keep: Callable[[int], None] | None = None,
     ) -> Relaxation:
+        """Column generation until this part of the time is spent."""
         return relax(
             pricer,
             len(self.order),
@@ -128,7 +125,7 @@ class _Large:
             copies=self.copies.of,
             depths=depths,
             enough=self.dram_bytes if keep is not None else None,
-            until=until,
+            limits=self.limits.until(part),
             stop=self.stop,
             keep=keep,
         )
@@ -139,9 +136,8 @@ class _Large:
     def stop(self, now: Round) -> bool:
         """Tell how far pricing has come; whether to end it."""
         self.columns, self.rounds = now.columns, self.rounds + 1
-        if self.limits.progress is not None:
-            self.limits.progress(Progress(now.columns, self.rounds, time.perf_counter() - self.began))
-        return self.limits.cancelled is not None and self.limits.cancelled()
+        self.limits.say(line_of(now.columns, self.rounds))
+        return self.limits.stopped()
 
     def choose_from(self, found: Relaxation, more: list[Group]) -> None:
         """The best partition into columns: those that could be part of one better than the incumbent."""
@@ -157,8 +153,7 @@ class _Large:
             self.before,
             {members: self.cost[members] for members in {*groups, *self.best} if members in self.cost},
             self.best,
-            until=self.until,
-            cancelled=self.limits.cancelled,
+            self.limits,
         )
         if sum(self.cost[g] for g in chosen) < self.dram_bytes:
             self.best = chosen
@@ -188,11 +183,9 @@ def choose(
     before: Sequence[Iterable[int]],
     cost: Mapping[Group, int],
     incumbent: Sequence[Group],
-    *,
-    until: float | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> list[Group]:
-    """The cheapest partition into groups of `cost` that can run one after the other; best so far at `until`.
+    """The cheapest partition into groups of `cost` that can run one after the other, or the best so far.
 
     `before` are the operators that an operator reads from; `incumbent` is such a partition. Circles of groups
     that wait for each other are cut off one at a time, as they turn up.
@@ -213,13 +206,13 @@ def choose(
     chosen = set(best)
     for members, var in taken.items():
         model.add_hint(var, members in chosen)
-    while until is None or time.perf_counter() < until:
+    while (left := limits.left()) != 0.0:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
-        if until is not None:
-            solver.parameters.max_time_in_seconds = max(0.1, until - time.perf_counter())
-        if cancelled is not None:
-            _stop_when(solver, cancelled)
+        if left is not None:
+            solver.parameters.max_time_in_seconds = max(0.1, left)
+        if limits.cancelled is not None:
+            _stop_when(solver, limits.cancelled)
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             break
@@ -232,7 +225,7 @@ def choose(
             waiting = circle(before, repaired)
         if all(g in cost for g in repaired) and (total := sum(cost[g] for g in repaired)) < least:
             best, least = repaired, total
-        if repaired is groups or status != cp_model.OPTIMAL or (cancelled is not None and cancelled()):
+        if repaired is groups or status != cp_model.OPTIMAL or limits.stopped():
             break
     return best
 

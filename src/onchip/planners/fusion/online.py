@@ -22,7 +22,8 @@ from onchip.network import Network
 from onchip.planners.fusion.cost import GroupCost
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.fusion.problem import FusionProblem
-from onchip.planners.fusion.search import Alone, Fuser, Limits, Space
+from onchip.planners.fusion.search import Alone, Fuser, Space
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["OnlineFuser", "OnlinePlan"]
 
@@ -91,7 +92,7 @@ class OnlineFuser:
         """n: the most operators of a group at `budget` bytes, at least 1."""
         return max((n for n, least in enumerate(self.table, 1) if least <= budget), default=1)
 
-    def plan(self, budget: int, *, limits: Limits | None = None) -> OnlinePlan:
+    def plan(self, budget: int, *, limits: Limits = NO_LIMITS, most_states: int = MOST_STATES) -> OnlinePlan:
         """The best groups within the rules for `budget` bytes.
 
         Raises `ValueError` for more than `most` bytes, `Infeasible` naming an operator that fits in nothing.
@@ -100,7 +101,7 @@ class OnlineFuser:
             raise ValueError(f"prepared for {self.most:,} bytes, not for {budget:,}")
         began = time.perf_counter()
         limit = self.limit(budget)
-        found = self._fuser.best(budget, largest=limit, limits=limits or Limits(states=MOST_STATES))
+        found = self._fuser.best(budget, largest=limit, limits=limits, most_states=most_states)
         return OnlinePlan(found.groups, budget, limit, found.complete, time.perf_counter() - began)
 
 
@@ -119,7 +120,7 @@ def size_table(problem: FusionProblem) -> tuple[int, ...]:
         if n == 1:
             groups = [1 << v for v in range(len(narrow.operators))]
         else:
-            found = fuser.prepare(narrow.budget, limits=Limits(groups=most_groups))
+            found = fuser.prepare(narrow.budget, most_groups=most_groups)
             if not found.complete:
                 break
             groups = [group for group, _ in found.groups if group.bit_count() == n]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onchip import _core
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["Relaxation", "Round", "relax"]
 
@@ -110,11 +111,11 @@ def relax(
     copies: Callable[[tuple[int, ...]], Iterable[tuple[int, ...]]] | None = None,
     depths: slice = slice(None),
     enough: int | None = None,
-    until: float | None = None,
+    limits: Limits = NO_LIMITS,
     stop: Callable[[Round], bool] | None = None,
     keep: Callable[[int], None] | None = None,
 ) -> Relaxation:
-    """Column generation until nothing is cheaper, the bound is `enough`, or `until` (perf_counter) has come.
+    """Column generation until nothing is cheaper, the bound is `enough`, or time is up.
 
     `known` are columns to start with, beside every operator alone; `copies` gives further groups that may be
     worth it because one is. `depths`: which of `DEPTHS` are tried. `stop` hears of
@@ -123,7 +124,7 @@ def relax(
     search = _Search(pricer, operators, known, copies)
     began = time.perf_counter()
     try:
-        for _ in search.rounds(DEPTHS[depths], until):
+        for _ in search.rounds(DEPTHS[depths], limits):
             now = Round(len(search.master.columns), search.value, search.bound, time.perf_counter() - began)
             if keep is not None:
                 keep(search.bound)
@@ -159,11 +160,11 @@ class _Search:
         self.complete = False
         self.nodes = self.done = 0
 
-    def rounds(self, depths: Sequence[tuple[int, int]], until: float | None) -> Iterator[None]:
+    def rounds(self, depths: Sequence[tuple[int, int]], limits: Limits) -> Iterator[None]:
         """Rounds of pricing, ever deeper; between the last worths and the ones with the best bound."""
         depth, between = 0, 0.0
         self.value, self.worth, self.used = self.master.solve()
-        while until is None or time.perf_counter() < until:
+        while limits.left() != 0.0:
             at = self.worth
             if self.best_worth is not None and between:
                 at = [
@@ -172,7 +173,7 @@ class _Search:
                 ]
             nodes, part = depths[depth]
             bound, value = self.bound, self.value
-            added, exact = self._price(at, nodes, self.value // part if part else 0, until)
+            added, exact = self._price(at, nodes, self.value // part if part else 0, limits)
             self.value, self.worth, self.used = self.master.solve()
             self.done += 1
             yield
@@ -192,13 +193,11 @@ class _Search:
             depth += 1
             between = 0.5
 
-    def _price(
-        self, worth: Sequence[int], nodes: int, tolerance: int, until: float | None
-    ) -> tuple[int, bool]:
+    def _price(self, worth: Sequence[int], nodes: int, tolerance: int, limits: Limits) -> tuple[int, bool]:
         """Price every operator; new columns, and whether every least was reached."""
         bound, added, exact = list(worth), 0, True
         for v in range(self.operators - 1, -1, -1):
-            left = None if until is None else until - time.perf_counter()
+            left = None if limits.time_limit is None else limits.time_limit - limits.spent()
             if left is not None and left <= 0:
                 if self.best_worth is not None or left <= -GRACE:
                     return added, False

@@ -17,28 +17,30 @@ from onchip import _core
 from onchip.network import bits, mask
 from onchip.planners.fusion.cost import GroupCost, misfits
 from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.plans import Blocks, Boxes
 
 __all__ = [
     "ALL_RULES",
     "FULL_SPACE",
-    "NO_LIMITS",
     "Enumerated",
     "Figures",
     "Fuser",
-    "Limits",
     "Partition",
-    "Progress",
     "Rules",
     "Space",
     "best_partition",
     "count_convex",
     "enumerate_groups",
     "group_costs",
+    "line_of",
 ]
 
 End = Literal["complete", "time", "memory", "stopped"]
 """Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
+
+Stop = Callable[[int, int], bool]
+"""Told how many groups and states there are; true ends the search."""
 
 Alone = Callable[[FusionProblem, int], GroupCost | None]
 """What a single operator (bitset) costs in a way of the caller's; None where that is no way."""
@@ -81,33 +83,7 @@ class Rules:
     """F4: leave a state from which nothing better than the best partition known is reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a running search stands: groups found, states reached, seconds."""
-
-    groups: int
-    states: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a search has to stop, and whom it tells.
-
-    `seconds` of wall clock (None: no limit), `memory` bytes of groups and states, at most `groups` and
-    `states` of each (0: no limit). `progress` is called a few times a second; `cancelled` is asked as often,
-    and true ends the search. Ctrl-C does the same.
-    """
-
-    seconds: float | None = None
-    memory: int = 2 << 30
-    groups: int = 0
-    states: int = 0
-    progress: Callable[[Progress], None] | None = None
-    cancelled: Callable[[], bool] | None = None
-
-
-FULL_SPACE, ALL_RULES, NO_LIMITS = Space(), Rules(), Limits()
+FULL_SPACE, ALL_RULES = Space(), Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,24 +181,38 @@ class Fuser:
         return self._core
 
     def prepare(
-        self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+        self,
+        budget: int | None = None,
+        rules: Rules = ALL_RULES,
+        limits: Limits = NO_LIMITS,
+        *,
+        most_groups: int = 0,
     ) -> Enumerated:
-        """Enumerate the groups that fit `budget` bytes (None: that run in bands at all)."""
-        complete, end = self.list_groups(budget, rules, limits)
+        """Enumerate the groups that fit `budget` bytes (None: that run in bands at all).
+
+        No more than `most_groups` of them (0: any number).
+        """
+        complete, end = self.list_groups(budget, rules, limits, most_groups=most_groups)
         groups = tuple((self._members(places), floor) for places, floor in self._core.candidates())
         return Enumerated(groups, complete, end)
 
     def list_groups(
-        self, budget: int | None = None, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+        self,
+        budget: int | None = None,
+        rules: Rules = ALL_RULES,
+        limits: Limits = NO_LIMITS,
+        *,
+        most_groups: int = 0,
+        stop: Stop | None = None,
     ) -> tuple[bool, End]:
         """The same, left where the search finds them; whether those are all, and why it ended."""
         return self._core.enumerate(
             budget=budget,
             rules=astuple(rules),
-            seconds=limits.seconds,
-            memory=limits.memory,
-            groups=limits.groups,
-            stop=_stop(limits, time.perf_counter()),
+            seconds=limits.left(),
+            memory=limits.memory_limit,
+            groups=most_groups,
+            stop=stop or _stop(limits),
         )
 
     def best(
@@ -232,9 +222,12 @@ class Fuser:
         largest: int = 0,
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
+        most_groups: int = 0,
+        most_states: int = 0,
     ) -> Partition:
         """The cheapest partition at `budget` bytes (the problem's), groups of at most `largest` operators.
 
+        The search ends as out of memory beyond `most_groups` or `most_states` (0: any number).
         Raises `Infeasible`, naming the operator, where one fits in nothing.
         """
         began = time.perf_counter()
@@ -244,11 +237,11 @@ class Fuser:
             budget=problem.budget,
             largest=largest,
             rules=astuple(rules),
-            seconds=limits.seconds,
-            memory=limits.memory,
-            groups=limits.groups,
-            states=limits.states,
-            stop=_stop(limits, began),
+            seconds=limits.left(),
+            memory=limits.memory_limit,
+            groups=most_groups,
+            states=most_states,
+            stop=_stop(limits),
         )
         if found["misfit"] >= 0:
             raise misfits(problem, [self._order[i] for i in self._core.misfits(problem.budget)])
@@ -371,13 +364,17 @@ def count_convex(problem: FusionProblem) -> int | None:
     return Fuser(problem).count_convex()
 
 
-def _stop(limits: Limits, began: float) -> Callable[[int, int], bool]:
+def _stop(limits: Limits) -> Stop:
     def stop(groups: int, states: int) -> bool:
-        if limits.progress is not None:
-            limits.progress(Progress(groups, states, time.perf_counter() - began))
-        return limits.cancelled is not None and limits.cancelled()
+        limits.say(line_of(groups, states))
+        return limits.stopped()
 
     return stop
+
+
+def line_of(groups: int, states: int) -> str:
+    """How far a search is: groups found, and then states reached."""
+    return f"fusing: {states:,} states" if states else f"fusing: {groups:,} groups"
 
 
 def blocks_of(problem: FusionProblem, members: int, row: Sequence[int]) -> Blocks | Boxes | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from onchip.base.errors import UsageError
 from onchip.planners.fusion.cost import GroupCost
@@ -13,7 +12,8 @@ from onchip.planners.fusion.milp import solve_large
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.problem import FusionProblem
 from onchip.planners.fusion.reproduced.restricted import restricted
-from onchip.planners.fusion.search import Fuser, Limits, Partition, Progress
+from onchip.planners.fusion.search import Fuser, Partition
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["Chosen", "Priced", "partition"]
 
@@ -56,13 +56,7 @@ class Priced:
         return self._known[members]
 
 
-def partition(
-    problem: FusionProblem,
-    price: Priced,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> Chosen:
+def partition(problem: FusionProblem, price: Priced, limits: Limits = NO_LIMITS) -> Chosen:
     """The partition that `options.search` and `options.space` ask for; every operator alone has a price.
 
     Raises `UsageError` for options that do not go together.
@@ -72,7 +66,6 @@ def partition(
         raise UsageError(
             f"goes with --search exact only, not {options.search}", item=f"--space {options.space}"
         )
-    limits = Limits(options.time_limit, options.memory_limit, progress=progress, cancelled=cancelled)
     if options.search == "online":
         plan = OnlineFuser.of(problem).plan(problem.budget)
         return Chosen(plan.groups, least_bytes(problem), False)
@@ -108,10 +101,7 @@ def _thinned(problem: FusionProblem, groups: Iterable[GroupCost]) -> str:
 
 def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
     """The exact search, and column generation where that has more than it can look through."""
-    began = time.perf_counter()
-    found = fuser.best(limits=replace(limits, groups=MOST_SETS, states=MOST_SETS))
+    found = fuser.best(limits=limits, most_groups=MOST_SETS, most_states=MOST_SETS)
     if found.complete or found.end in ("time", "stopped"):
         return found
-    seconds = PATIENCE if limits.seconds is None else limits.seconds
-    left = max(0.0, seconds - (time.perf_counter() - began))
-    return solve_large(problem, found, replace(limits, seconds=left), fuser=fuser)
+    return solve_large(problem, found, limits.patient(PATIENCE), fuser=fuser)

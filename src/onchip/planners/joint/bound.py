@@ -8,11 +8,8 @@ round.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from onchip import _core
-from onchip.planners.fusion.search import Limits
+from onchip.planners.limits import Limits
 
 __all__ = ["worths"]
 
@@ -30,7 +27,6 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
     """
     from ortools.math_opt.python import mathopt
 
-    began = time.perf_counter()
     model = mathopt.Model()
     rows = [model.add_linear_constraint(lb=1, ub=1) for _ in range(operators)]
 
@@ -50,9 +46,12 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
         worth = [round(duals[row] * UNIT) for row in rows]
         if best is not None:  # between the two: worths that swing find worse groups
             worth = [(w + b) // 2 for w, b in zip(worth, best, strict=True)]
-        left = None if limits.seconds is None else max(0.0, limits.seconds - (time.perf_counter() - began))
         lowered, columns, complete = joint.price(
-            worth=worth, most=COLUMNS, seconds=left, memory=limits.memory, stop=_stop(limits)
+            worth=worth,
+            most=COLUMNS,
+            seconds=limits.left(),
+            memory=limits.memory_limit,
+            stop=lambda groups, states: limits.stopped(),
         )
         better = best is None or sum(lowered) > sum(best)
         if better:
@@ -63,7 +62,3 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
             return best
         for members, cost in columns:
             add(members, cost)
-
-
-def _stop(limits: Limits) -> Callable[[int, int], bool]:
-    return lambda groups, states: limits.cancelled is not None and limits.cancelled()

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.fusion.search import Limits
 from onchip.planners.joint.search import PATIENCE, WIDTHS, Found, JointSearch
+from onchip.planners.limits import Limits
 
 __all__ = ["best_by_size"]
 
@@ -49,57 +49,43 @@ def best_by_size(
     """
     if listed.all_groups and listed.groups <= MANY_GROUPS:
         return listed, listed.best(below, limits=limits)
-    if limits.seconds is None and not listed.all_groups:
-        limits = replace(limits, seconds=PATIENCE)
-    clock = _Clock(limits)
+    if not listed.all_groups:
+        limits = limits.patient(PATIENCE)
+    limits = limits.share(1.0)  # the clock of all parts below begins here
     best: tuple[JointSearch, Found] | None = None
     part, last = SMALL if listed.all_groups else ALMOST_ALL, 0.0
     for most in SIZES:
-        if best is not None and clock.over(part, NEXT * last):
+        if best is not None and _over(limits.until(part), NEXT * last):
             break
         start = time.perf_counter()
-        search = JointSearch(problem, over, limits=clock.left(), largest=most)
+        search = JointSearch(problem, over, limits=limits, largest=most)
         if not search.all_groups:
             break
-        found = search.best(below, limits=clock.left(), widths=WIDTHS[:1])
+        found = search.best(below, limits=limits, widths=WIDTHS[:1])
         if found.dram_bytes is not None:
             best, below = (search, found), found.dram_bytes
         last = time.perf_counter() - start
     if listed.all_groups:
-        rest = listed.best(below, limits=clock.left())
+        rest = listed.best(below, limits=limits)
         if rest.dram_bytes is not None or best is None:
             best = listed, rest
         return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)
-    if best is None or not clock.over(1.0, MUCH * last):
+    if best is None or not _over(limits, MUCH * last):
         if listed.groups > SOME:
-            listed = JointSearch(problem, over, limits=replace(clock.left(), groups=SOME))
-        found = listed.best(below, limits=clock.left(), widths=WIDTHS[:1])
+            listed = JointSearch(problem, over, limits=limits, most_groups=SOME)
+        found = listed.best(below, limits=limits, widths=WIDTHS[:1])
         if found.dram_bytes is not None or best is None:
             best, below = (listed, found), found.dram_bytes or below
     for seed in range(1, SEEDS + 1):  # among ways as cheap so far others may do better in the end
-        if clock.over():
+        if limits.over():
             break
-        found = best[0].best(below, limits=clock.left(), widths=(1 + 2 * seed,), seed=seed)
+        found = best[0].best(below, limits=limits, widths=(1 + 2 * seed,), seed=seed)
         if found.dram_bytes is not None:
             best, below = (best[0], found), found.dram_bytes
     return best[0], replace(best[1], lower_bound_bytes=0, complete=False)
 
 
-class _Clock:
-    """Limits, and how much of them is left."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits, self.began = limits, time.perf_counter()
-
-    def left(self) -> Limits:
-        seconds = self.limits.seconds
-        if seconds is not None:
-            seconds = max(0.0, seconds - (time.perf_counter() - self.began))
-        return replace(self.limits, seconds=seconds)
-
-    def over(self, part: float = 1.0, need: float = 0.0) -> bool:
-        """Whether somebody stopped it, or that part of the time leaves less than what is needed."""
-        if self.limits.cancelled is not None and self.limits.cancelled():
-            return True
-        seconds = self.limits.seconds
-        return seconds is not None and time.perf_counter() - self.began + need >= part * seconds
+def _over(limits: Limits, need: float) -> bool:
+    """Whether somebody stopped it, or what is left is less than what is needed."""
+    left = limits.left()
+    return limits.stopped() or (left is not None and left <= need)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
 from onchip.planners.joint.options import JointOptions, fusion_options
-from onchip.planners.placement import PlacementOptions
 
 __all__ = ["space_of"]
 
@@ -13,7 +12,7 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     """What `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
-    priced = fusion_options(options, PlacementOptions())
+    priced = fusion_options(options)
     return (
         "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
         f" tensors, {ways(priced, channel_tile, least_rows)}, any operands of bands kept whole on chip;"

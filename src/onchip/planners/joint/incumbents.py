@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible
@@ -13,8 +12,9 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.milp import solve_large
 from onchip.planners.fusion.program import in_order
 from onchip.planners.fusion.program import program as fused_program
-from onchip.planners.fusion.search import Fuser, Limits, Space
+from onchip.planners.fusion.search import Fuser, Space
 from onchip.planners.fusion.strategy import Priced, partition
+from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement import plan as place
 from onchip.plans import Group, Instruction
@@ -43,30 +43,24 @@ class Incumbent:
     seconds: float
 
 
-def fused_alone(
-    problem: FusionProblem, fuser: Fuser | None, cancelled: Callable[[], bool], seconds: float | None
-) -> Incumbent | None:
+def fused_alone(problem: FusionProblem, fuser: Fuser | None, limits: Limits) -> Incumbent | None:
     """The best partition that fusion finds, every tensor between groups in DRAM.
 
     None where some operator fits in no tiling, though it may fit whole. `fuser` has listed all groups; None
     where they are too many: then some are put together, and column generation looks for others.
     """
     began = time.perf_counter()
-    limit = SECONDS if seconds is None else seconds
+    limits = _quiet(limits)
     try:
         if fuser is not None:
-            limited = replace(problem, options=replace(problem.options, time_limit=limit))
-            price = Priced(limited)
+            price = Priced(problem)
             price.fuser = fuser
-            found = partition(limited, price, cancelled=cancelled).groups
+            found = partition(problem, price, limits).groups
         else:
-            part = PUT_TOGETHER if limit >= WORTH_IT else 1.0
-            few = Limits(limit * part, groups=FEW, states=FEW, cancelled=cancelled)
-            first = Fuser(problem, Space(largest=SMALL)).best(limits=few)
-            found = first.groups
-            if limit >= WORTH_IT:  # a round of column generation alone may take longer
-                rest = Limits(limit * (1 - PUT_TOGETHER), cancelled=cancelled)
-                found = solve_large(problem, first, rest).groups
+            worth_it = (limits.left() or 0.0) >= WORTH_IT  # a round of column generation alone takes long
+            few = limits.share(PUT_TOGETHER) if worth_it else limits
+            first = Fuser(problem, Space(largest=SMALL)).best(limits=few, most_groups=FEW, most_states=FEW)
+            found = solve_large(problem, first, limits).groups if worth_it else first.groups
     except Infeasible:
         return None
     groups = in_order(problem.network, found)
@@ -76,7 +70,7 @@ def fused_alone(
 
 
 def placed_alone(
-    network: Network, chip: Chip, budget: int, options: PlacementOptions, cancelled: Callable[[], bool]
+    network: Network, chip: Chip, budget: int, options: PlacementOptions, limits: Limits
 ) -> Incumbent | None:
     """The best that placement finds, no operator fused or tiled; None where some operator does not fit.
 
@@ -84,9 +78,13 @@ def placed_alone(
     refuses, or of a plan that the checker refuses, which is a fault of placement's and not to be hidden.
     """
     began = time.perf_counter()
-    limit = SECONDS if options.time_limit is None else options.time_limit
     try:
-        made = place(network, chip, budget, replace(options, time_limit=limit), cancelled=cancelled)
+        made = place(network, chip, budget, options, _quiet(limits))
     except Infeasible:
         return None
     return Incumbent("placement", made.program, (), made.result.dram_bytes, time.perf_counter() - began)
+
+
+def _quiet(limits: Limits) -> Limits:
+    """Limits of a search that says nothing of itself, and ends."""
+    return replace(limits.patient(SECONDS), progress=None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import like, option, options
 from onchip.planners.fusion import FusionOptions
 from onchip.planners.placement import PlacementOptions
 
-__all__ = ["DEFAULTS", "JointOptions", "fusion_options", "refuse"]
+__all__ = ["DEFAULTS", "FusedPlacementOptions", "JointOptions", "fusion_options", "refuse"]
 
 
 @options
@@ -65,12 +65,30 @@ def refuse(options: JointOptions, placing: PlacementOptions) -> None:
             raise UsageError("does not go with --fuse", item=flag)
 
 
-def fusion_options(options: JointOptions, placing: PlacementOptions) -> FusionOptions:
+@options
+@dataclass(frozen=True, slots=True)
+class FusedPlacementOptions:
+    """All that `onchip plan --fuse` may be asked: joint planning, and what it obeys of placement."""
+
+    overlap: bool = like(JointOptions, "overlap")
+    channel_tile: int | None = like(JointOptions, "channel_tile")
+    in_place: bool = like(PlacementOptions, "in_place")
+    memory_limit: int = like(PlacementOptions, "memory_limit")
+    seed: int = like(PlacementOptions, "seed")
+    time_limit: float | None = like(PlacementOptions, "time_limit")
+
+    def __post_init__(self) -> None:
+        refuse(*self.halves())  # each refuses what it does not know
+
+    def halves(self) -> tuple[JointOptions, PlacementOptions]:
+        """The same as the planner takes it."""
+        return (
+            JointOptions(fuse=True, overlap=self.overlap, channel_tile=self.channel_tile),
+            PlacementOptions(**{key: getattr(self, key) for key in SHARED}),
+        )
+
+
+def fusion_options(options: JointOptions) -> FusionOptions:
     """How groups are priced: what a machine can run, several images together and weights resident where that
     pays."""
-    return FusionOptions(
-        batch_weights="held",
-        channel_tile=options.channel_tile,
-        time_limit=placing.time_limit,
-        memory_limit=placing.memory_limit,
-    )
+    return FusionOptions(batch_weights="held", channel_tile=options.channel_tile)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, NegativeAnswer
-from onchip.base.guard import shortened
-from onchip.base.interrupt import until_interrupted
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.cost import least_scratch, misfit
 from onchip.planners.fusion.least import least_bytes
-from onchip.planners.fusion.search import Limits, Progress
 from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
@@ -24,6 +21,7 @@ from onchip.planners.joint.layout import lay_out
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
 from onchip.planners.joint.search import Found, JointSearch
+from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
 from onchip.plans import Plan
@@ -60,18 +58,16 @@ def plan(
     budget: int,
     options: JointOptions = DEFAULTS,
     placing: PlacementOptions | None = None,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
 
     `optimal` when nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
     than fusion or placement alone. Raises `Infeasible` naming the operator that fits in no tiling,
     `UsageError` for options of placement that do not go together with fusion. With a limit reached, or on
-    Ctrl-C, the plan is the best so far.
+    Ctrl-C, the plan is the best so far; `limits` go before those in `placing`.
     """
-    return solve(network, chip, budget, options, placing, progress=progress, cancelled=cancelled).plan
+    return solve(network, chip, budget, options, placing, limits).plan
 
 
 def solve(
@@ -80,16 +76,13 @@ def solve(
     budget: int,
     options: JointOptions = DEFAULTS,
     placing: PlacementOptions | None = None,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    limits: Limits | None = None,
 ) -> Joint:
     """The same, with what it is compared with."""
-    placing = shortened(placing or PlacementOptions())
+    placing = placing or PlacementOptions()
     refuse(options, placing)
-    with until_interrupted() as pressed:
-        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
-        return _Run(network, chip, budget, options, placing, progress, stop).run()
+    with (limits or Limits.of(placing)).interruptible() as limits:
+        return _Run(network, chip, budget, options, placing, limits).run()
 
 
 class _Run:
@@ -102,45 +95,37 @@ class _Run:
         budget: int,
         options: JointOptions,
         placing: PlacementOptions,
-        progress: Callable[[Progress], None] | None,
-        stop: Callable[[], bool],
+        limits: Limits,
     ) -> None:
         self.began = time.perf_counter()
         self.network, self.chip, self.budget = network, chip, budget
-        self.options, self.placing, self.stop = options, placing, stop
-        self.problem = FusionProblem.of(network, chip, fusion_options(options, placing), budget)
-        self.limits = Limits(placing.time_limit, placing.memory_limit, progress=progress, cancelled=stop)
-
-    def left(self, part: float) -> float | None:
-        """Seconds until that part of the time limit is over."""
-        limit = self.placing.time_limit
-        return None if limit is None else max(0.0, limit * part - (time.perf_counter() - self.began))
+        self.options, self.placing, self.limits = options, placing, limits
+        self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
 
     def run(self) -> Joint:
         over = overwritable(self.network) if self.options.overlap else ()
-        search = JointSearch(self.problem, over, limits=replace(self.limits, seconds=self.left(1.0)))
+        search = JointSearch(self.problem, over, limits=self.limits)
         if search.misfits:
             raise self.infeasible(search, over)
         listed = search.fuser if search.all_groups else None
-        fused = fused_alone(self.problem, listed, self.stop, self.left(START))
+        fused = fused_alone(self.problem, listed, self.limits.until(START))
         placed = placed_alone(
             self.network,
             self.chip,
             self.budget,
-            replace(self.placing, in_place=self.options.overlap, time_limit=self.left(PLACED)),
-            self.stop,
+            replace(self.placing, in_place=self.options.overlap),
+            self.limits.until(PLACED),
         )
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         below = None if best is None else best.dram_bytes
-        limits = replace(self.limits, seconds=self.left(SEARCHED))
-        search, found = best_by_size(self.problem, over, search, below, limits)
+        search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED))
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed while addresses are looked for: the best so far
                 for steps in self.addressed(search, found):
                     if best is None or steps.dram_bytes < best.dram_bytes:
                         best = steps
-                    if best.dram_bytes == found.dram_bytes or self.stop() or self.left(1.0) == 0.0:
+                    if best.dram_bytes == found.dram_bytes or self.limits.over():
                         break
         if best is None:
             if found.dram_bytes is None and found.complete:
@@ -176,13 +161,13 @@ class _Run:
         tried = [found]
         yield from self.laid_out(found, relocate=False)
         for seed in range(1, SEEDS + 1):
-            if self.left(1.0) == 0.0 or self.stop():
+            if self.limits.over():
                 break
             again = search.best(
                 found.dram_bytes + 1,
-                limits=replace(self.limits, seconds=_least(self.left(1.0), PACKING_SECONDS)),
+                limits=self.limits.at_most(PACKING_SECONDS),
                 widths=(50,),
-                seed=self.placing.seed + seed,
+                seed=self.limits.seed + seed,
             )
             if again.dram_bytes == found.dram_bytes and again.steps not in [t.steps for t in tried]:
                 tried.append(again)
@@ -194,9 +179,9 @@ class _Run:
         """The program of some steps, if they have addresses."""
         assert found.dram_bytes is not None
         began = time.perf_counter()
-        seconds = _least(self.left(1.0), PACKING_SECONDS)
+        seconds = self.limits.at_most(PACKING_SECONDS).left()
         layout = lay_out(
-            self.problem, found.steps, relocate=relocate, time_limit=seconds, seed=self.placing.seed
+            self.problem, found.steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed
         )
         if layout is not None:
             instructions, groups = program(self.problem, found.steps, layout)
@@ -247,14 +232,10 @@ class _Run:
             "overlap": self.options.overlap,
             "channel_tile": self.problem.channel_tile,
             "program": best.planner,
-            "seed": self.placing.seed,
+            "seed": self.limits.seed,
             **{key: moved for key, moved in alone.items() if moved is not None},
         }
 
 
 def _bytes(made: Incumbent | None) -> int | None:
     return None if made is None else made.dram_bytes
-
-
-def _least(left: float | None, most: float) -> float:
-    return most if left is None else min(left, most)

@@ -7,14 +7,15 @@ whole, tensors with a DRAM copy), with a bound from all groups. docs/joint.md pr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from onchip import _core
 from onchip.network import bits, mask
 from onchip.planners.fusion import FusionProblem, GroupCost
-from onchip.planners.fusion.search import End, Fuser, Limits, Space, blocks_of
+from onchip.planners.fusion.search import End, Fuser, Space, Stop, blocks_of
 from onchip.planners.joint.bound import worths
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
 
@@ -45,7 +46,7 @@ class Rules:
     """J4: drop what cannot be cheaper than the best known."""
 
 
-ALL_RULES, NO_LIMITS = Rules(), Limits()
+ALL_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class JointSearch:
     """A problem prepared for many searches at its budget. Not for several threads at once.
 
     `over`: for each operator the inputs that its output may be written over. `largest`: most operators of a
-    group (0: any number).
+    group (0: any number), `most_groups`: how many are listed.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class JointSearch:
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
         largest: int = 0,
+        most_groups: int = MOST_GROUPS,
         fuser: Fuser | None = None,
     ) -> None:
         self.problem, self.rules = problem, rules
@@ -127,10 +129,9 @@ class JointSearch:
         self.large = False
         began = time.perf_counter()
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
-        listing = None if limits.seconds is None else limits.seconds * LISTING
-        most = limits.groups or MOST_GROUPS
+        listing = replace(limits.share(LISTING), memory_limit=limits.memory_limit // 2)
         self.all_groups, _ = self.fuser.list_groups(
-            problem.budget, limits=replace(limits, seconds=listing, groups=most, memory=limits.memory // 2)
+            problem.budget, limits=listing, most_groups=most_groups, stop=_stop(limits, began)
         )
         self.groups = self.fuser.core.listed
         self._core = _core.Joint(
@@ -157,24 +158,23 @@ class JointSearch:
         """
         began = time.perf_counter()
         known = None if below is None else below - self._compulsory
-        bound = self._bounded(limits, began)
-        if self.large and limits.seconds is None:
-            limits = replace(limits, seconds=time.perf_counter() - began + PATIENCE)
+        bound = self._bounded(limits.share(PRICING), began)
+        if self.large:
+            limits = limits.patient(PATIENCE)
         best: _core.JointFound | None = None
         states = 0
         end: End = "complete"
         complete = False
         for width in widths:
-            left = _left(limits, began)
-            if left is not None and left <= 0 and best is not None:
+            if limits.left() == 0.0 and best is not None:
                 break
             found = self._core.search(
                 width=width,
                 below=known,
                 seed=seed,
-                seconds=left,
-                memory=limits.memory,
-                stop=_stop(self, limits, began),
+                seconds=limits.left(),
+                memory=limits.memory_limit,
+                stop=_stop(limits, began),
             )
             states += found["states"]
             bound = max(bound, found["bound"])
@@ -204,18 +204,16 @@ class JointSearch:
         """Make the bound that the passes prune by; what it says of the whole network."""
         if not self.rules.ahead:
             return self._least()
-        left = PATIENCE if limits.seconds is None else max(0.0, limits.seconds * PRICING - self._seconds)
         prepared = self._core.prepare(
             most=MOST_DOWNSETS,
-            seconds=left,
-            memory=limits.memory,
-            stop=_stop(self, limits, began),
+            seconds=limits.patient(PATIENCE).left(),
+            memory=limits.memory_limit,
+            stop=_stop(limits, began),
         )
         if prepared:
             return self._least()
         self.large = True
-        until = PATIENCE if limits.seconds is None else _left(limits, began, PRICING)
-        worth = worths(self._core, len(self._order), replace(limits, seconds=until))
+        worth = worths(self._core, len(self._order), limits.patient(PATIENCE))
         self._core.worth(worth)
         return sum(worth)
 
@@ -254,18 +252,10 @@ UNLIMITED = ((1 << 63) - 1) // 4
 """The cost of what cannot run."""
 
 
-def _left(limits: Limits, began: float, part: float = 1.0) -> float | None:
-    if limits.seconds is None:
-        return None
-    return max(0.0, limits.seconds * part - (time.perf_counter() - began))
-
-
-def _stop(search: JointSearch, limits: Limits, began: float) -> Callable[[int, int], bool]:
-    from onchip.planners.fusion.search import Progress
-
+def _stop(limits: Limits, began: float) -> Stop:
     def stop(groups: int, states: int) -> bool:
-        if limits.progress is not None:
-            limits.progress(Progress(groups, states, time.perf_counter() - began))
-        return limits.cancelled is not None and limits.cancelled()
+        seconds = time.perf_counter() - began
+        limits.say(f"fusing and placing: {groups:,} groups, {states:,} states, {seconds:.0f} s")
+        return limits.stopped()
 
     return stop

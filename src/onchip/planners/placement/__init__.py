@@ -11,8 +11,6 @@ from onchip.planners.placement.plan import plan, refuse_if_infeasible
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.search import (
     Found,
-    Limits,
-    Progress,
     Rules,
     Step,
     minimum_peak,
@@ -24,10 +22,8 @@ from onchip.planners.placement.zero_traffic import ZeroTraffic, zero_traffic
 __all__ = [
     "Budgets",
     "Found",
-    "Limits",
     "PlacementOptions",
     "Problem",
-    "Progress",
     "Rules",
     "Step",
     "ZeroTraffic",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from onchip.base.errors import NoAddresses
 from onchip.base.units import MAX_BYTES
+from onchip.planners.limits import Limits
 from onchip.planners.placement import combined
 from onchip.planners.placement.addresses import place
 from onchip.planners.placement.drawing import drawings
@@ -15,7 +15,7 @@ from onchip.planners.placement.held import refuse_if_forbidden
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.rectangles import Piece
 from onchip.planners.placement.schedule import Schedule, reloads_of, traffic_of
-from onchip.planners.placement.search import Found, Limits, minimum_traffic
+from onchip.planners.placement.search import Found, minimum_traffic
 from onchip.planners.placement.strategy import Answer
 
 __all__ = ["OtherSchedules", "one_at_a_time", "place_schedule", "with_addresses"]
@@ -55,25 +55,17 @@ def with_addresses(
     Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
     `NoAddresses` when no addresses are found that leave it there; without such wishes some always are.
     """
-    began = time.perf_counter()
     refuse_if_forbidden(problem, budget, alignment, found, limits)
-
-    def left() -> Limits:
-        return limits.after(time.perf_counter() - began)
-
-    def share(of: Limits, part: float, most: float) -> Limits:
-        return of.at_most(most if of.seconds is None else min(most, of.seconds * part))
-
     # Half of the time is for packing, so that there is as much for moving what does not pack.
-    packing = share(limits, 0.5, PACKING_SECONDS)
+    packing = limits.share(0.5).at_most(PACKING_SECONDS)
     tried: list[Schedule] = []
     for schedule in _schedules(problem, budget, found, packing, other_schedules):
-        rest = packing.after(time.perf_counter() - began)
-        packed = place_schedule(schedule, budget, alignment, share(rest, 0.4, PACKING_EACH), relocate=False)
+        each = packing.share(0.4).at_most(PACKING_EACH)
+        packed = place_schedule(schedule, budget, alignment, each, relocate=False)
         if packed is not None:
             return replace(packed, bound=found.bound)
         tried.append(schedule)
-        if _cancelled(limits) or packing.after(time.perf_counter() - began).seconds == 0.0:
+        if packing.over():
             break
     # No cheapest schedule packs as it is: move tensors where that costs least.
     best = None
@@ -82,14 +74,13 @@ def with_addresses(
     chosen = tried[:SCHEDULES_RELOCATED]
     for i, schedule in enumerate(chosen):
         # Even without any time left a first pass over the first schedule is made: it takes a moment.
-        if i and left().seconds == 0.0:
+        if i and limits.left() == 0.0:
             break
-        rest = share(left(), 1 / (len(chosen) - i), RELOCATING_EACH)
-        rest = rest.at_most(0.0) if _cancelled(limits) else rest
-        moved = place_schedule(schedule, budget, alignment, rest, relocate=True)
+        each = limits.share(1 / (len(chosen) - i)).at_most(0.0 if limits.stopped() else RELOCATING_EACH)
+        moved = place_schedule(schedule, budget, alignment, each, relocate=True)
         if moved is not None and (best is None or moved.traffic < best.traffic):
             best = moved
-        if (best is not None and best.traffic == found.bound) or _cancelled(limits):
+        if (best is not None and best.traffic == found.bound) or limits.stopped():
             break
     if best is None:
         raise NoAddresses(budget, found.bound)
@@ -101,7 +92,7 @@ def with_addresses(
         alignment,
         at_least=found.bound,
         below=best.traffic,
-        time_limit=left().seconds,
+        time_limit=limits.left(),
         seed=limits.seed,
     )
     if exact is not None:
@@ -113,7 +104,6 @@ def _schedules(
     problem: Problem, budget: int, found: Found, limits: Limits, others: OtherSchedules | None
 ) -> Iterator[Schedule]:
     """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
-    began = time.perf_counter()
     first = Schedule.of(problem, found.steps)
     seen = {(first.order, first.residencies)}
     yield first
@@ -122,36 +112,29 @@ def _schedules(
     same_order = problem.in_order(found.order)
     for attempt in range(1, SCHEDULES_TRIED):
         seed = limits.seed + attempt
-        again = limits.after(time.perf_counter() - began)
         if attempt % 3 and problem.order is None and found.seconds < 2.0:
-            other = others(problem, budget, replace(again, seed=seed))
+            other = others(problem, budget, replace(limits, seed=seed))
         else:
-            other = others(same_order, budget, replace(again, seed=seed))
+            other = others(same_order, budget, replace(limits, seed=seed))
         schedule = Schedule.of(problem, other.steps)
         if other.value == found.value and (schedule.order, schedule.residencies) not in seen:
             seen.add((schedule.order, schedule.residencies))
             yield schedule
 
 
-def _cancelled(limits: Limits) -> bool:
-    return limits.cancelled is not None and limits.cancelled()
-
-
 def place_schedule(
     schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
 ) -> Answer | None:
     """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
-    began = time.perf_counter()
     best: Answer | None = None
     ways = list(drawings(schedule, budget))
     for i, drawing in enumerate(ways):
-        left = limits.after(time.perf_counter() - began)
         try:
             found = place(
                 drawing.rectangles,
                 budget,
                 alignment=alignment,
-                time_limit=None if left.seconds is None else left.seconds / (len(ways) - i),
+                time_limit=limits.share(1 / (len(ways) - i)).left(),
                 relocate=relocate,
                 seed=limits.seed,
             )

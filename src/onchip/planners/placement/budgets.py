@@ -7,8 +7,9 @@ from typing import Literal
 
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import NO_LIMITS, Limits, minimum_peak
+from onchip.planners.placement.search import minimum_peak
 
 __all__ = ["Budgets", "budgets"]
 

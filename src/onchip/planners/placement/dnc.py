@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.addressed import with_addresses
 from onchip.planners.placement.cuts import break_points, exact_cuts, last_reads, topological
 from onchip.planners.placement.greedy import evictions, list_order
 from onchip.planners.placement.partition import partition_bound
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import End, Found, Limits, Step
+from onchip.planners.placement.search import End, Found, Step
 from onchip.planners.placement.stages import START, Front, Stages, cheapest, relaxed
 from onchip.planners.placement.strategy import Answer, Task
 
@@ -51,11 +52,8 @@ Scheduled = tuple[tuple[Step, ...], int]
 
 def solve(task: Task) -> Answer:
     """The least traffic over the orders that pass every break; proved when all breaks are exact cuts."""
-    limits = task.limits
-    share = limits if limits.seconds is None else limits.at_most(limits.seconds * 0.6)
-    divided = divide(task.problem, task.budget, share)
-    found = divided.found
-    answer = with_addresses(task.problem, task.budget, task.alignment, found, limits.after(found.seconds))
+    divided = divide(task.problem, task.budget, task.limits.share(0.6))
+    answer = with_addresses(task.problem, task.budget, task.alignment, divided.found, task.limits)
     return replace(answer, figures={"exact_cuts": divided.exact_cuts, "pieces": divided.pieces})
 
 
@@ -80,15 +78,14 @@ def divide(
     began = time.perf_counter()
 
     def left(part: float) -> Limits:
-        rest = limits.after(time.perf_counter() - began)
-        return rest.at_most(PATIENCE if rest.seconds is None else rest.seconds * part)
+        return limits.share(part).patient(PATIENCE)
 
     order = topological(problem)
     if len(order) > SEARCHED:
         steps, value = evictions(problem, order, budget)
-        hurried = limits.seconds is not None and limits.seconds < SECONDS_EACH * len(order)
-        if _whole(problem, steps, budget) and (value == 0 or hurried or _cancelled(limits)):
-            ended: End = "complete" if value == 0 else "stopped" if _cancelled(limits) else "time"
+        hurried = limits.time_limit is not None and limits.time_limit < SECONDS_EACH * len(order)
+        if _whole(problem, steps, budget) and (value == 0 or hurried or limits.stopped()):
+            ended: End = "complete" if value == 0 else "stopped" if limits.stopped() else "time"
             found = Found(steps, value, 0, ended, 0, 0, 0, time.perf_counter() - began)
             return Divided(found, 0, 0)
     cuts = _not_too_short(exact_cuts(problem, order), shortest)
@@ -96,7 +93,7 @@ def divide(
     longest = max(map(len, walk.pieces))
     hard = longest > SEARCHED
     quick = quickly(walk.stages, order, left(0.2)) if hard else None
-    steps, value = walk.upper(limits if limits.seconds is None else left(0.4 if longest > HARDLY else 0.8))
+    steps, value = walk.upper(limits.share(0.4 if longest > HARDLY else 0.8))
     if quick is not None and quick[1] < value:
         steps, value = quick
     stopped, bound = walk.stopped, value
@@ -104,9 +101,9 @@ def divide(
         bound = min(value, walk.lower(limits.at_most(0.0) if stopped else left(0.3)))
     if value > bound and not stopped:
         steps, value = improve(walk.stages, steps, value, bound, left(0.4))
-        if value > bound and not _cancelled(limits):
+        if value > bound and not limits.stopped():
             bound = min(value, max(bound, walk.lower(left(1.0))))
-        stopped = _cancelled(limits)
+        stopped = limits.stopped()
     end: End = "complete" if value == bound else "stopped" if stopped else "time"
     found = Found(steps, value, bound, end, walk.stages.states, 0, 0, time.perf_counter() - began)
     return Divided(found, len(cuts) - 1, walk.stages.searches)
@@ -140,28 +137,24 @@ class _Walk:
 
     def upper(self, limits: Limits) -> Scheduled:
         """A schedule and what it costs: the least, if every piece was solved."""
-        began, front, todo = time.perf_counter(), START, self.cuts[-1]
+        front, todo = START, self.cuts[-1]
         for i, piece in enumerate(self.pieces):
-            rest = limits.after(time.perf_counter() - began)
-            if rest.seconds is not None:
-                # Most pieces take a moment, or have been seen before: a hard one may have more than its part.
-                rest = rest.at_most(rest.seconds * min(1.0, 4 * len(piece) / todo))
+            # Most pieces take a moment, or have been seen before: a hard one may have more than its part.
+            rest = limits.share(min(1.0, 4 * len(piece) / todo))
             todo -= len(piece)
             beam = 1 if self.stopped else 0 if self.whole[i] else BEAM
             front, found = self._through(front, i, rest, beam)
             self.solved &= found.end == "complete"
-            self.stopped |= found.end == "stopped" or _cancelled(limits)
+            self.stopped |= found.end == "stopped" or limits.stopped()
         best = cheapest(front)
         return best.path(), best.at.paid
 
     def lower(self, limits: Limits) -> int:
         """What no schedule can go below. Where a piece is not solved, the proof goes on from a state that is
         no worse than any that it could have led to."""
-        began, front, todo = time.perf_counter(), START, self.cuts[-1]
+        front, todo = START, self.cuts[-1]
         for i, piece in enumerate(self.pieces):
-            rest = limits.after(time.perf_counter() - began)
-            if rest.seconds is not None:
-                rest = rest.at_most(rest.seconds * min(1.0, 4 * len(piece) / todo))
+            rest = limits.share(min(1.0, 4 * len(piece) / todo))
             todo -= len(piece)
             least = 0
             if self.whole[i]:
@@ -170,7 +163,7 @@ class _Walk:
                     front = after
                     continue
                 least = found.bound
-            if rest.seconds != 0.0:
+            if rest.left() != 0.0:
                 problem, budget = self.stages.problem, self.stages.budget
                 parts = partition_bound(problem, piece, budget, rest, known=self.windows)
                 least = max(least, parts)
@@ -179,7 +172,7 @@ class _Walk:
 
     def _through(self, front: Front, i: int, limits: Limits, beam: int = 0) -> tuple[Front, Found]:
         lives_on = _read_from(self.last, self.cuts[i])
-        return self.stages.through(front, self.pieces[i], lives_on, replace(limits, beam_width=beam))
+        return self.stages.through(front, self.pieces[i], lives_on, limits, beam)
 
 
 def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
@@ -187,13 +180,13 @@ def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled |
 
     Networks of equal blocks are mostly listed block by block: then the same few pieces come again and again.
     """
-    began, best = time.perf_counter(), None
+    best = None
     for tried in dict.fromkeys((tuple(order), list_order(stages.problem))):
         # Where an operator may write over an input depends on who has read it: an order may need more room.
         if stages.problem.in_order(tried).minimum_budget > stages.budget:
             continue
         points = break_points(stages.problem, tried, BETWEEN_BREAKS[0])
-        found = between(stages, tried, points, limits.after(time.perf_counter() - began))
+        found = between(stages, tried, points, limits)
         if found is not None and (best is None or found[1] < best[1]):
             best = found
     return best
@@ -204,16 +197,15 @@ def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, lim
 
     Every piece is searched exactly, from all ways to arrive at it; only orders across a break are not tried.
     """
-    began, failed, attempt = time.perf_counter(), 0, 0
+    failed, attempt = 0, 0
     while value > least and failed < 2 * len(BETWEEN_BREAKS):
-        left = limits.after(time.perf_counter() - began)
-        if left.seconds == 0.0 or _cancelled(limits):
+        if limits.over():
             break
         every = BETWEEN_BREAKS[attempt // 2 % len(BETWEEN_BREAKS)]
         order = [step.operator for step in steps]
         # Every second time the breaks lie where pieces were whole before.
         points = break_points(stages.problem, order, every, every // 2 if attempt % 2 else None)
-        found = between(stages, order, points, left)
+        found = between(stages, order, points, limits)
         attempt += 1
         if found is not None and found[1] < value:
             (steps, value), failed = found, 0
@@ -224,15 +216,13 @@ def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, lim
 
 def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits: Limits) -> Scheduled | None:
     """The cheapest schedule that runs these pieces of `order` one after the other; None if time runs out."""
-    began, begin, front = time.perf_counter(), 0, START
+    begin, front, tenth = 0, START, limits.share(0.1).left()
     last = last_reads(stages.problem, order)
     for end in points:
-        left = limits.after(time.perf_counter() - began)
-        if left.seconds == 0.0 or _cancelled(limits):
+        if limits.over():
             return None
-        if left.seconds is not None and limits.seconds is not None:
-            left = left.at_most(limits.seconds * 0.1)
-        front, _ = stages.through(front, order[begin:end], _read_from(last, end), left)
+        each = limits if tenth is None else limits.at_most(tenth)
+        front, _ = stages.through(front, order[begin:end], _read_from(last, end), each)
         begin = end
     best = cheapest(front)
     return best.path(), best.at.paid
@@ -241,7 +231,3 @@ def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits:
 def _read_from(last: Mapping[int, int], position: int) -> Callable[[int], bool]:
     """Whether a tensor is read at that position or after it."""
     return lambda t: last.get(t, -1) >= position
-
-
-def _cancelled(limits: Limits) -> bool:
-    return limits.cancelled is not None and limits.cancelled()

@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.addressed import with_addresses
 from onchip.planners.placement.cuts import exact_cuts, topological
 from onchip.planners.placement.dnc import divide
 from onchip.planners.placement.options import DEFAULTS
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import Found, Limits, minimum_traffic
+from onchip.planners.placement.search import Found, minimum_traffic
 from onchip.planners.placement.sources import first_spills, literal_figures, with_sources, without_sources
 from onchip.planners.placement.strategy import Answer, Task
 
@@ -33,16 +34,14 @@ def solve(task: Task) -> Answer:
     """The least traffic, proved unless a limit is hit or no cheapest schedule packs."""
     if task.options.inputs == "literal":
         return _with_inputs_charged(task)
-    limits = task.limits
     # Finding out that time is up must leave some of it for the addresses.
-    share = limits if limits.seconds is None else replace(limits, seconds=limits.seconds * 0.7)
-    found = search(task.problem, task.budget, share)
+    found = search(task.problem, task.budget, task.limits.share(0.7))
     return with_addresses(
         task.problem,
         task.budget,
         task.alignment,
         found,
-        limits.after(found.seconds),
+        task.limits,
         other_schedules=search,
     )
 
@@ -54,10 +53,10 @@ def search(problem: Problem, budget: int, limits: Limits) -> Found:
         if len(exact_cuts(problem, topological(problem))) == 1:
             return minimum_traffic(problem, budget, limits=limits)
         found = minimum_traffic(problem, budget, limits=limits.at_most(MOMENT))
-        if found.end in ("complete", "stopped") or limits.after(found.seconds).seconds == 0.0:
+        if found.end in ("complete", "stopped") or limits.left() == 0.0:
             return found
         began = time.perf_counter()
-        divided = divide(problem, budget, limits.after(found.seconds), searched=EVERYTHING).found
+        divided = divide(problem, budget, limits, searched=EVERYTHING).found
         return replace(divided, seconds=found.seconds + time.perf_counter() - began)
     return divide(problem, budget, limits, searched=EVERYTHING).found
 

@@ -39,13 +39,10 @@ def solve(task: Task) -> Answer:
     order = [step.operator for step in steps]
     bound = 0
     if value:
-        left = limits.after(time.perf_counter() - began).at_most(BOUND_SECONDS)
-        bound = min(value, partition_bound(problem, order, task.budget, left))
+        bound = min(value, partition_bound(problem, order, task.budget, limits.at_most(BOUND_SECONDS)))
     seconds = time.perf_counter() - began
     found = Found(steps, value, bound, "complete" if value == bound else "width", 0, 0, 0, seconds)
-    answer = with_addresses(
-        problem, task.budget, task.alignment, found, limits.after(seconds), other_schedules=None
-    )
+    answer = with_addresses(problem, task.budget, task.alignment, found, limits, other_schedules=None)
     return replace(answer, figures={})
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from onchip.planners.placement.problem import Kept, Problem
 from onchip.planners.placement.schedule import Residency, Schedule
-from onchip.planners.placement.search import Found, Limits, minimum_peak, minimum_traffic
+from onchip.planners.placement.search import Found, minimum_peak, minimum_traffic
 
 __all__ = [
     "Wishes",

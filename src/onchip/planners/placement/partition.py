@@ -11,9 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.cuts import break_points
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import Limits, minimum_traffic
+from onchip.planners.placement.search import minimum_traffic
 from onchip.planners.placement.stages import sub_problem
 
 __all__ = ["partition_bound", "windows_bound"]
@@ -42,17 +43,16 @@ def partition_bound(
     From `first` operators on, larger and larger windows are tried while time is left. Valid for every order
     that `problem` allows. `known` are optima of windows seen before, and is added to.
     """
-    began, best, every = time.perf_counter(), 0, first
+    best, every, last = 0, first, 0.0
     known = {} if known is None else known
-    last = 0.0
     while True:
-        left = limits.after(time.perf_counter() - began)
-        if left.seconds is not None and left.seconds <= 2 * last:  # the next would not be done in time
+        left = limits.left()
+        if left is not None and left <= 2 * last:  # the next would not be done in time
             return best
         start = time.perf_counter()
-        best = max(best, windows_bound(problem, order, budget, every, left, known))
+        best = max(best, windows_bound(problem, order, budget, every, limits, known))
         last = time.perf_counter() - start
-        if every >= min(len(order), LARGEST) or (limits.cancelled is not None and limits.cancelled()):
+        if every >= min(len(order), LARGEST) or limits.stopped():
             return best
         every *= GROWTH
 
@@ -66,7 +66,7 @@ def windows_bound(
     known: dict[Problem, int],
 ) -> int:
     """The sum over windows of about `every` operators."""
-    began = time.perf_counter()
+    most = limits.share(EACH).left()
     points = break_points(problem, order, every)
     windows = [order[a:b] for a, b in zip([0, *points[:-1]], points, strict=True)]
     payer = _payers(problem, windows)
@@ -75,12 +75,10 @@ def windows_bound(
         touched = {t for v in window for t in (*problem.inputs[v], *problem.outputs[v])}
         sub, _ = sub_problem(problem, window, free=(t for t in touched if payer[t] != w))
         if sub not in known and sub not in unfinished:
-            left = limits.after(time.perf_counter() - began)
-            if left.seconds == 0.0 or (limits.cancelled is not None and limits.cancelled()):
+            if limits.over():
                 continue  # counts as nothing
-            if left.seconds is not None and limits.seconds is not None:
-                left = left.at_most(limits.seconds * EACH)
-            found = minimum_traffic(sub, budget, limits=left)
+            each = limits if most is None else limits.at_most(most)
+            found = minimum_traffic(sub, budget, limits=each)
             (known if found.end == "complete" else unfinished)[sub] = found.bound
         total += known[sub] if sub in known else unfinished[sub]
     return total

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 from onchip.base.errors import Infeasible, NeedsTraffic, NegativeAnswer, NoAddresses, UsageError
-from onchip.base.guard import shortened
-from onchip.base.interrupt import until_interrupted
 from onchip.base.units import MAX_BYTES
 from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits, mask
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.claim import space_of
 from onchip.planners.placement.held import Wishes, hold, least_budget, one_after_the_other, read_wishes
 from onchip.planners.placement.objectives.bounds import latency_bound
@@ -22,7 +21,7 @@ from onchip.planners.placement.objectives.peak import extent_of, smallest
 from onchip.planners.placement.options import DEFAULTS, PlacementOptions
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.program import program
-from onchip.planners.placement.search import NO_LIMITS, Limits, Progress, minimum_peak
+from onchip.planners.placement.search import minimum_peak
 from onchip.planners.placement.strategy import Answer, Task, strategy
 from onchip.planners.placement.weights import apart, as_planned, pinned_addresses
 from onchip.plans import Pin, PinnedTensor, PinnedWeights, Plan, State
@@ -35,9 +34,7 @@ def plan(
     chip: Chip,
     budget: int | None,
     options: PlacementOptions = DEFAULTS,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan that is best by `options.objective` within `budget` bytes of scratchpad.
 
@@ -45,11 +42,10 @@ def plan(
     `options.order` allows), else `feasible` with that bound. Only the objective `peak` needs no budget: None
     is as much as it takes. Raises `Infeasible` naming the operator and tensors that do not fit, `ChipError`
     for a figure of the chip that the objective needs. With a limit reached, or on Ctrl-C, the plan is the
-    best so far.
+    best so far; `limits` go before those in `options`.
     """
-    with until_interrupted() as pressed:
-        stop = pressed if cancelled is None else lambda: pressed() or cancelled()
-        return _plan(network, chip, budget, options, progress, stop)
+    with (limits or Limits.of(options)).interruptible() as limits:
+        return _plan(network, chip, budget, options, limits)
 
 
 def _plan(
@@ -57,11 +53,9 @@ def _plan(
     chip: Chip,
     budget: int | None,
     options: PlacementOptions,
-    progress: Callable[[Progress], None] | None,
-    cancelled: Callable[[], bool],
+    limits: Limits,
 ) -> Plan:
     began = time.perf_counter()
-    options = shortened(options)
     _refuse_if_unanswerable(chip, budget, options)
     room = MAX_BYTES if budget is None else budget
     wishes = read_wishes(network, options.pin, options.state, chip.alignment_bytes)
@@ -70,7 +64,6 @@ def _plan(
     network = as_planned(network, chip, options, wishes)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
     space = space_of(network, options, apart=weights_apart, held=bool(wishes))
-    limits = Limits(options.time_limit, options.memory_limit, progress, cancelled, options.seed)
     if wishes:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
@@ -89,14 +82,13 @@ def _plan(
             refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
         peak = minimum_peak(problem, limits=limits)
         problem = problem.in_order(peak.order)  # in place, what operators need depends on the order
-        limits = limits.after(peak.seconds)
     if options.objective != "peak":  # whose answer is what it needs, however little room there is
         refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
 
     task = Task(network, problem, room, chip.alignment_bytes, limits, options)
     peak_bound = None
     if options.objective == "peak":
-        answer, peak_bound = smallest(task, limits)
+        answer, peak_bound = smallest(task)
         extent = extent_of(task, answer)
         if extent > room:
             raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room, space=space)
@@ -129,7 +121,7 @@ def _plan(
             **({"in_place": True} if options.in_place else {}),
             **({"inputs": "literal"} if options.inputs == "literal" else {}),
             "strategy": options.strategy,
-            "seed": options.seed,
+            "seed": limits.seed,
             **answer.figures,
         },
     )
@@ -144,8 +136,7 @@ def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float)
         traffic = answer.bound
         slowest = latency_bound(clock, task.problem, task.budget, traffic)
         if objective == "latency":
-            limits = task.limits.after(time.perf_counter() - began)
-            found = fastest(task, clock, answer, made.program, slowest, limits)
+            found = fastest(task, clock, answer, made.program, slowest)
             instructions, status = found.program, "optimal" if found.latency == slowest else "feasible"
     # What is no traffic is the same for every plan, and the rest has its proved bound.
     least = energy(made.network, made.chip, result.dram_bytes - result.traffic_bytes + answer.bound)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 from onchip import _core
 from onchip.network import bits
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.problem import Problem
 
 __all__ = [
@@ -20,10 +21,9 @@ __all__ = [
     "Boundary",
     "End",
     "Found",
-    "Limits",
-    "Progress",
     "Rules",
     "Step",
+    "line_of",
     "minimum_of_stage",
     "minimum_peak",
     "minimum_traffic",
@@ -55,43 +55,7 @@ class Rules:
     """R6: drop what cannot be cheaper than the best schedule known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a running search stands: states expanded, best value so far (None: none), proved bound, seconds."""
-
-    states: int
-    best: int | None
-    bound: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a search has to stop, and whom it tells.
-
-    `seconds` of wall clock and `memory` bytes of stored states (None: no time limit). `progress` is called a
-    few times a second; `cancelled` is asked as often, and true ends the search. Ctrl-C does the same.
-    `seed` other than 0 breaks ties between equally good states at random.
-    """
-
-    seconds: float | None = None
-    memory: int = 2 << 30
-    progress: Callable[[Progress], None] | None = None
-    cancelled: Callable[[], bool] | None = None
-    seed: int = 0
-    beam_width: int = 0
-    """Other than 0: no complete search, only a beam of that width."""
-
-    def after(self, seconds: float) -> Limits:
-        """The same limits with this much of the time used up."""
-        return self if self.seconds is None else replace(self, seconds=max(0.0, self.seconds - seconds))
-
-    def at_most(self, seconds: float) -> Limits:
-        """The same limits with no more time than this."""
-        return replace(self, seconds=seconds if self.seconds is None else min(self.seconds, seconds))
-
-
-ALL_RULES, NO_LIMITS = Rules(), Limits()
+ALL_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +114,29 @@ class Found:
         return tuple(step.operator for step in self.steps)
 
 
+def line_of(states: int, best: int | None, bound: int, seconds: float) -> str:
+    """How far a search is: states looked at, best value so far (None: none), proved bound."""
+    found = "none yet" if best is None else f"{best:,} B"
+    return f"searching: {states:,} states, best {found}, at least {bound:,} B, {seconds:.0f} s"
+
+
 def minimum_traffic(
-    problem: Problem, budget: int, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS
+    problem: Problem,
+    budget: int,
+    rules: Rules = ALL_RULES,
+    limits: Limits = NO_LIMITS,
+    *,
+    beam_width: int = 0,
 ) -> Found:
     """The schedule with the least non-compulsory traffic within `budget` bytes, were addresses free.
 
-    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. Raises
-    `ValueError` for a budget below `problem.minimum_budget`.
+    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. With a
+    `beam_width` other than 0 the search is not complete, but a beam of that width. Raises `ValueError` for a
+    budget below `problem.minimum_budget`.
     """
     if budget < problem.minimum_budget:
         raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
-    return _run(_core.minimum_traffic, problem, budget, rules, limits)
+    return _run(_core.minimum_traffic, problem, budget, rules, limits, beam_width=beam_width)
 
 
 def minimum_of_stage(
@@ -170,6 +146,8 @@ def minimum_of_stage(
     starts: Sequence[Boundary],
     rules: Rules = ALL_RULES,
     limits: Limits = NO_LIMITS,
+    *,
+    beam_width: int = 0,
 ) -> Found:
     """The same search through one stage of a larger problem, from any of `starts`.
 
@@ -178,7 +156,7 @@ def minimum_of_stage(
     other is no cheaper than one of these, brought to the same residents and copies (R1). `bound` is what no
     arrival can go below.
     """
-    return _run(_core.minimum_traffic, stage, budget, rules, limits, lives_on, starts)
+    return _run(_core.minimum_traffic, stage, budget, rules, limits, lives_on, starts, beam_width)
 
 
 def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS) -> Found:
@@ -197,16 +175,16 @@ def _run(
     limits: Limits,
     lives_on: Sequence[int] = (),
     starts: Sequence[Boundary] = (),
+    beam_width: int = 0,
 ) -> Found:
     began = time.perf_counter()
-    already = limits.cancelled is not None and limits.cancelled()
+    already = limits.stopped()
     if already:
         limits = limits.at_most(0.0)
 
     def stop(states: int, best: int, bound: int) -> bool:
-        if limits.progress is not None:
-            limits.progress(Progress(states, None if best < 0 else best, bound, time.perf_counter() - began))
-        return limits.cancelled is not None and limits.cancelled()
+        limits.say(line_of(states, None if best < 0 else best, bound, time.perf_counter() - began))
+        return limits.stopped()
 
     result = search(
         size=problem.size,
@@ -220,13 +198,13 @@ def _run(
         order=problem.order or (),
         budget=budget,
         rules=astuple(rules),
-        seconds=limits.seconds,
-        memory=limits.memory,
+        seconds=limits.left(),
+        memory=limits.memory_limit,
         seed=limits.seed,
         stop=stop,
         lives_on=lives_on,
         starts=[(at.paid, sorted(at.resident), sorted(at.copied)) for at in starts],
-        beam_width=limits.beam_width,
+        beam_width=beam_width,
     )
     return Found(
         steps=_steps(result["steps"]),

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from onchip.network import mask
+from onchip.planners.limits import Limits
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import Boundary, Found, Limits, Step, minimum_of_stage
+from onchip.planners.placement.search import Boundary, Found, Step, minimum_of_stage
 
 __all__ = ["Front", "Node", "Stages", "sub_problem"]
 
@@ -93,7 +94,12 @@ class Stages:
     _known: dict[object, tuple[Found, float]] = field(default_factory=dict)
 
     def through(
-        self, front: Front, operators: Sequence[int], lives_on: Callable[[int], bool], limits: Limits
+        self,
+        front: Front,
+        operators: Sequence[int],
+        lives_on: Callable[[int], bool],
+        limits: Limits,
+        beam_width: int = 0,
     ) -> tuple[Front, Found]:
         """The front after `operators` have run, and the search's own answer, relative to the cheapest start.
 
@@ -114,14 +120,14 @@ class Stages:
             for node in front
         )
         on = tuple(i for i, t in enumerate(tensors) if lives_on(t))
-        key = (sub, on, starts, limits.beam_width)
-        known = self._known.get(key)
+        key = (sub, on, starts, beam_width)
+        known, seconds = self._known.get(key), limits.left() or 0.0
         # What a limit ended is searched again only with clearly more time.
-        if known is None or (known[0].end == "time" and (limits.seconds or 0.0) > 2 * known[1]):
-            found = minimum_of_stage(sub, self.budget, on, starts, limits=limits)
+        if known is None or (known[0].end == "time" and seconds > 2 * known[1]):
+            found = minimum_of_stage(sub, self.budget, on, starts, limits=limits, beam_width=beam_width)
             self.searches += 1
             self.states += found.states
-            self._known[key] = found, limits.seconds or 0.0
+            self._known[key] = found, seconds
         else:
             found = known[0]
         after = []

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import cast
 
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from onchip.planners.placement.options import DEFAULTS, PlacementOptions
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.program import Placed
-from onchip.planners.placement.search import Limits
 
 __all__ = ["Answer", "Strategy", "Task", "strategy"]
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.options import PlacementOptions
 from onchip.planners.placement.plan import plan
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import NO_LIMITS, Limits, minimum_peak
+from onchip.planners.placement.search import minimum_peak
 from onchip.planners.placement.weights import as_planned
 
 __all__ = ["ZeroTraffic", "zero_traffic"]
@@ -41,6 +42,5 @@ def zero_traffic(
     peak = minimum_peak(problem, limits=limits)
     if not peak.complete:
         return ZeroTraffic(peak.bound, None)
-    left = limits.after(peak.seconds)
-    there = plan(network, chip, peak.value, replace(options, time_limit=left.seconds, objective="traffic"))
+    there = plan(network, chip, peak.value, replace(options, objective="traffic"), limits)
     return ZeroTraffic(peak.value, peak.value if there.result.traffic_bytes == 0 else None)

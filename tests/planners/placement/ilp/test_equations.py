@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from onchip.planners.placement import Problem
 from onchip.planners.placement.ilp import AS_PRINTED, SENSIBLE, Reading, minimum_traffic
 from onchip.planners.placement.ilp.formulation import Formulation, least_traffic
 from onchip.planners.placement.ilp.solvers import Outcome, minimise
-from onchip.planners.placement.search import Limits
 from strategies import network_of
 
 

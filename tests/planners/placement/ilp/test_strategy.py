@@ -20,13 +20,13 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.network.json import read_network
-from onchip.planners.placement import Limits, PlacementOptions, Problem, ilp, minimum_traffic, plan
+from onchip.planners.limits import Limits
+from onchip.planners.placement import PlacementOptions, Problem, ilp, minimum_traffic, plan
 from onchip.planners.placement import minimum_peak as exact_peak
 from onchip.planners.placement.ilp.formulation import least_traffic
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers import Outcome, Solver, math_opt, minimise
 from onchip.planners.placement.ilp.solvers.outcome import MATH_OPT
-from onchip.planners.placement.search import Progress
 from oracles import addresses
 from run.models import source
 from strategies import SMALL_SIZES, Case, cases, network_of, random_case, random_tight_case
@@ -224,15 +224,15 @@ def test_a_cancelled_search_still_plans(solver: Solver) -> None:
 
 
 def test_ctrl_c_ends_the_solver_and_not_the_program() -> None:
-    pressed: list[Progress] = []
+    pressed: list[str] = []
 
-    def press(now: Progress) -> None:
+    def press(now: str) -> None:
         if not pressed:
             os.kill(os.getpid(), signal.SIGINT)
         pressed.append(now)
 
     options = PlacementOptions(strategy="ilp")
-    made = plan(hard(), GENERIC, least(hard()), options, progress=press)
+    made = plan(hard(), GENERIC, least(hard()), options, Limits(progress=press))
     assert check(made) == made.result
     assert pressed
     assert made.result.status == "feasible"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import UsageError
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.addressed import one_at_a_time, place_schedule
 from onchip.planners.placement.ilp.decode import legal, order_of, placed_schedule
 from onchip.planners.placement.ilp.formulation import Formulation, least_peak, least_traffic
@@ -17,7 +17,6 @@ from onchip.planners.placement.ilp.size import pairs_in_time, unpruned
 from onchip.planners.placement.ilp.solvers import Outcome, Solver, minimise
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.schedule import Residency, Schedule
-from onchip.planners.placement.search import Limits
 from onchip.planners.placement.sources import first_spills, literal_figures
 from onchip.planners.placement.strategy import Answer, Task
 
@@ -25,8 +24,6 @@ __all__ = ["MOST_PAIRS", "Peak", "Solved", "minimum_peak", "minimum_traffic", "s
 
 MOST_PAIRS = 100_000
 """Most (pair of tensors, step) combinations, two variables and four constraints each, that are built."""
-
-NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -69,14 +66,13 @@ def solve(task: Task) -> Answer:
     """
     options, problem = task.options, task.problem
     reading = Reading(inputs=options.inputs)
-    began = time.perf_counter()
     found = minimum_traffic(problem, task.budget, reading, solver=options.solver, limits=task.limits)
     answer = found.answer
     order = problem.order if problem.order is not None else task.network.order
     if answer is None:
         answer = one_at_a_time(Schedule.nothing_kept(problem, order))
     elif not legal(problem, answer, task.budget):
-        answer = _placed_again(task, answer, task.limits.after(time.perf_counter() - began))
+        answer = _placed_again(task, answer, task.limits)
     whole = unpruned(found.lifetimes)
     figures: dict[str, str | int | float | bool | None] = {
         "solver": options.solver,
@@ -107,10 +103,9 @@ def minimum_traffic(
     """
     if budget < problem.minimum_budget:
         raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
-    began = time.perf_counter()
     _refuse_if_too_large(Lifetimes.of(problem))
     formulation = least_traffic(problem, budget, reading)
-    outcome = minimise(formulation.model, solver, limits.after(time.perf_counter() - began))
+    outcome = minimise(formulation.model, solver, limits)
     answer = value = None
     if outcome.values is not None:
         answer = placed_schedule(formulation, outcome.values)

@@ -10,16 +10,15 @@ the answer is no more than a lower bound.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onchip.network import bits, mask
+from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.memories.levels import MemoryProblem
 from onchip.planners.placement.memories.solving import solve
 from onchip.planners.placement.memories.steps import Step
-from onchip.planners.placement.search import Limits
 
 __all__ = ["Assigned", "along", "least_picoseconds"]
 
@@ -55,20 +54,18 @@ def along(
     Without `moves` what is on chip stays where it is. With `spills` a tensor may wait in DRAM, as few bytes
     as can be; then picoseconds are made least.
     """
-    began = time.perf_counter()
     build = _Along(problem, order, capacity, spills=spills, moves=moves)
     model, best = build.model, None
     if build.crossing:
         model.objective = list(build.crossing.items())
-        half = limits if limits.seconds is None else limits.at_most(limits.seconds / 2)
-        first = solve(model, half)
+        first = solve(model, limits.share(1 / 2))
         if first.values is None:
             return None
         best = first.values
         least = sum(k * best[x] for x, k in build.crossing.items())
         model.at_most("traffic", list(build.crossing.items()), least)
     build.finish()
-    found = solve(model, limits.after(time.perf_counter() - began))
+    found = solve(model, limits)
     values = best if found.values is None else found.values
     return None if values is None else build.read(values)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onchip.planners.limits import NO_LIMITS
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.cp_sat import minimise
 from onchip.planners.placement.memories.assign import Assigned, touches_of
 from onchip.planners.placement.memories.levels import MemoryProblem
 from onchip.planners.placement.memories.steps import Step
-from onchip.planners.placement.search import NO_LIMITS
 
 __all__ = ["alone", "by_density", "homes_of", "nothing_kept"]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, UsageError
-from onchip.base.guard import shortened
-from onchip.base.interrupt import until_interrupted
 from onchip.check import certify, plan_chip_of
 from onchip.machines.chip import Chip, Memory
 from onchip.network import Network
+from onchip.planners.limits import Limits
 from onchip.planners.placement.claim import space_of_memories
 from onchip.planners.placement.memories.assign import along, least_picoseconds
 from onchip.planners.placement.memories.greedy import alone, by_density, homes_of, nothing_kept
@@ -20,7 +19,7 @@ from onchip.planners.placement.memories.search import search
 from onchip.planners.placement.memories.steps import Placing, Step, cost_of, place
 from onchip.planners.placement.options import DEFAULTS, PlacementOptions
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import Limits, minimum_peak, minimum_traffic
+from onchip.planners.placement.search import minimum_peak, minimum_traffic
 from onchip.planners.placement.weights import apart, as_planned
 from onchip.plans import Plan
 
@@ -43,18 +42,17 @@ def plan_in_memories(
     chip: Chip,
     memories: Sequence[Memory],
     options: PlacementOptions = DEFAULTS,
-    *,
-    progress: Callable[[str], None] | None = None,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan with the least traffic, and of those the least `memory_picoseconds`, in these memories.
 
     `memories` are the chip's, of the sizes that may be used. `optimal` when both equal proved bounds, else
     `feasible` with them. Raises `Infeasible` (or `NegativeAnswer`, where sizes add up and single tensors do
-    not fit) naming the operator, `UsageError` for an option that several memories do not have.
+    not fit) naming the operator, `UsageError` for an option that several memories do not have. `limits` go
+    before those in `options`.
     """
-    with until_interrupted() as pressed:
-        options = shortened(options)
-        return _Planning(network, chip, memories, options, progress or (lambda line: None), pressed).plan()
+    with (limits or Limits.of(options)).interruptible() as limits:
+        return _Planning(network, chip, memories, options, limits).plan()
 
 
 @dataclass
@@ -73,12 +71,11 @@ class _Planning:
         chip: Chip,
         memories: Sequence[Memory],
         options: PlacementOptions,
-        say: Callable[[str], None],
-        pressed: Callable[[], bool],
+        limits: Limits,
     ) -> None:
         _refuse(options)
         self.began = time.perf_counter()
-        self.chip, self.memories, self.options, self.say = chip, tuple(memories), options, say
+        self.chip, self.memories, self.options = chip, tuple(memories), options
         self.network = as_planned(network, chip, options)
         base = Problem.of(self.network, chip.alignment_bytes)
         written = [t for row in base.outputs for t in row]
@@ -86,8 +83,7 @@ class _Planning:
             raise UsageError(
                 "several operators write one tensor, and memories are several, too", item="views"
             )
-        seconds = SECONDS if options.time_limit is None else options.time_limit
-        self.limits = Limits(seconds, options.memory_limit, None, pressed, options.seed)
+        self.limits, self.say = replace(limits.patient(SECONDS), progress=None), limits.say
         if options.order == "given":
             base = base.in_order(self.network.order)
         elif options.order == "minpeak":
@@ -97,9 +93,7 @@ class _Planning:
 
     def left(self, share: float = 1.0) -> Limits:
         """The limits with what is left of that share of the time; never nothing: there is an answer."""
-        assert self.limits.seconds is not None
-        gone = time.perf_counter() - self.began
-        return replace(self.limits, seconds=max(0.2, share * self.limits.seconds - gone))
+        return self.limits.anew(max(0.2, self.limits.until(share).left() or 0.0))
 
     def plan(self) -> Plan:
         self.refuse_if_infeasible()
@@ -110,9 +104,8 @@ class _Planning:
         self.say("searching all programs")
         proved = search(
             self.problem,
+            self.left(0.4),
             states=STATES,
-            seconds=self.left(0.4).seconds or 0.0,
-            cancelled=self.limits.cancelled or (lambda: False),
             moves=self.options.moves,
         )
         if proved.steps is not None:
@@ -140,16 +133,13 @@ class _Planning:
             self.say(f"assigning memories along order {i + 1} of {len(orders)}")
             share = 0.4 + 0.4 * (i + 1) / len(orders)
             self.follow(tried, share, spills=bound[0] > 0)
-            if self.best is not None and (self.best.cost == bound or self.stopped()):
+            if self.best is not None and (self.best.cost == bound or self.limits.stopped()):
                 break
         if self.best is None:
             for tried in orders:
                 self.follow(tried, 0.9, spills=True)
         if self.best is None:
             self.consider(nothing_kept(self.problem, orders[0]), "nothing kept")
-
-    def stopped(self) -> bool:
-        return self.limits.cancelled is not None and self.limits.cancelled()
 
     def follow(self, order: Sequence[int], share: float, *, spills: bool) -> None:
         """The memories along one order, within less and less as long as addresses are not found."""
@@ -167,7 +157,7 @@ class _Planning:
             if self.best is not None and cost_of(self.problem, steps) >= self.best.cost:
                 return
             missing = self.consider(steps, "assignment")
-            if not missing or self.stopped():
+            if not missing or self.limits.stopped():
                 return
             for m, over in missing:
                 capacity[m] -= self.chip.round_up(over)
@@ -179,8 +169,8 @@ class _Planning:
         cost = cost_of(self.problem, steps)
         if self.best is not None and cost >= self.best.cost:
             return ()
-        seconds = max(0.5, (self.left().seconds or 0.0) / 4)
-        alignment, seed = self.chip.alignment_bytes, self.options.seed
+        seconds = max(0.5, (self.left().left() or 0.0) / 4)
+        alignment, seed = self.chip.alignment_bytes, self.limits.seed
         found = place(self.problem, self.network, steps, alignment, seconds, seed)
         if not found.missing:
             self.best = _Best(cost, found, how)
@@ -228,7 +218,7 @@ class _Planning:
                 "objective": "memory",
                 "order": self.options.order,
                 **({} if self.options.moves else {"moves": False}),
-                "seed": self.options.seed,
+                "seed": self.limits.seed,
                 "found_by": self.best.how,
             },
         )

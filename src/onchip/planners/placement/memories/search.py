@@ -11,13 +11,13 @@ every plan. What it leaves out costs nothing, and docs/placement-proofs.md (M1 t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
 
 from onchip.network import bits
+from onchip.planners.limits import Limits
 from onchip.planners.placement.memories.levels import MemoryProblem
 from onchip.planners.placement.memories.steps import Step
 
@@ -41,14 +41,11 @@ class Proved:
     states: int
 
 
-def search(
-    problem: MemoryProblem, *, states: int, seconds: float, cancelled: Callable[[], bool], moves: bool = True
-) -> Proved:
+def search(problem: MemoryProblem, limits: Limits, *, states: int, moves: bool = True) -> Proved:
     """The least cost of any program (without `moves`, of those that have none); it may give up.
 
-    That is after so many `states` or `seconds`, or when `cancelled` says so; `cost` is then a bound.
+    That is after so many `states`, or when the limits say so; `cost` is then a bound.
     """
-    began = time.monotonic()
     graph = _Graph(problem, moves)
     start = graph.start
     best: dict[State, Cost] = {start: (0, 0)}
@@ -64,7 +61,7 @@ def search(
         if graph.done(state):
             return Proved(_path(came, state), cost, tried)
         tried += 1
-        if tried > states or (tried % 256 == 0 and (time.monotonic() - began > seconds or cancelled())):
+        if tried > states or (tried % 256 == 0 and limits.over()):
             return Proved(None, estimate, tried)
         for steps, after, (traffic, picoseconds) in graph.actions(state):
             reached = cost[0] + traffic, cost[1] + picoseconds

@@ -7,14 +7,13 @@ lowered by a millionth, so that no rounding of its own makes a plan optimal. Val
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers import child, cp_sat
 from onchip.planners.placement.ilp.solvers.outcome import Outcome
-from onchip.planners.placement.search import Limits
 
 __all__ = ["solve"]
 
@@ -29,15 +28,11 @@ MARGIN = 1e-6
 
 def solve(model: Model, limits: Limits) -> Outcome:
     """The least objective found within the limits, and what is proved of any."""
-    began = time.perf_counter()
-    short = limits.at_most(FIRST if limits.seconds is None else min(FIRST, SHARE * limits.seconds))
-    first = cp_sat.minimise(model, short)
-    stopped = limits.cancelled is not None and limits.cancelled()
-    if first.optimal or first.infeasible or stopped:
+    first = cp_sat.minimise(model, limits.share(SHARE).at_most(FIRST))
+    if first.optimal or first.infeasible or limits.stopped():
         return first
-    left = limits.after(time.perf_counter() - began)
     try:
-        second = child.minimise(model, "highs", left)
+        second = child.minimise(model, "highs", limits)
     except RuntimeError:  # it crashed, and what CP-SAT had found stays
         return first
     values = second.values if second.values is not None and _holds(model, second.values) else None

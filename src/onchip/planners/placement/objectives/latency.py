@@ -7,17 +7,16 @@ within less than the budget.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from onchip.check import Clock
+from onchip.planners.limits import Limits
 from onchip.planners.placement.addressed import place_schedule
 from onchip.planners.placement.exact import search
 from onchip.planners.placement.objectives.prefetch import Prefetched, prefetch
 from onchip.planners.placement.program import program
 from onchip.planners.placement.schedule import Schedule
-from onchip.planners.placement.search import Limits, minimum_peak
+from onchip.planners.placement.search import minimum_peak
 from onchip.planners.placement.strategy import Answer, Task
 from onchip.plans import Instruction
 
@@ -38,46 +37,41 @@ def fastest(
     answer: Answer,
     made: tuple[Instruction, ...],
     bound: int,
-    limits: Limits,
 ) -> Prefetched:
     """The fastest program found for a task whose least traffic is known; `bound` is a proved lower bound.
 
     `answer` is that of the traffic strategy and `made` its program: the first to be tried, so the result is
     never slower than that with its copies prefetched. What is kept on chip (pins, state) stays as it is.
     """
-    began = time.perf_counter()
     if task.problem.kept is not None:
         return Prefetched(made, clock.latency(made))
 
-    def left() -> Limits:
-        return limits.at_most(SECONDS).after(time.perf_counter() - began)
+    limits = task.limits.at_most(SECONDS)
 
     def prefetched(program: tuple[Instruction, ...]) -> Prefetched:
-        rest = left()
-        share = rest if rest.seconds is None else replace(rest, seconds=rest.seconds * 0.5)
-        return prefetch(program, clock, task.budget, task.alignment, bound=bound, limits=share)
+        return prefetch(program, clock, task.budget, task.alignment, bound=bound, limits=limits.share(0.5))
 
     best = prefetched(made)
-    for other in _candidates(task, answer, left) if best.latency > bound else ():
+    for other in _candidates(task, answer, limits) if best.latency > bound else ():
         found = prefetched(program(task.network, task.problem, other.order, other.placed, other.scratch))
         best = found if found.latency < best.latency else best
-        if best.latency <= bound or left().seconds == 0.0:
+        if best.latency <= bound or limits.left() == 0.0:
             break
     return best
 
 
-def _candidates(task: Task, answer: Answer, left: Callable[[], Limits]) -> Iterator[Answer]:
+def _candidates(task: Task, answer: Answer, limits: Limits) -> Iterator[Answer]:
     """Other placed schedules than that of least traffic: with less of a peak, or within less."""
     problem, seen = task.problem, {answer.order}
-    peak = minimum_peak(problem, limits=left().at_most(PLACING_SECONDS))
+    peak = minimum_peak(problem, limits=limits.at_most(PLACING_SECONDS))
     if peak.value <= task.budget and peak.order not in seen:
         seen.add(peak.order)
-        yield from _placed(task, Schedule.of(problem, peak.steps), left())
+        yield from _placed(task, Schedule.of(problem, peak.steps), limits)
     for share in SHARES:
         within = int(task.budget * share)
         if within >= problem.minimum_budget and peak.value > within:
-            found = search(problem, within, left().at_most(PLACING_SECONDS))
-            yield from _placed(task, Schedule.of(problem, found.steps), left())
+            found = search(problem, within, limits.at_most(PLACING_SECONDS))
+            yield from _placed(task, Schedule.of(problem, found.steps), limits)
 
 
 def _placed(task: Task, schedule: Schedule, limits: Limits) -> Iterator[Answer]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.addressed import place_schedule
 from onchip.planners.placement.schedule import Schedule
-from onchip.planners.placement.search import Found, Limits, Step, minimum_peak
+from onchip.planners.placement.search import Found, Step, minimum_peak
 from onchip.planners.placement.strategy import Answer, Task
 
 __all__ = ["extent_of", "smallest"]
@@ -23,25 +23,21 @@ HALVINGS = 12
 """How often the interval between what packs and what was not seen to is halved."""
 
 
-def smallest(task: Task, limits: Limits) -> tuple[Answer, int]:
+def smallest(task: Task) -> tuple[Answer, int]:
     """A schedule without traffic in the fewest bytes found, and the least peak of any: no plan needs less.
 
     Peak and bytes agree, and then are proved least, unless a limit was hit or nothing packs into the peak.
     """
-    began = time.perf_counter()
-
-    def left() -> Limits:
-        return limits.after(time.perf_counter() - began)
-
+    limits = task.limits
     found = minimum_peak(task.problem, limits=limits)
-    for steps in _orders(task, found, left):
+    for steps in _orders(task, found, limits):
         schedule = Schedule.of(task.problem, steps)
-        answer = _within(task, schedule, found.value, left())
+        answer = _within(task, schedule, found.value, limits)
         if answer is not None:
             return answer, found.bound
-        if left().seconds == 0.0:
+        if limits.left() == 0.0:
             break
-    return _beyond(task, Schedule.of(task.problem, found.steps), found.value, left), found.bound
+    return _beyond(task, Schedule.of(task.problem, found.steps), found.value, limits), found.bound
 
 
 def extent_of(task: Task, answer: Answer) -> int:
@@ -51,14 +47,14 @@ def extent_of(task: Task, answer: Answer) -> int:
     return max([*tops, *(at + workspace[v] for v, at in answer.scratch.items())], default=0)
 
 
-def _orders(task: Task, found: Found, left: Callable[[], Limits]) -> Iterator[tuple[Step, ...]]:
+def _orders(task: Task, found: Found, limits: Limits) -> Iterator[tuple[Step, ...]]:
     """The order of least peak, then others with the same peak."""
     yield found.steps
     seen = {found.order}
     if task.problem.order is not None or found.end != "complete":
         return
     for attempt in range(1, ORDERS_TRIED):
-        other = minimum_peak(task.problem, limits=replace(left(), seed=left().seed + attempt))
+        other = minimum_peak(task.problem, limits=replace(limits, seed=limits.seed + attempt))
         if other.value == found.value and other.order not in seen:
             seen.add(other.order)
             yield other.steps
@@ -69,16 +65,16 @@ def _within(task: Task, schedule: Schedule, capacity: int, limits: Limits) -> An
     return place_schedule(schedule, capacity, task.alignment, limits, relocate=False)
 
 
-def _beyond(task: Task, schedule: Schedule, peak: int, left: Callable[[], Limits]) -> Answer:
+def _beyond(task: Task, schedule: Schedule, peak: int, limits: Limits) -> Answer:
     """The fewest bytes found for one schedule that does not pack, as far as seen, into its peak."""
     low, step, best = peak, task.alignment, None
     while best is None:  # all stays side by side always pack: this ends
-        best = _within(task, schedule, low + step, left().at_most(1.0))
+        best = _within(task, schedule, low + step, limits.at_most(1.0))
         low, step = (low, step) if best is not None else (low + step, 2 * step)
     for _ in range(HALVINGS):
         middle = (low + extent_of(task, best)) // 2
-        if middle <= low or left().seconds == 0.0:
+        if middle <= low or limits.left() == 0.0:
             break
-        smaller = _within(task, schedule, middle, left().at_most(1.0))
+        smaller = _within(task, schedule, middle, limits.at_most(1.0))
         low, best = (middle, best) if smaller is None else (low, smaller)
     return best

@@ -8,14 +8,13 @@ waiting for the one before, that ends last.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onchip.check import Clock
+from onchip.planners.limits import Limits
 from onchip.planners.packing import Buffer, pack
 from onchip.planners.placement.objectives.stays import Stays
-from onchip.planners.placement.search import Limits
 from onchip.plans import Alloc, Instruction, Load, Scratch, Store, Timed
 
 __all__ = ["Prefetched", "prefetch"]
@@ -89,7 +88,6 @@ class _Search:
     ) -> None:
         self.stays, self.clock, self.budget, self.alignment = stays, clock, budget, alignment
         self.bound, self.limits, self.best = bound, limits, best
-        self.began = time.perf_counter()
         self.seen: set[Moves] = set()
         self.next = {stay.after: i for i, stay in enumerate(stays.stays) if stay.after is not None}
         none = (0,) * len(stays.stays)
@@ -200,10 +198,7 @@ class _Search:
     def consider(self, moves: Moves) -> bool:
         """Pack and time these moves; false when they do not fit. `improved`: no moves before were faster."""
         self.improved = False
-        limits = self.limits
-        spent = time.perf_counter() - self.began
-        late = limits.seconds is not None and spent >= limits.seconds
-        if late or len(self.seen) >= EVALUATIONS or (limits.cancelled is not None and limits.cancelled()):
+        if len(self.seen) >= EVALUATIONS or self.limits.over():
             raise _OutOfTime
         if moves in self.seen:
             return True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import Outcome, Solver
-from onchip.planners.placement.search import Limits
 
 __all__ = ["Outcome", "Solver", "minimise"]
 

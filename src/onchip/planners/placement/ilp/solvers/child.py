@@ -9,14 +9,13 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-import time
 from tempfile import TemporaryFile
 
 from onchip.base.child import environment, interpreter
 from onchip.base.guard import dies_with_us
+from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import MathOptSolver, Outcome
-from onchip.planners.placement.search import Limits
 
 __all__ = ["minimise"]
 
@@ -30,7 +29,7 @@ def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
     """Minimise with HiGHS or SCIP; no solution when Ctrl-C or the caller ends it before it ends itself."""
     # A file: what a pipe cannot hold at once is lost when `communicate` is interrupted by its own timeout.
     with TemporaryFile() as order:
-        pickle.dump((model, solver, limits.seconds, limits.seed), order)
+        pickle.dump((model, solver, limits.left(), limits.seed), order)
         order.seek(0)
         process = subprocess.Popen(
             [*interpreter(), "-m", __name__],
@@ -58,16 +57,16 @@ def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
 
 def _wait(process: subprocess.Popen[bytes], limits: Limits) -> bytes | None:
     """What the child answers; None when the caller cancelled."""
-    began = time.perf_counter()
+    most = None if limits.time_limit is None else limits.anew(2 * (limits.left() or 0.0) + 30)
     while True:
         try:
             return process.communicate(timeout=POLL_SECONDS)[0]
         except subprocess.TimeoutExpired:
             pass
-        if limits.cancelled is not None and limits.cancelled():
+        if limits.stopped():
             return None
         # A solver may overlook its limit for a while, not for ever.
-        if limits.seconds is not None and time.perf_counter() - began > 2 * limits.seconds + 30:
+        if most is not None and most.over():
             return None
 
 

@@ -8,9 +8,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import Outcome
-from onchip.planners.placement.search import Limits, Progress
+from onchip.planners.placement.search import line_of
 
 __all__ = ["WORKERS", "minimise"]
 
@@ -40,9 +41,10 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers or min(WORKERS, os.cpu_count() or 1)
     solver.parameters.random_seed = limits.seed % (1 << 31)
-    solver.parameters.max_memory_in_mb = max(1, limits.memory >> 20)
-    if limits.seconds is not None:
-        solver.parameters.max_time_in_seconds = max(0.0, limits.seconds - (time.perf_counter() - began))
+    solver.parameters.max_memory_in_mb = max(1, limits.memory_limit >> 20)
+    left = limits.left()
+    if left is not None:
+        solver.parameters.max_time_in_seconds = left
     # Ctrl-C is heard by this thread, not by a handler of the solver's, which other threads share.
     solver.parameters.catch_sigint_signal = False
     status = _solve(solver, cp, _reporter(limits, began), limits)
@@ -66,10 +68,9 @@ def _reporter(limits: Limits, began: float) -> Any:
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def on_solution_callback(self) -> None:
-            if limits.progress is not None:
-                bound = _whole(self.best_objective_bound)
-                seconds = time.perf_counter() - began
-                limits.progress(Progress(self.num_branches, round(self.objective_value), bound, seconds))
+            bound = _whole(self.best_objective_bound)
+            seconds = time.perf_counter() - began
+            limits.say(line_of(self.num_branches, round(self.objective_value), bound, seconds))
 
     return Reporter()
 
@@ -83,7 +84,7 @@ def _solve(solver: Any, cp: Any, reporter: Any, limits: Limits) -> Any:
             try:
                 if wait((solving,), POLL_SECONDS).done:
                     return solving.result()
-                ending = ending or (limits.cancelled is not None and limits.cancelled())
+                ending = ending or limits.stopped()
             except KeyboardInterrupt:
                 ending = True
             if ending:  # again and again, for it is heard only once the search has begun

@@ -1,0 +1,102 @@
+"""All planners by name: onchip's own, and those that somebody registers.
+
+A planner from outside is registered with `register(planner)`, or by its package with an entry point of the
+group `onchip.planners` that names a `Planner`. Entry points are read when all planners are listed, or when a
+name is not known.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module, metadata
+
+from onchip.base.errors import UsageError
+from onchip.planners.protocol import Planner
+
+__all__ = ["GROUP", "file_of", "find", "listed", "register", "section"]
+
+GROUP = "onchip.planners"
+"""The group of entry points."""
+
+OWN = {
+    "placement": "onchip.planners.placement.planner:PLANNER",
+    "fusion": "onchip.planners.fusion.planner:PLANNER",
+    "joint": "onchip.planners.joint.planner:PLANNER",
+    "branches": "onchip.planners.branches.planner:PLANNER",
+    "baseline": "onchip.planners.placement.planner:BASELINE",
+    "memories": "onchip.planners.placement.memories.planner:PLANNER",
+    "segments": "onchip.microcontroller.segments.planner:PLANNER",
+}
+"""Name -> where its `Planner` stands, which is imported when it is asked for; in the order of listings."""
+
+_registered: dict[str, Planner] = {}
+
+
+def register(planner: Planner) -> None:
+    """Let a planner be found by its name. Raises `UsageError` for a name that another one has."""
+    if _registered.get(planner.name) == planner:
+        return
+    taken = (*map(_own, OWN), *_registered.values())
+    if any(planner.name == other.name or planner.key == other.key for other in taken):
+        raise UsageError("there is a planner of that name", item=planner.name)
+    _registered[planner.name] = planner
+
+
+def find(name: str) -> Planner | None:
+    """The planner whose plans record that name; None where there is none."""
+    if name in OWN:
+        return _own(name)
+    if name not in _registered:
+        _from_entry_points()
+    return _registered.get(name)
+
+
+def listed() -> tuple[Planner, ...]:
+    """All planners that can be asked for any network, chip and number of bytes, onchip's own first."""
+    _from_entry_points()
+    return (*_own_listed(), *(p for p in _registered.values() if p.anywhere))
+
+
+def section(key: str) -> Planner | None:
+    """The listed planner that a sweep's spec calls so; None where there is none."""
+    for planner in (*_own_listed(), *_registered.values()):
+        if planner.anywhere and planner.key == key:
+            return planner
+    _from_entry_points()
+    return next((p for p in _registered.values() if p.anywhere and p.key == key), None)
+
+
+def file_of(planner: Planner) -> str:
+    """The file of the module of a planner from outside, which registers it; empty for onchip's own."""
+    if planner.name in OWN:
+        return ""
+    return str(getattr(sys.modules.get(planner.solve.__module__), "__file__", None) or "")
+
+
+def _own_listed() -> tuple[Planner, ...]:
+    return tuple(planner for planner in map(_own, OWN) if planner.anywhere)
+
+
+@cache
+def _own(name: str) -> Planner:
+    module, _, attribute = OWN[name].partition(":")
+    planner = getattr(import_module(module), attribute)
+    assert isinstance(planner, Planner)
+    return planner
+
+
+@cache
+def _by_entry_point() -> dict[str, Planner]:
+    found = {}
+    for entry in metadata.entry_points(group=GROUP):
+        planner = entry.load()
+        if not isinstance(planner, Planner):
+            raise UsageError(f"is no Planner, but {type(planner).__name__}", item=f"{GROUP}: {entry.value}")
+        found[planner.name] = planner
+    return found
+
+
+def _from_entry_points() -> None:
+    for planner in _by_entry_point().values():
+        register(planner)
