@@ -100,11 +100,11 @@ def task_of(point: Point, network: str, seconds: float | None) -> Task:
     planner, budget = point.asked.planner, point.budget
     file = point.asked.file
     asks = [KEY_FORMAT, version(), network, _stated_by(chip), planner, options, budget.text]
-    return Task(key_of([*asks, *_content(file)]), network, chip, planner, options, budget, seconds, file)
+    return Task(key_of([*asks, *content_of(file)]), network, chip, planner, options, budget, seconds, file)
 
 
 @cache
-def _content(file: str) -> tuple[str, ...]:
+def content_of(file: str) -> tuple[str, ...]:
     """The hash of a planner's own file, if it is from outside: its answers are those of its code."""
     return (hashlib.sha256(Path(file).read_bytes()).hexdigest(),) if file else ()
 
