@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onchip.base.codec import decode
 from onchip.base.errors import ModelError
 from onchip.network import Geometry, Network, OperatorSpec, Patches, TensorKind
-from onchip.network.json import WireNetwork, decode, network_from_wire, read_network, wire_network
+from onchip.network.json import WireNetwork, network_from_wire, read_network, wire_network
 from strategies import hostile_networks, network_of, networks
 
 

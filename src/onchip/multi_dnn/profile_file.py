@@ -19,11 +19,11 @@ from typing import Any
 
 import msgspec
 
+from onchip.base.codec import decode
 from onchip.base.errors import ProfileError
 from onchip.base.files import read_bytes
 from onchip.multi_dnn.estimate import estimate_bandwidth
 from onchip.multi_dnn.profile import MAX_MS, Group, Profile
-from onchip.network.json import decode
 
 __all__ = [
     "PROFILE_FORMAT",
@@ -42,7 +42,7 @@ ABOVE_NOMINAL = 1.05
 """A counter may say a little more than the data sheet; what says more than that is a mistake."""
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pass
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from onchip.base.codec import decode
 from onchip.base.errors import InputError, PlanFormatError
 from onchip.base.files import read_bytes
 from onchip.machines.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
@@ -20,7 +21,6 @@ from onchip.multi_dnn.profile_file import WireProfile, profile_from_wire
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.schedule_json import SCHEDULE_FORMAT, Claim, Rival, document_digest
 from onchip.multi_dnn.workload import Job, Workload
-from onchip.network.json import decode
 
 __all__ = ["StatedSchedule", "is_schedule", "read_schedule", "schedule_from_json"]
 
@@ -46,7 +46,7 @@ class StatedSchedule:
     digest: str = ""
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pass
 
 

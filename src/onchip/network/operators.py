@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Annotated, Literal
+
+from onchip.base.fields import OUTSIDE, ROW
 
 __all__ = [
     "ELEMENT_BYTES",
@@ -70,11 +72,11 @@ class Tensor:
     With `patches` it is stored in patches, and `bytes` includes their padding.
     """
 
-    id: int
+    id: Annotated[int, OUTSIDE]
     name: str
     bytes: int
     kind: TensorKind
-    patches: Patches | None = None
+    patches: Annotated[Patches, ROW] | None = None
 
 
 KINDS = frozenset({
@@ -158,13 +160,16 @@ class Side:
         return self.size, self.axis, self.stride, self.before, self.span, self.per
 
 
+Sides = tuple[Annotated[Side, ROW], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A constant that an operator fetches: what it is called in the model, its bytes, its sides."""
 
     name: str
     bytes: int
-    sides: tuple[Side, ...]
+    sides: Sides = ()
 
 
 MOST_SIDES = 32
@@ -182,7 +187,7 @@ class Reach:
     """
 
     output: tuple[int, ...]
-    reads: tuple[tuple[Side, ...], ...]
+    reads: tuple[Sides, ...]
     weights: tuple[Constant, ...] = ()
     sums: tuple[int, ...] = ()
 

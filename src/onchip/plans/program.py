@@ -1,14 +1,16 @@
 """The instructions, and the plan that holds them. Names, not ids: a plan is read away from its planner.
 
-docs/plan-program.md is the formal page: when each instruction is legal and what it costs.
+docs/plan-program.md is the formal page: when each instruction is legal and what it costs. JSON, text and
+their readers are made from these records: a new field of an instruction, or a new kind, is stated here only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Annotated, Literal
 
+from onchip.base.fields import AT, NOT_NULL, STATED, WRITTEN, Wire
 from onchip.machines.chip import Memory
 from onchip.network import Network
 
@@ -43,6 +45,12 @@ __all__ = [
 ]
 
 
+Address = Annotated[int, AT]
+Home = Annotated[str | None, Wire("in", leads=True)]
+Figure = Annotated[int | None, NOT_NULL]
+Rate = Annotated[float | None, NOT_NULL]
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """Copy `tensor` from DRAM to bytes [address, address + its size) of `memory`.
@@ -51,8 +59,8 @@ class Load:
     """
 
     tensor: str
-    address: int
-    memory: str | None = None
+    address: Address
+    memory: Home = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +72,17 @@ class Alloc:
     """
 
     tensor: str
-    address: int
+    address: Address
     over: str | None = None
-    by: int = 0
-    parts: tuple[str, ...] = ()
-    memory: str | None = None
+    by: Annotated[int, Wire(beside="over")] = 0
+    parts: Annotated[tuple[str, ...], Wire("of")] = ()
+    memory: Home = None
 
     def __post_init__(self) -> None:
-        if self.parts and (self.over is not None or len(set(self.parts)) < len(self.parts)):
-            raise ValueError("`parts` are distinct operands, and go without `over`")
+        if len(set(self.parts)) < len(self.parts):
+            raise ValueError("names an operand twice")
+        if self.parts and self.over is not None:
+            raise ValueError("is reserved over one tensor, or over all operands of a concat")
         if self.over is None and self.by:
             raise ValueError("`by` is the distance to the overlapped tensor: it needs `over`")
 
@@ -82,8 +92,8 @@ class Scratch:
     """Reserve the workspace of `operator` (an operator or group) for its one `run`, which releases it."""
 
     operator: str
-    address: int
-    memory: str | None = None
+    address: Address
+    memory: Home = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +116,8 @@ class Move:
     """Copy `tensor` to [address, address + its size) of `memory`, and give its old range back."""
 
     tensor: str
-    address: int
-    memory: str
+    address: Address
+    memory: Annotated[str, Wire("in", leads=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +157,13 @@ class Tiling:
     """
 
     rows: int
-    streamed: tuple[str, ...] = ()
-    channels: int = 1
-    images: int = 1
+    streamed: Annotated[tuple[str, ...], WRITTEN] = ()
+    channels: Annotated[int, STATED] = 1
+    images: Annotated[int, STATED] = 1
 
     def __post_init__(self) -> None:
         if len(set(self.streamed)) < len(self.streamed):
-            raise ValueError("a tensor is streamed once")
+            raise ValueError("names a streamed tensor twice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +179,7 @@ class Blocks:
     columns: int
     output_channels: int
     channels: int
-    keep_weights: bool = False
+    keep_weights: Annotated[bool, WRITTEN] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +199,7 @@ class Stage:
     """Operators of a group in `Rings` that sweep bands of `rows` rows of the last one's output together."""
 
     operators: tuple[str, ...]
-    rows: int = 1
+    rows: Annotated[int, STATED] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +213,9 @@ class Rings:
     """
 
     stages: tuple[Stage, ...]
-    strips: int = 1
-    fetched: Literal["rows", "columns"] = "rows"
-    traversal: Literal["forward", "reverse"] = "forward"
+    strips: Annotated[int, STATED] = 1
+    fetched: Annotated[Literal["rows", "columns"], STATED] = "rows"
+    traversal: Annotated[Literal["forward", "reverse"], STATED] = "forward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +248,7 @@ class PinnedTensor:
     """
 
     tensor: str
-    address: int | None = None
+    address: Annotated[int | None, Wire(at=True, placed=True)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +259,7 @@ class PinnedWeights:
     """
 
     operator: str
-    address: int
+    address: Address
 
 
 Pin = PinnedTensor | PinnedWeights
@@ -285,7 +295,7 @@ class State:
 
     input: str
     output: str
-    address: int
+    address: Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +308,14 @@ class PlanChip:
     """
 
     name: str
-    alignment_bytes: int = 1
-    dram_bytes_per_second: float | None = None
-    dram_picojoules_per_byte: float | None = None
-    macs_per_second: float | None = None
-    scratchpad_bytes_per_second: float | None = None
-    mac_picojoules: float | None = None
-    scratchpad_picojoules_per_byte: float | None = None
-    weight_scratchpad_bytes: int | None = None
+    alignment_bytes: Annotated[int, WRITTEN] = 1
+    dram_bytes_per_second: Rate = None
+    dram_picojoules_per_byte: Rate = None
+    macs_per_second: Rate = None
+    scratchpad_bytes_per_second: Rate = None
+    mac_picojoules: Rate = None
+    scratchpad_picojoules_per_byte: Rate = None
+    weight_scratchpad_bytes: Figure = None
     memories: tuple[Memory, ...] = ()
 
     def round_up(self, size: int) -> int:
@@ -365,16 +375,16 @@ class Result:
     peak_bytes: int
     extent_bytes: int
     seconds: float
-    peak_lower_bound_bytes: int | None = None
-    latency_picoseconds: int | None = None
-    latency_lower_bound_picoseconds: int | None = None
-    energy_picojoules: int | None = None
-    energy_lower_bound_picojoules: int | None = None
-    dram_lower_bound_bytes: int | None = None
-    macs: int | None = None
-    move_bytes: int | None = None
-    memory_picoseconds: int | None = None
-    memory_lower_bound_picoseconds: int | None = None
+    peak_lower_bound_bytes: Figure = None
+    latency_picoseconds: Figure = None
+    latency_lower_bound_picoseconds: Figure = None
+    energy_picojoules: Figure = None
+    energy_lower_bound_picojoules: Figure = None
+    dram_lower_bound_bytes: Figure = None
+    macs: Figure = None
+    move_bytes: Figure = None
+    memory_picoseconds: Figure = None
+    memory_lower_bound_picoseconds: Figure = None
     memories: tuple[MemoryUse, ...] = ()
     moves: tuple[Moved, ...] = ()
     space: str = ""
@@ -393,7 +403,7 @@ class Timed:
     index: int
     start: int
     end: int
-    fetched: int | None = None
+    fetched: Annotated[int | None, Wire(placed=True)] = None
 
 
 @dataclass(frozen=True, eq=False)

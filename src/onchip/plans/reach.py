@@ -7,9 +7,8 @@ an axis index by index. What is left away is that of the shorter form.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from onchip.base.errors import PlanFormatError
 from onchip.network import Constant, Reach, Side
 from onchip.plans.words import Word, word
 
@@ -38,30 +37,32 @@ def _side(side: Side) -> str:
     return ",".join(map(str, side.numbers))
 
 
-def reach_of(words: Sequence[Word], refuse: Callable[[str], PlanFormatError]) -> Reach:
-    """The reach in the words behind the operator's name. Raises what `refuse` makes of what is wrong."""
+def reach_of(words: Sequence[Word]) -> Reach:
+    """The reach in the words behind the operator's name. Raises `ValueError` with the reason."""
     plain: dict[str, tuple[int, ...]] = {}
     reads: list[tuple[Side, ...]] = []
     weights: list[Constant] = []
     for mark, rest in _parts(words):
         if mark == "weight":
             if len(rest) < 2 or not re.fullmatch(r"[0-9]{1,18}", rest[1][0], re.ASCII):
-                raise refuse("a weight has a name, its bytes, and then its sides")
+                raise ValueError("a weight has a name, its bytes, and then its sides")
             (name, _), (size, _), *rest = rest
         sides = [_read(text) for text, _ in rest]
         if not mark or None in sides:
-            raise refuse("a reach is `output`, `sums`, `read` and `weight`, each with sides like 512 or 10,1")
+            raise ValueError(
+                "a reach is `output`, `sums`, `read` and `weight`, each with sides like 512 or 10,1"
+            )
         found = tuple(side for side in sides if side is not None)
         if mark in ("output", "sums"):
             if mark in plain or any(side != Side(side.size, span=side.size) for side in found):
-                raise refuse("a reach has one output, and sums over one list of axes, of plain sizes")
+                raise ValueError("a reach has one output, and sums over one list of axes, of plain sizes")
             plain[mark] = tuple(side.size for side in found)
         elif mark == "read":
             reads.append(found)
         else:
             weights.append(Constant(name, int(size), found))
     if "output" not in plain:
-        raise refuse("a reach has one output, of plain sizes")
+        raise ValueError("a reach has one output, of plain sizes")
     return Reach(plain["output"], tuple(reads), tuple(weights), plain.get("sums", ()))
 
 

@@ -12,64 +12,29 @@ from dataclasses import astuple, fields
 from onchip.machines.chip import RATES, Memory
 from onchip.network import Geometry, Network, Operator, Tensor
 from onchip.plans.limits import FORMAT, refuse_unwritable
+from onchip.plans.lines import line_of
 from onchip.plans.parse import from_text
 from onchip.plans.program import (
-    Alloc,
     Blocks,
     Boxes,
-    Free,
     Group,
     Instruction,
-    Join,
-    Load,
-    MemoryUse,
-    Move,
-    Moved,
-    Pin,
-    PinnedWeights,
     Plan,
     PlanChip,
     Result,
     Rings,
-    Run,
-    Scratch,
     Section,
-    Store,
     Tiling,
-    Timed,
 )
 from onchip.plans.reach import reach_text
-from onchip.plans.words import SECTION, TILED, word, words
+from onchip.plans.words import SECTION, TILED, counted, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
 
 
 def instruction_text(instruction: Instruction) -> str:
     """One instruction as its line: `alloc y @150528`."""
-    match instruction:
-        case Load(tensor, address, memory):
-            return f"load {word(tensor)} {_place(address, memory)}"
-        case Alloc(tensor, address, None, _, (), memory):
-            return f"alloc {word(tensor)} {_place(address, memory)}"
-        case Alloc(tensor, address, None, _, parts, memory):
-            return f"alloc {word(tensor)} {_place(address, memory)} of{words(parts)}"
-        case Alloc(tensor, address, str(over), by, _, memory):
-            return f"alloc {word(tensor)} {_place(address, memory)} over {word(over)} by {by}"
-        case Scratch(operator, address, memory):
-            return f"scratch {word(operator)} {_place(address, memory)}"
-        case Move(tensor, address, memory):
-            return f"move {word(tensor)} {_place(address, memory)}"
-        case Run(operator, ()):
-            return f"run {word(operator)}"
-        case Run(operator, streaming):
-            return f"run {word(operator)} streaming{_counts(streaming)}"
-        case Store(tensor):
-            return f"store {word(tensor)}"
-        case Free(tensor):
-            return f"free {word(tensor)}"
-        case Join(operator):
-            return f"join {word(operator)}"
-    raise AssertionError(instruction)
+    return line_of(instruction)
 
 
 def to_text(plan: Plan) -> str:
@@ -94,18 +59,15 @@ def to_text(plan: Plan) -> str:
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")
     lines += [_group(g) for g in plan.groups]
-    lines += [_pin(p) for p in plan.pins]
-    lines += [f"state {word(s.input)} {word(s.output)} @{s.address}" for s in plan.state]
+    lines += [line_of(fact) for fact in (*plan.pins, *plan.state)]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
     lines += [f"result {name} {value}" for name, value in figures if isinstance(value, int | float)]
     lines += [f"result {name} {word(value)}" for name, value in figures if isinstance(value, str) and value]
-    lines += [f"used{_row(use)}" for use in plan.result.memories]
-    lines += [f"moved{_row(moved)}" for moved in plan.result.moves]
-    lines += [_timed(t) for t in plan.timing]
+    lines += [line_of(fact) for fact in (*plan.result.memories, *plan.result.moves, *plan.timing)]
     lines += [_section(s) for s in plan.sections]
     lines.append("program")
-    lines += ["  " + instruction_text(i) for i in plan.program]
+    lines += ["  " + line_of(i) for i in plan.program]
     return "\n".join(lines) + "\n"
 
 
@@ -144,18 +106,13 @@ def _geometry(geometry: Geometry) -> str:
     return line if geometry.traversal == default.traversal else f"{line} traversal {geometry.traversal}"
 
 
-def _timed(timed: Timed) -> str:
-    fetched = "" if timed.fetched is None else f" {timed.fetched}"
-    return f"time {timed.index} {timed.start} {timed.end}{fetched}"
-
-
 def _group(group: Group) -> str:
     line = f"group {word(group.name)}{_tiling(group.tiling)}"
     own = () if group.tiling is None else TILED[type(group.tiling).__name__.lower()]
     line += f" scratch {group.scratch_bytes} subgroups {group.subgroups}"
     line += f" operators{words(group.operators, own)}"
     if group.refills:
-        line += f" refills{_counts(group.refills)}"
+        line += f" refills {counted(group.refills)}"
     return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
 
 
@@ -190,22 +147,6 @@ def _memory(memory: Memory) -> str:
     return line
 
 
-def _place(address: int, memory: str | None) -> str:
-    return f"@{address}" if memory is None else f"@{address} in {word(memory)}"
-
-
-def _row(row: MemoryUse | Moved) -> str:
-    """Its names as words, its numbers as they are."""
-    return "".join(f" {word(v) if isinstance(v, str) else v}" for v in astuple(row))
-
-
-def _pin(pin: Pin) -> str:
-    if isinstance(pin, PinnedWeights):
-        return f"pin weights {word(pin.operator)} @{pin.address}"
-    where = "" if pin.address is None else f" @{pin.address}"
-    return f"pin tensor {word(pin.tensor)}{where}"
-
-
 def _section(section: Section) -> str:
     """The words of the line itself are quoted where they are names."""
     line = f"section {word(section.name)} {section.first} {section.end}"
@@ -213,7 +154,3 @@ def _section(section: Section) -> str:
         if getattr(section, key) is not None:
             line += f" {key} {word(getattr(section, key), SECTION)}"
     return line + "".join(f" branch{words(branch, SECTION)}" for branch in section.branches)
-
-
-def _counts(rows: tuple[tuple[str, int], ...]) -> str:
-    return "".join(f" {word(name)}:{n}" for name, n in rows)
