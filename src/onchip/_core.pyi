@@ -97,7 +97,7 @@ def pack_by_blame(
     seed: int,
     tries: int,
     seconds: float | None,
-    progress: Callable[[int], object] | None,
+    stop: Callable[[int], bool] | None,
 ) -> tuple[list[int], int]: ...
 def pack_search(
     lower: list[int],
@@ -111,7 +111,7 @@ def pack_search(
     seed: int,
     seconds: float | None,
     node_limit: int | None,
-    progress: Callable[[int], object] | None,
+    stop: Callable[[int], bool] | None,
 ) -> tuple[Literal["packed", "infeasible", "unknown"], list[int], int]: ...
 
 # -- onchip.planners.fusion.search ---------------------------------------------------------------------------

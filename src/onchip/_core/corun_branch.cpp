@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
@@ -35,7 +34,8 @@ struct Child {
 
 class Branch {
   public:
-    Branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options);
+    Branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options,
+           const Limits<std::uint64_t>& limits);
     BranchOutcome run();
 
   private:
@@ -80,12 +80,13 @@ class Branch {
     double best_;
     double root_ = 0;
     bool over_ = false;
-    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    Clock<std::uint64_t> clock_;
 };
 
-Branch::Branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options)
+Branch::Branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options,
+               const Limits<std::uint64_t>& limits)
     : chains_(chains), slow_(slow), options_(options), units_(chains.tasks.units), count_(chains.count()),
-      best_(options.upper) {
+      best_(options.upper), clock_(limits, every_time) {
     const std::size_t places = chains.tasks.work.size();
     least_.assign(places, 1.0);
     if (units_ == 2) {
@@ -282,14 +283,9 @@ void Branch::complete(State s, std::size_t x) {
 
 bool Branch::over() {
     if (over_) return true;
-    if (out_.nodes >= options_.nodes) out_.end = End::memory, over_ = true;
-    if (out_.nodes % 1024 == 0) {
-        if (options_.seconds >= 0 &&
-            std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(options_.seconds))
-            out_.end = End::time, over_ = true;
-        if (options_.stop && options_.stop(out_.nodes)) out_.end = End::stopped, over_ = true;
-    }
-    return over_;
+    if (out_.nodes >= options_.nodes) out_.end = End::nodes;
+    if (out_.nodes % 1024 == 0) out_.end = clock_.late(out_.nodes).value_or(out_.end);
+    return over_ = out_.end != End::complete;
 }
 
 void Branch::visit(const State& s) {
@@ -414,8 +410,9 @@ void Chains::check() const {
         throw std::invalid_argument("corun: rows of chains");
 }
 
-BranchOutcome branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options) {
-    return Branch(chains, slow, options).run();
+BranchOutcome branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options,
+                     const Limits<std::uint64_t>& limits) {
+    return Branch(chains, slow, options, limits).run();
 }
 
 }  // namespace onchip::corun

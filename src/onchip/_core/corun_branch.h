@@ -7,7 +7,6 @@
 // that overlaps is slowed by at least the least slowdown it can meet, so its work weighs min(1, weight * that).
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,18 +28,18 @@ struct BranchOptions {
     bool rates = false;               // 1 / sum of 1 / end instead of the latest end
     double upper = never;             // only what is better is of interest
     std::uint64_t nodes = 1'000'000;  // states looked at, at most
-    double seconds = -1;
-    std::function<bool(std::uint64_t)> stop;  // asked often
 };
 
 struct BranchOutcome {
     double value = never;
     double bound = 0;           // of any schedule, with any number of changes
     std::vector<Start> starts;  // in the order of time; net is the chain
-    End end = End::complete;    // memory stands for the nodes
+    End end = End::complete;
     std::uint64_t nodes = 0;
 };
 
-BranchOutcome branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options);
+// The caller is asked often, and told how many states were looked at.
+BranchOutcome branch(const Chains& chains, Slowdowns& slow, const BranchOptions& options,
+                     const Limits<std::uint64_t>& limits);
 
 }  // namespace onchip::corun

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <deque>
 
@@ -38,12 +37,11 @@ struct Trail {
 class Search {
   public:
     Search(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields, const Rules& rules,
-           const Limits& limits);
+           std::size_t width, const Limits<std::uint64_t>& limits);
 
     Outcome run();
 
   private:
-    using Steady = std::chrono::steady_clock;
     static constexpr std::size_t ring = 8;  // no event takes both networks further than 4 levels
 
     // A label's place among those of its level, in the order that dominance looks at them.
@@ -77,7 +75,8 @@ class Search {
     const Goal goal_;
     const bool yields_;
     const Rules rules_;
-    const Limits& limits_;
+    const std::size_t width_;
+    Clock<std::uint64_t> clock_;
     const std::size_t fewer_;                 // the network with fewer groups
     std::vector<std::uint32_t> progress_[2];  // by activity: groups and phases before it
     std::vector<std::uint32_t> unit_[2];      // by activity
@@ -91,14 +90,13 @@ class Search {
     std::vector<std::size_t> touched_;         // states of the level
     std::vector<Entry> entries_;
     std::vector<std::uint32_t> left_;  // labels of the level that are not dominated
-    std::uint64_t made_ = 0, calls_ = 0;
-    Steady::time_point began_ = Steady::now(), next_poll_ = began_;
+    std::uint64_t made_ = 0;
 };
 
 Search::Search(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields, const Rules& rules,
-               const Limits& limits)
-    : pair_(pair), bounds_(bounds), goal_(goal), yields_(yields), rules_(rules), limits_(limits),
-      fewer_(pair.net[0].groups < pair.net[1].groups ? 0u : 1u), best_(upper) {
+               std::size_t width, const Limits<std::uint64_t>& limits)
+    : pair_(pair), bounds_(bounds), goal_(goal), yields_(yields), rules_(rules), width_(width),
+      clock_(limits, {.at_once = true}), fewer_(pair.net[0].groups < pair.net[1].groups ? 0u : 1u), best_(upper) {
     for (std::size_t n = 0; n < 2; ++n) {
         for (std::size_t place = 0; place < pair.places(n); ++place) {
             for (std::size_t phase = 0; phase < 3; ++phase) {
@@ -125,7 +123,7 @@ double Search::bound_of(const Label& label) const {
 
 void Search::put(Label next) {
     ++made_;
-    if (rules_.bounds || limits_.width > 0) {
+    if (rules_.bounds || width_ > 0) {
         next.bound = bound_of(next);
         if (rules_.bounds && next.bound >= best_ * (1 - 1e-9)) return;
     }
@@ -265,20 +263,12 @@ void Search::sweep(const std::vector<Label>& level) {
 // Keeps the labels with the least bounds.
 void Search::narrow(const std::vector<Label>& level) {
     const auto less = [&](std::uint32_t l, std::uint32_t r) { return level[l].bound < level[r].bound; };
-    std::nth_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(limits_.width), left_.end(), less);
-    left_.resize(limits_.width);
+    std::nth_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(width_), left_.end(), less);
+    left_.resize(width_);
 }
 
 std::optional<End> Search::over() {
-    if (kept_.size() * sizeof(Trail) + pending_labels_ * sizeof(Label) > limits_.memory) return End::memory;
-    if (++calls_ % 64 != 0) return std::nullopt;
-    const auto at = Steady::now();
-    if (limits_.seconds >= 0 && at - began_ > std::chrono::duration<double>(limits_.seconds)) return End::time;
-    if (limits_.stop && at >= next_poll_) {
-        next_poll_ = at + std::chrono::milliseconds(100);
-        if (limits_.stop(kept_.size())) return End::stopped;
-    }
-    return std::nullopt;
+    return clock_.check(kept_.size(), kept_.size() * sizeof(Trail) + pending_labels_ * sizeof(Label));
 }
 
 std::vector<Start> Search::trace() const {
@@ -354,7 +344,7 @@ Outcome Search::run() {
         pending_[n % ring].clear();
         pending_labels_ -= level.size();
         sweep(level);
-        if (limits_.width > 0 && left_.size() > limits_.width) narrow(level), narrowed = true;
+        if (width_ > 0 && left_.size() > width_) narrow(level), narrowed = true;
         for (std::uint32_t index : left_) {
             const Label& l = level[index];
             if (rules_.bounds && l.bound >= best_ * (1 - 1e-9)) continue;
@@ -375,8 +365,8 @@ Outcome Search::run() {
 }  // namespace
 
 Outcome best_pair(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields,
-                  const Rules& rules, const Limits& limits) {
-    return Search(pair, bounds, goal, upper, yields, rules, limits).run();
+                  const Rules& rules, std::size_t width, const Limits<std::uint64_t>& limits) {
+    return Search(pair, bounds, goal, upper, yields, rules, width, limits).run();
 }
 
 }  // namespace onchip::corun

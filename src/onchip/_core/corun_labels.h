@@ -7,10 +7,10 @@
 // units is reached, else only the non-delay ones. Labels are kept by how far both networks are, level by level.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "clock.h"
 #include "corun_bound.h"
 
 namespace onchip::corun {
@@ -29,15 +29,6 @@ struct Rules {
     bool bounds = true;     // drop what cannot be better than the best known
 };
 
-struct Limits {
-    double seconds = -1;                        // negative: none
-    std::size_t memory = std::size_t{1} << 30;  // bytes of labels
-    std::size_t width = 0;                      // labels kept a level, best bound first; 0: all
-    std::function<bool(std::uint64_t)> stop;    // polled a few times a second; true ends the search
-};
-
-enum class End : std::uint8_t { complete, time, memory, stopped, width };
-
 struct Start {
     std::uint32_t net, group, unit;
 };
@@ -51,7 +42,8 @@ struct Outcome {
     std::uint64_t made = 0;
 };
 
+// `width`: labels kept a level, best bound first; 0: all. The caller is told how many labels are kept.
 Outcome best_pair(const Pair& pair, const Bounds& bounds, const Goal& goal, double upper, bool yields,
-                  const Rules& rules, const Limits& limits);
+                  const Rules& rules, std::size_t width, const Limits<std::uint64_t>& limits);
 
 }  // namespace onchip::corun

@@ -1,7 +1,6 @@
 #include "corun_local.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -59,8 +58,10 @@ constexpr std::size_t most_unasked = 10'000;  // about a millisecond
 
 class Local {
   public:
-    Local(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim, const LocalLimits& limits)
-        : tasks_(tasks), stream_(stream), aim_(aim), limits_(limits), player_(tasks, slow), random_(limits.seed),
+    Local(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim, std::uint64_t tries,
+          std::uint64_t seed, const Limits<LocalProgress>& limits)
+        : tasks_(tasks), stream_(stream), aim_(aim), most_tries_(tries), clock_(limits, every_time), player_(tasks, slow),
+          random_(seed),
           frames_(stream.task.front().size()) {
         std::vector<std::uint32_t> chains(stream.chain);
         std::sort(chains.begin(), chains.end());
@@ -97,7 +98,8 @@ class Local {
     const Tasks& tasks_;
     const Stream& stream_;
     const Aim& aim_;
-    const LocalLimits& limits_;
+    const std::uint64_t most_tries_;
+    Clock<LocalProgress> clock_;
     Player player_;
     std::mt19937_64 random_;
     std::size_t frames_;
@@ -107,8 +109,6 @@ class Local {
     std::uint64_t tries_ = 0;
     std::size_t played_ = most_unasked;  // tasks since the clock and the caller were asked
     double best_ = never;
-    End end_ = End::complete;
-    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 // A stretch of one network goes to another unit.
@@ -201,15 +201,10 @@ void Local::scatter(Candidate& c) {
 }
 
 bool Local::over() {
-    if (tries_ >= limits_.tries) return true;
+    if (tries_ >= most_tries_) return true;
     if (played_ < most_unasked) return false;
     played_ = 0;
-    if (limits_.seconds >= 0 &&
-        std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>(limits_.seconds))
-        end_ = End::time;
-    else if (limits_.stop && limits_.stop(tries_, best_))
-        end_ = End::stopped;
-    return end_ != End::complete;
+    return clock_.late({tries_, best_}).has_value();
 }
 
 LocalOutcome Local::run(const std::vector<Candidate>& starts) {
@@ -221,7 +216,7 @@ LocalOutcome Local::run(const std::vector<Candidate>& starts) {
     best_ = result.value;
     Candidate now = result.best;
     double value = result.value;
-    const std::uint64_t cycle = std::clamp<std::uint64_t>(limits_.tries / 12, 500, 20000);
+    const std::uint64_t cycle = std::clamp<std::uint64_t>(most_tries_ / 12, 500, 20000);
     while (!over()) {
         // Cools within a cycle; cycles begin by turns at the best so far, at one of the starts, anywhere.
         const double heat = 1 - static_cast<double>(tries_ % cycle) / static_cast<double>(cycle);
@@ -248,14 +243,15 @@ LocalOutcome Local::run(const std::vector<Candidate>& starts) {
             if (value < result.value * (1 - 1e-12)) result.best = now, result.value = best_ = value;
         }
     }
-    result.tries = tries_, result.end = end_;
+    result.tries = tries_, result.end = clock_.ended().value_or(End::complete);
     return result;
 }
 
 }  // namespace
 
 LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim,
-                     const std::vector<Candidate>& starts, const LocalLimits& limits) {
+                     const std::vector<Candidate>& starts, std::uint64_t tries, std::uint64_t seed,
+                     const Limits<LocalProgress>& limits) {
     if (starts.empty() || stream.task.empty()) throw std::invalid_argument("corun: no start");
     for (const Candidate& c : starts) {
         if (c.unit.size() != stream.task.size() || c.sequence.size() != stream.task.size())
@@ -265,7 +261,7 @@ LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, 
         for (std::uint8_t unit : c.unit)
             if (unit >= tasks.units) throw std::invalid_argument("corun: unit");
     }
-    return Local(tasks, slow, stream, aim, limits).run(starts);
+    return Local(tasks, slow, stream, aim, tries, seed, limits).run(starts);
 }
 
 }  // namespace onchip::corun

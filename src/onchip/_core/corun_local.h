@@ -6,9 +6,9 @@
 // changes its unit, and let a group go earlier or later; worse candidates are taken ever more seldom.
 #pragma once
 #include <cstdint>
-#include <functional>
+#include <tuple>
 
-#include "corun_labels.h"
+#include "clock.h"
 #include "corun_play.h"
 
 namespace onchip::corun {
@@ -34,11 +34,11 @@ struct Stream {
     std::vector<std::uint32_t> lag;       // frames behind, by token
 };
 
-struct LocalLimits {
-    std::uint64_t tries = 0;  // schedules played at most
-    double seconds = -1;
-    std::uint64_t seed = 0;
-    std::function<bool(std::uint64_t, double)> stop;  // tries, best so far; asked often
+struct LocalProgress {
+    std::uint64_t tries = 0;
+    double best = never;  // so far
+
+    auto figures() const { return std::tuple(tries, best); }
 };
 
 struct LocalOutcome {
@@ -48,8 +48,10 @@ struct LocalOutcome {
     End end = End::complete;  // also when all tries are done
 };
 
+// Plays `tries` schedules at most, and asks the caller often.
 LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim,
-                     const std::vector<Candidate>& starts, const LocalLimits& limits);
+                     const std::vector<Candidate>& starts, std::uint64_t tries, std::uint64_t seed,
+                     const Limits<LocalProgress>& limits);
 
 // The order in which the units run a candidate's tasks.
 Order order_of(const Tasks& tasks, const Stream& stream, const Candidate& candidate);

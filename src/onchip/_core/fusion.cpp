@@ -10,13 +10,9 @@
 #include "fusion_fuser.h"
 #include "fusion_guard.h"
 
-namespace nb = nanobind;
-
-namespace onchip {
+namespace onchip::fusion {
 
 namespace {
-
-using namespace fusion;
 
 // channels, rows, columns, element, bytes, whether it is an output of the network
 using TensorRow = std::tuple<std::int64_t, std::int64_t, std::int64_t, Bytes, Bytes, bool>;
@@ -85,7 +81,7 @@ void check_members(const Fuser& fuser, const std::vector<Id>& members) {
 
 }  // namespace
 
-void bind_fusion(nb::module_& m) {
+void bind(nb::module_& m) {
     nb::class_<Fuser>(m, "Fuser")
         .def(
             "__init__",
@@ -113,17 +109,13 @@ void bind_fusion(nb::module_& m) {
             "enumerate",
             [](Fuser& self, std::optional<Bytes> budget, const std::vector<bool>& rules,
                std::optional<double> seconds, std::size_t memory, std::size_t groups, nb::object stop) {
-                Guard guard(seconds, memory, groups, 0, std::move(stop));
-                bool all = false;
-                End end = End::complete;
-                {
-                    nb::gil_scoped_release release;
-                    Clock clock(guard.limits);
-                    all = self.enumerate(budget.value_or(unlimited), rules_of(rules), clock);
-                    end = clock.ended().value_or(all ? End::complete : End::memory);
-                }
-                if (guard.failed) throw std::move(*guard.failed);
-                return std::make_pair(all, name_of(end));
+                Asked asked;
+                const Limits limits = limits_of(asked, seconds, memory, groups, 0, std::move(stop));
+                return asked.run([&] {
+                    Clock clock(limits);
+                    const bool all = self.enumerate(budget.value_or(unlimited), rules_of(rules), clock);
+                    return std::pair(all, name_of(clock.ended().value_or(all ? End::complete : End::memory)));
+                });
             },
             nb::kw_only(), nb::arg("budget").none(), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"),
             nb::arg("groups"), nb::arg("stop").none())
@@ -171,13 +163,9 @@ void bind_fusion(nb::module_& m) {
             [](Fuser& self, Bytes budget, std::size_t largest, const std::vector<bool>& rules,
                std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states,
                nb::object stop) {
-                Guard guard(seconds, memory, groups, states, std::move(stop));
-                Partition found;
-                {
-                    nb::gil_scoped_release release;
-                    found = self.best(budget, largest, rules_of(rules), guard.limits);
-                }
-                if (guard.failed) throw std::move(*guard.failed);
+                Asked asked;
+                const Limits limits = limits_of(asked, seconds, memory, groups, states, std::move(stop));
+                const Partition found = asked.run([&] { return self.best(budget, largest, rules_of(rules), limits); });
                 std::vector<std::pair<std::vector<Id>, CostRow>> rows;
                 for (std::size_t i = 0; i < found.groups.size(); ++i)
                     rows.emplace_back(found.groups[i], row_of(found.costs[i]));
@@ -199,4 +187,4 @@ void bind_fusion(nb::module_& m) {
             nb::arg("memory"), nb::arg("groups"), nb::arg("states"), nb::arg("stop").none());
 }
 
-}  // namespace onchip
+}  // namespace onchip::fusion

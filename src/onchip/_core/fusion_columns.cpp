@@ -8,14 +8,12 @@
 
 #include "bindings.h"
 #include "fusion_fuser.h"
+#include "fusion_guard.h"
 #include "fusion_pricing.h"
 
-namespace nb = nanobind;
+namespace onchip::fusion {
 
-namespace onchip {
-
-void bind_pricing(nb::module_& m) {
-    using namespace fusion;
+void bind_pricer(nb::module_& m) {
     nb::class_<Pricer>(m, "Pricer")
         .def(
             "__init__",
@@ -41,20 +39,12 @@ void bind_pricing(nb::module_& m) {
                std::optional<double> seconds) {
                 if (first >= worth.size() || worth.size() != self.operators() || tolerance < 0)
                     throw std::invalid_argument("pricing: operator, worths or tolerance");
-                Limits limits;
-                limits.seconds = seconds.value_or(-1);
-                bool interrupted = false;
-                limits.stop = [&interrupted](const Progress&) {
-                    nb::gil_scoped_acquire gil;
-                    return interrupted = interrupted || PyErr_CheckSignals() != 0;
-                };
-                Priced found;
-                {
-                    nb::gil_scoped_release release;
+                Asked asked;
+                const Limits limits = limits_of(asked, seconds, 0, 0, 0, nb::none());
+                Priced found = asked.run_through([&] {
                     Clock clock(limits);
-                    found = self.price(first, worth, tolerance, nodes, clock);
-                }
-                if (interrupted) throw nb::python_error();
+                    return self.price(first, worth, tolerance, nodes, clock);
+                });
                 std::vector<std::pair<std::vector<Id>, Bytes>> columns;
                 for (Priced::Column& c : found.columns) columns.emplace_back(std::move(c.members), c.cost);
                 return std::make_tuple(found.least, found.complete, std::move(columns), found.nodes);
@@ -62,4 +52,4 @@ void bind_pricing(nb::module_& m) {
             nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("tolerance"), nb::arg("nodes"), nb::arg("seconds").none());
 }
 
-}  // namespace onchip
+}  // namespace onchip::fusion

@@ -1,4 +1,4 @@
-// What the bindings of the fuser share: limits that hear of Ctrl-C, and costs as plain lists.
+// What the bindings of the fuser share: limits, and costs as plain lists.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
@@ -8,45 +8,17 @@
 
 #include "fusion_clock.h"
 #include "fusion_cost.h"
+#include "stop.h"
 
 namespace onchip::fusion {
 
-namespace nb = nanobind;
-
-inline const char* name_of(End end) {
-    switch (end) {
-        case End::complete: return "complete";
-        case End::time: return "time";
-        case End::memory: return "memory";
-        case End::stopped: return "stopped";
-    }
-    return "";
+inline Limits limits_of(Asked& asked, std::optional<double> seconds, std::size_t memory, std::size_t groups,
+                        std::size_t states, nb::object stop) {
+    return {asked.limits<Progress>(seconds, memory, std::move(stop)), groups, states};
 }
 
-// Limits, and what went wrong in the caller's `stop` meanwhile.
-struct Guard {
-    Limits limits;
-    std::optional<nb::python_error> failed;
-
-    Guard(std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states, nb::object stop) {
-        limits.seconds = seconds.value_or(-1);
-        limits.memory = memory, limits.groups = groups, limits.states = states;
-        // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
-        limits.stop = [this, asked = std::move(stop)](const Progress& now) {
-            nb::gil_scoped_acquire gil;
-            try {
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                return asked.is_none() ? false : nb::cast<bool>(asked(now.groups, now.states));
-            } catch (nb::python_error& error) {
-                if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
-                return true;
-            }
-        };
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-};
-
+// dram (-1: none), crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, whole; rows, columns,
+// outputs, channels, held operand and box (-1: none) of the blocks of an operator that runs in some
 using CostRow = std::tuple<Bytes, Bytes, Bytes, Bytes, Bytes, std::int64_t, std::int64_t, std::int64_t,
                            std::vector<Id>, std::vector<Id>, bool, std::vector<std::int64_t>>;
 

@@ -10,16 +10,9 @@
 #include "fusion_guard.h"
 #include "joint_search.h"
 
-namespace nb = nanobind;
+namespace onchip::joint {
 
-namespace onchip {
-
-using fusion::Bytes;
-using fusion::Guard;
-using fusion::Id;
-
-void bind_joint(nb::module_& m) {
-    using namespace joint;
+void bind(nb::module_& m) {
     nb::class_<Search>(m, "Joint")
         .def(
             "__init__",
@@ -36,14 +29,9 @@ void bind_joint(nb::module_& m) {
         .def(
             "prepare",
             [](Search& self, std::size_t most, std::optional<double> seconds, std::size_t memory, nb::object stop) {
-                Guard guard(seconds, memory, 0, 0, std::move(stop));
-                bool all = false;
-                {
-                    nb::gil_scoped_release release;
-                    all = self.prepare(most, guard.limits);
-                }
-                if (guard.failed) throw std::move(*guard.failed);
-                return all;
+                Asked asked;
+                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
+                return asked.run([&] { return self.prepare(most, limits); });
             },
             nb::kw_only(), nb::arg("most"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("stop").none())
         .def("least", &Search::least, nb::arg("op"))
@@ -53,13 +41,9 @@ void bind_joint(nb::module_& m) {
             "price",
             [](Search& self, std::vector<Bytes> worth, std::size_t most, std::optional<double> seconds,
                std::size_t memory, nb::object stop) {
-                Guard guard(seconds, memory, 0, 0, std::move(stop));
-                Search::Priced found;
-                {
-                    nb::gil_scoped_release release;
-                    found = self.price(std::move(worth), most, guard.limits);
-                }
-                if (guard.failed) throw std::move(*guard.failed);
+                Asked asked;
+                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
+                const Search::Priced found = asked.run([&] { return self.price(std::move(worth), most, limits); });
                 return std::make_tuple(found.worth, found.columns, found.complete);
             },
             nb::kw_only(), nb::arg("worth"), nb::arg("most"), nb::arg("seconds").none(), nb::arg("memory"),
@@ -68,13 +52,10 @@ void bind_joint(nb::module_& m) {
             "search",
             [](Search& self, std::size_t width, std::optional<Bytes> below, std::uint64_t seed,
                std::optional<double> seconds, std::size_t memory, nb::object stop) {
-                Guard guard(seconds, memory, 0, 0, std::move(stop));
-                Found found;
-                {
-                    nb::gil_scoped_release release;
-                    found = self.pass(width, below.value_or(unlimited), seed, guard.limits);
-                }
-                if (guard.failed) throw std::move(*guard.failed);
+                Asked asked;
+                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
+                const Found found =
+                    asked.run([&] { return self.pass(width, below.value_or(unlimited), seed, limits); });
                 nb::list steps;
                 for (const Step& s : found.steps) {
                     const std::int64_t over = s.over == no_id ? -1 : static_cast<std::int64_t>(s.over);
@@ -87,7 +68,7 @@ void bind_joint(nb::module_& m) {
                 result["found"] = found.cost < unlimited;
                 result["bound"] = found.bound;
                 result["complete"] = found.complete;
-                result["end"] = fusion::name_of(found.end);
+                result["end"] = name_of(found.end);
                 result["states"] = found.states;
                 result["downsets"] = found.downsets;
                 result["evaluated"] = found.evaluated;
@@ -98,4 +79,4 @@ void bind_joint(nb::module_& m) {
             nb::arg("memory"), nb::arg("stop").none());
 }
 
-}  // namespace onchip
+}  // namespace onchip::joint

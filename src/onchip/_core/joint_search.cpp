@@ -5,7 +5,6 @@
 namespace onchip::joint {
 
 using fusion::Clock;
-using fusion::End;
 using fusion::Limits;
 
 Search::Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, const Rules& rules)

@@ -27,7 +27,7 @@ struct Found {
     std::vector<Step> steps;
     Bytes cost = unlimited, bound = 0;  // beside what crosses in any case
     bool complete = false;
-    fusion::End end = fusion::End::complete;
+    End end = End::complete;
     std::uint64_t states = 0, downsets = 0, evaluated = 0, passes = 0;
     std::size_t memory = 0;
 };

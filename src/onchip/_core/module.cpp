@@ -4,12 +4,12 @@
 #include "bindings.h"
 
 NB_MODULE(_core, m) {
-    onchip::bind_search(m);
-    onchip::bind_pack(m);
-    onchip::bind_fusion(m);
-    onchip::bind_pricing(m);
-    onchip::bind_joint(m);
-    onchip::bind_corun(m);
-    onchip::bind_corun_any(m);
+    onchip::placement::bind(m);
+    onchip::pack::bind(m);
+    onchip::fusion::bind(m);
+    onchip::fusion::bind_pricer(m);
+    onchip::joint::bind(m);
+    onchip::corun::bind_pair(m);
+    onchip::corun::bind(m);
     onchip::bind_guard(m);
 }

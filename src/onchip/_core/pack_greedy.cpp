@@ -83,7 +83,7 @@ Greedy pack_greedily(const Instance& in, std::int64_t enough) {
     return best;
 }
 
-Greedy pack_by_blame(const Instance& in, int tries, std::uint64_t seed, const Monitor& monitor) {
+Greedy pack_by_blame(const Instance& in, int tries, std::uint64_t seed, Clock<std::int64_t>& clock) {
     const auto n = in.size.size();
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> forward(0.02, 0.3);
@@ -97,7 +97,7 @@ Greedy pack_by_blame(const Instance& in, int tries, std::uint64_t seed, const Mo
     for (int turn = 0; turn < tries; ++turn) {
         Greedy found = place_in_order(in, order, false);
         if (found.extent < best.extent) best = found;
-        if (best.extent <= in.capacity || (monitor && monitor(turn))) break;
+        if (best.extent <= in.capacity || clock.late(turn)) break;
         for (int b = 0; b < in.buffers; ++b) {
             if (found.offsets[b] + in.size[b] > in.capacity) place[b] -= forward(random);
         }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "clock.h"
 #include "pack_instance.h"
 
 namespace onchip::pack {
@@ -16,7 +17,7 @@ struct Greedy {
 Greedy pack_greedily(const Instance& instance, std::int64_t enough);
 
 // Squeaky-wheel repair of first fit: whatever ends above the capacity is placed earlier the next time. Good
-// where there is slack in most places and a search would get lost in it.
-Greedy pack_by_blame(const Instance& instance, int tries, std::uint64_t seed, const Monitor& monitor);
+// where there is slack in most places and a search would get lost in it. The clock hears of tries.
+Greedy pack_by_blame(const Instance& instance, int tries, std::uint64_t seed, Clock<std::int64_t>& clock);
 
 }  // namespace onchip::pack

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,9 +22,6 @@ struct Rules {
     bool restarts = true;        // node limits that grow, with six branching orders in turn
     bool last_conflict = true;   // break ties of fail-first towards the last failure
 };
-
-// Polled while something long runs, with its progress so far (nodes, tries); true stops it.
-using Monitor = std::function<bool(std::int64_t done)>;
 
 struct Buffer {
     std::vector<std::pair<std::int64_t, std::int64_t>> live;  // half-open, ascending, disjoint, not empty

@@ -50,8 +50,8 @@ void RefutedStates::insert(const Key& key) {
     if (!put(key)) slots_[(key.a + key.b % probes) & (slots_.size() - 1)] = key;
 }
 
-Search::Search(const Instance& instance, const Rules& rules, std::uint64_t seed, Monitor monitor)
-    : in_(instance), rules_(rules), monitor_(std::move(monitor)), random_(seed) {
+Search::Search(const Instance& instance, const Rules& rules, std::uint64_t seed, Clock<std::int64_t>& clock)
+    : in_(instance), rules_(rules), clock_(clock), random_(seed) {
     const auto n = static_cast<std::size_t>(in_.buffers), m = static_cast<std::size_t>(in_.sections);
     lo_.assign(n, 0);
     why_.assign(n, {});
@@ -125,7 +125,7 @@ bool Search::stop() {
     ++nodes_;
     if (nodes_ - polled_ >= 64) {
         polled_ = nodes_;
-        if (monitor_ && monitor_(nodes_)) stopped_ = true;
+        if (clock_.late(nodes_)) stopped_ = true;
     }
     if (nodes_ >= limit_) out_of_nodes_ = true;
     return stopped_ || out_of_nodes_;

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "clock.h"
 #include "pack_instance.h"
 
 namespace onchip::pack {
@@ -51,9 +52,10 @@ class RefutedStates {
 
 class Search {
   public:
-    Search(const Instance& instance, const Rules& rules, std::uint64_t seed, Monitor monitor);
+    // The clock hears of nodes.
+    Search(const Instance& instance, const Rules& rules, std::uint64_t seed, Clock<std::int64_t>& clock);
 
-    // Searches until it is decided, the monitor says stop, or `node_limit` nodes are spent.
+    // Searches until it is decided, the clock says stop, or `node_limit` nodes are spent.
     Outcome run(std::int64_t node_limit);
     const std::vector<std::int64_t>& offsets() const { return lo_; }  // in units; after `packed`
     std::int64_t nodes() const { return nodes_; }
@@ -127,7 +129,7 @@ class Search {
 
     const Instance& in_;
     Rules rules_;
-    Monitor monitor_;
+    Clock<std::int64_t>& clock_;
     std::mt19937_64 random_;
     std::int64_t nodes_ = 0, limit_ = 0, polled_ = 0;
     bool stopped_ = false, out_of_nodes_ = false, too_deep_ = false;

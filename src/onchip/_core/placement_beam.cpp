@@ -83,7 +83,7 @@ void beam(const Problem& p, const std::vector<State>& starts, const Rules& rules
             if (best.paid >= 0 && clock.check(progress, held * node_bytes + traces.size() * sizeof(Trace))) return;
             std::vector<Id> ran;
             safe.close(node.state, p.budget, &ran);
-            if (best.paid >= 0 && clock.over()) return;
+            if (best.paid >= 0 && clock.ended()) return;
             if (!ran.empty()) {
                 offer(std::move(node.state), {node.trace, {no_op, {}}, std::move(ran)});
                 continue;

@@ -1,6 +1,5 @@
 // A beam over executed-set sizes: no proof, but a whole schedule soon, and so an incumbent for the exact search.
 #pragma once
-#include "placement_clock.h"
 #include "placement_safe.h"
 
 namespace onchip::placement {

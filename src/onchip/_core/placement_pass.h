@@ -1,7 +1,6 @@
 // One pass without search: a schedule in time nearly linear in the edges, so that every limit leaves one.
 #pragma once
 #include "placement_beam.h"
-#include "placement_clock.h"
 
 namespace onchip::placement {
 

@@ -1,5 +1,4 @@
 // Minimum peak over all orders: the same search with max in place of the sum, and nothing ever evicted.
-#include "placement_clock.h"
 #include "placement_pass.h"
 #include "placement_safe.h"
 #include "placement_table.h"
@@ -45,7 +44,7 @@ std::vector<Step> finish(const Problem& p, State s, Outcome& outcome) {
 
 }  // namespace
 
-Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits) {
+Outcome minimum_peak(const Problem& p, const Rules& rules, const Options&, const Limits& limits) {
     Clock clock(limits);
     Progress progress;
     SafeMoves safe(p, rules, true, &clock), steady(p, rules, true);
@@ -60,7 +59,7 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
     first.paid = floor;
     Outcome outcome;
     safe.close(first, first.paid, nullptr);
-    if (clock.over()) {  // no time even for that: some order, and its peak
+    if (clock.ended()) {  // no time even for that: some order, and its peak
         outcome.bound = floor;
         outcome.end = *clock.check(progress, 0);
         outcome.steps = finish(p, start(p), outcome);
@@ -91,13 +90,13 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
             next.paid = std::max(next.paid, here.used + need(p, here, v));
             run(p, next, v);
             safe.close(next, next.paid, nullptr);
-            if (clock.over()) break;
+            if (clock.ended()) break;
             if (const Ref r = table.insert(next, top.state); r != no_ref) {
                 open.push_back({next.paid, static_cast<std::uint32_t>(p.operators() - next.depth), r});
                 std::ranges::push_heap(open, later);
             }
         }
-        if (clock.over()) {  // not all of its children are there: it is still to be looked at
+        if (clock.ended()) {  // not all of its children are there: it is still to be looked at
             open.push_back(top);
             std::ranges::push_heap(open, later);
             end = clock.check(progress, bytes());
@@ -123,7 +122,7 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Limits& limits)
         outcome.steps = finish(p, start(p), outcome);
         return outcome;
     };
-    if (is_large(p) && clock.over()) return some_order();
+    if (is_large(p) && clock.ended()) return some_order();
     outcome.value = here.paid;
     std::vector<Step> tail = finish(p, here, outcome);
     // Walk back: the parent's child that is this state.

@@ -1,10 +1,11 @@
 // What the placement searches are asked, and what they answer. docs/placement-proofs.md uses the same words.
 #pragma once
 #include <cstdint>
-#include <functional>
+#include <tuple>
 #include <vector>
 
 #include "bits.h"
+#include "clock.h"
 
 namespace onchip::placement {
 
@@ -60,17 +61,17 @@ struct Progress {
     std::uint64_t states = 0;  // expanded so far
     Bytes best = -1;           // the best value so far, -1 when there is none
     Bytes bound = 0;           // no plan is cheaper than this
+
+    auto figures() const { return std::tuple(states, best, bound); }
 };
 
-struct Limits {
-    double seconds = -1;                    // wall clock; negative means none
-    std::size_t memory = std::size_t{2} << 30;  // bytes of stored states
-    std::size_t beam_width = 0;             // other than 0: no search to the end, only a beam
-    std::uint64_t seed = 0;                 // 0: plain order among equals; else a random one
-    std::function<bool(const Progress&)> stop;  // polled a few times a second; true ends the search
-};
+using Limits = onchip::Limits<Progress>;
+using Clock = onchip::Clock<Progress>;
 
-enum class End { complete, time, memory, stopped, width };  // width: the beam asked for has been searched
+struct Options {
+    std::uint64_t seed = 0;      // 0: plain order among equals; else a random one
+    std::size_t beam_width = 0;  // other than 0: no search to the end, only a beam
+};
 
 // One operator, and what is evicted just before it.
 struct Step {
@@ -95,7 +96,8 @@ struct Outcome {
     std::size_t memory = 0;   // most bytes the search held
 };
 
-Outcome minimum_traffic(const Problem& problem, const Rules& rules, const Limits& limits);
-Outcome minimum_peak(const Problem& problem, const Rules& rules, const Limits& limits);
+Outcome minimum_traffic(const Problem& problem, const Rules& rules, const Options& options, const Limits& limits);
+// Has no use for options.
+Outcome minimum_peak(const Problem& problem, const Rules& rules, const Options& options, const Limits& limits);
 
 }  // namespace onchip::placement

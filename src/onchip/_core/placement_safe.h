@@ -1,6 +1,5 @@
 // Safe moves (R2, R2+, R2* of docs/placement-proofs.md): operators that may run now, without branching.
 #pragma once
-#include "placement_clock.h"
 #include "placement_state.h"
 
 namespace onchip::placement {

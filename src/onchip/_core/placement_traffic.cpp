@@ -29,9 +29,11 @@ bool later(const Open& a, const Open& b) {
 
 class TrafficSearch {
   public:
-    TrafficSearch(const Problem& p, std::vector<State> starts, const Rules& rules, const Limits& limits)
-        : p_(p), starts_(std::move(starts)), rules_(rules), limits_(limits), clock_(limits), safe_(p, rules, false, &clock_), steady_(p, rules, false),
-          table_(p, rules.dominance), random_(limits.seed), here_(p) {}
+    TrafficSearch(const Problem& p, std::vector<State> starts, const Rules& rules, const Options& options,
+                  const Limits& limits)
+        : p_(p), starts_(std::move(starts)), rules_(rules), options_(options), limits_(limits), clock_(limits),
+          safe_(p, rules, false, &clock_), steady_(p, rules, false), table_(p, rules.dominance), random_(options.seed),
+          here_(p) {}
 
     Outcome solve();
     Outcome look_ahead_only(std::size_t width);
@@ -60,6 +62,7 @@ class TrafficSearch {
     const Problem& p_;
     const std::vector<State> starts_;
     const Rules& rules_;
+    const Options& options_;
     const Limits& limits_;
     Clock clock_;
     SafeMoves safe_;
@@ -81,7 +84,7 @@ template <class Visit, class Stop>
 void TrafficSearch::successors(const State& s, Visit visit, Stop stop) {
     ready_operators(p_, s, ready_);
     std::vector<Id> ready = ready_;
-    if (limits_.seed != 0) std::ranges::shuffle(ready, random_);
+    if (options_.seed != 0) std::ranges::shuffle(ready, random_);
     for (Id v : ready) {
         const Bytes dear = rules_.incumbent && enough_ != no_limit ? enough_ - s.paid : no_limit;
         const auto child = [&](const std::vector<Id>& set) {
@@ -99,7 +102,7 @@ void TrafficSearch::expand(Ref ref) {
     // Safe moves are made when a state is looked at, not when it is stored: most are never looked at.
     const std::uint32_t depth = here_.depth;
     safe_.close(here_, p_.budget, nullptr);
-    if (clock_.over()) return;
+    if (clock_.ended()) return;
     if (here_.depth > depth) {
         if (here_.depth == p_.operators()) return found(ref, here_);
         if ((ref = table_.insert(here_, ref)) == no_ref) return;
@@ -118,7 +121,7 @@ void TrafficSearch::expand(Ref ref) {
 }
 
 void TrafficSearch::push(const State& s, Ref r) {
-    const std::uint32_t tie = limits_.seed == 0 ? r : static_cast<std::uint32_t>(random_());
+    const std::uint32_t tie = options_.seed == 0 ? r : static_cast<std::uint32_t>(random_());
     open_.push_back({s.paid, static_cast<std::uint32_t>(p_.operators() - s.depth), tie, r});
     std::ranges::push_heap(open_, later);
 }
@@ -187,7 +190,7 @@ void TrafficSearch::start_somewhere() {
 
 void TrafficSearch::look_ahead(std::size_t width) {
     const Bytes before = ahead_.paid;
-    beam(p_, starts_, rules_, width, clock_, progress_, limits_.seed, ahead_);
+    beam(p_, starts_, rules_, width, clock_, progress_, options_.seed, ahead_);
     if (ahead_.paid == before) return;
     // Without R6 the search stands on its own feet; the beam's schedule then only serves when a limit is hit.
     if (rules_.incumbent) add_goal({ahead_.last, ahead_.start, ahead_.steps});
@@ -250,12 +253,12 @@ Outcome TrafficSearch::answer(std::optional<End> end) {
 
 }  // namespace
 
-Outcome minimum_traffic(const Problem& p, const Rules& rules, const Limits& limits) {
+Outcome minimum_traffic(const Problem& p, const Rules& rules, const Options& options, const Limits& limits) {
     std::vector<State> starts;
     for (const Boundary& b : p.starts) starts.push_back(start(p, b));
     if (starts.empty()) starts.push_back(start(p));
-    TrafficSearch search(p, std::move(starts), rules, limits);
-    return limits.beam_width == 0 ? search.solve() : search.look_ahead_only(limits.beam_width);
+    TrafficSearch search(p, std::move(starts), rules, options, limits);
+    return options.beam_width == 0 ? search.solve() : search.look_ahead_only(options.beam_width);
 }
 
 }  // namespace onchip::placement

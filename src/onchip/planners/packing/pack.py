@@ -152,7 +152,7 @@ class _Run:
     def _repair(self) -> tuple[Status, Sequence[int]]:
         return self._fits(
             _core.pack_by_blame(
-                *self.columns, self.room, self.rules, self.seed, REPAIRS, self.left(), self.progress
+                *self.columns, self.room, self.rules, self.seed, REPAIRS, self.left(), self._told
             )
         )
 
@@ -162,10 +162,15 @@ class _Run:
             return "unknown", ()
         limit = min(limits, default=None)
         status, offsets, spent = _core.pack_search(
-            *self.columns, self.room, self.rules, self.seed, self.left(share), limit, self.progress
+            *self.columns, self.room, self.rules, self.seed, self.left(share), limit, self._told
         )
         self.nodes += spent
         return status, offsets
+
+    def _told(self, done: int) -> bool:
+        if self.progress is not None:
+            self.progress(done)
+        return False
 
     def _cpsat(self) -> tuple[Status, Sequence[int]]:
         from onchip.planners.packing.cpsat import pack_with_cpsat

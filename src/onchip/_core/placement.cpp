@@ -1,5 +1,4 @@
 // Binds the placement searches. Everything crosses as plain lists of integers; onchip.placement.search types it.
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -9,25 +8,11 @@
 
 #include "bindings.h"
 #include "placement_problem.h"
+#include "stop.h"
 
-namespace nb = nanobind;
-
-namespace onchip {
+namespace onchip::placement {
 
 namespace {
-
-using namespace placement;
-
-const char* name_of(End end) {
-    switch (end) {
-        case End::complete: return "complete";
-        case End::time: return "time";
-        case End::memory: return "memory";
-        case End::stopped: return "stopped";
-        case End::width: return "width";
-    }
-    return "";
-}
 
 using Ids = std::vector<Id>;
 using Boundaries = std::vector<std::tuple<Bytes, Ids, Ids>>;  // paid, resident, copied
@@ -39,7 +24,7 @@ Steps plain(std::vector<Step>& steps) {
     return result;
 }
 
-using Search = Outcome (*)(const Problem&, const Rules&, const Limits&);
+using Search = Outcome (*)(const Problem&, const Rules&, const Options&, const Limits&);
 
 nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, std::vector<Bytes> workspace,
                std::vector<std::vector<Id>> inputs, std::vector<std::vector<Id>> outputs,
@@ -68,29 +53,9 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
     if (rules.size() != std::size(fields)) throw std::invalid_argument("placement search: rules");
     for (std::size_t i = 0; i < rules.size(); ++i) *fields[i] = rules[i];
 
-    Limits limits;
-    limits.seconds = seconds.value_or(-1);
-    limits.memory = memory;
-    limits.seed = seed;
-    limits.beam_width = beam_width;
-    // Python runs its signal handlers while `stop` runs, so Ctrl-C arrives here as an exception.
-    std::optional<nb::python_error> failed;
-    limits.stop = [&](const Progress& now) {
-        nb::gil_scoped_acquire gil;
-        try {
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            return stop.is_none() ? false : nb::cast<bool>(stop(now.states, now.best, now.bound));
-        } catch (nb::python_error& error) {
-            if (!error.matches(PyExc_KeyboardInterrupt)) failed.emplace(std::move(error));
-            return true;
-        }
-    };
-    Outcome outcome;
-    {
-        nb::gil_scoped_release release;
-        outcome = search(p, r, limits);
-    }
-    if (failed) throw std::move(*failed);
+    Asked asked;
+    const Limits limits = asked.limits<Progress>(seconds, memory, std::move(stop));
+    Outcome outcome = asked.run([&] { return search(p, r, {seed, beam_width}, limits); });
 
     std::vector<std::tuple<Bytes, Ids, Ids, std::size_t, Steps>> arrivals;
     for (Arrival& a : outcome.arrivals)
@@ -109,7 +74,7 @@ nb::dict solve(Search search, std::vector<Bytes> size, std::vector<Bytes> cost, 
 
 }  // namespace
 
-void bind_search(nb::module_& m) {
+void bind(nb::module_& m) {
     const auto define = [&](const char* name, Search search) {
         m.def(
             name,
@@ -134,4 +99,4 @@ void bind_search(nb::module_& m) {
     define("minimum_peak", minimum_peak);
 }
 
-}  // namespace onchip
+}  // namespace onchip::placement
