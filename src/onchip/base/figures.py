@@ -1,48 +1,55 @@
 """The figures of an answer: each stands once, as a field of a frozen record, with all that shows it.
 
-A field made by `figure` says under which key JSON has it, what its columns are called on a terminal and on a
-page, and what it counts. `data` and `columns` read that; nothing else lists the fields of a record.
+A field made by `figure`, or a property made by `derived`, says under which key JSON has it, what its columns
+are called on a terminal and on a page, and what it counts. `data` and `columns` read that; nothing else
+lists the figures of a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, overload
 
-__all__ = ["Column", "Figure", "columns", "data", "figure"]
+__all__ = ["Column", "Derived", "Figure", "Writers", "columns", "data", "derived", "figure"]
 
-Unit = Literal["", "bytes", "words", "names"]
-"""What a figure is: a plain number, bytes, bytes that users read as words, or names that tables count."""
+T = TypeVar("T")
+
+Writers = Mapping[str, Callable[[Any], Any]]
+"""By unit, what becomes of a figure of that unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How one field is shown; what is empty is not shown there.
+    """How one figure is shown; what is empty is not shown there.
 
-    `key` is that of JSON, `heading` and `page` head its column, in KiB and in bytes. `cell` and `on_page`
-    name properties that hold the text of its cell, where it is not the number. Columns that share `narrow`
-    are added up into one of that heading on a narrow terminal. An `optional` column goes where it is 0 in
-    every row. `place` orders the columns; JSON has the order of the fields.
+    `key` is that of JSON, `heading` and `page` head its column. `unit` is what is counted, by a word that
+    those who write it know (`words`, `kb`); names are counted themselves. `cell` and `on_page` name
+    properties that hold the text of its cell, where it is not the number. Columns that share `narrow` are
+    added up into one of that heading on a narrow terminal; of those with `gives_way` the highest goes first
+    there. An `optional` column goes where it is 0 in every row. `place` orders the columns, `order` JSON,
+    which else has the order of the fields.
     """
 
     key: str = ""
-    unit: Unit = ""
+    unit: str = ""
     heading: str = ""
     page: str = ""
     cell: str = ""
     on_page: str = ""
     narrow: str = ""
+    gives_way: int = 0
     optional: bool = False
     place: int = 0
+    order: int = 99
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: the fields that it adds up, most often one."""
+    """One column of a table: the figures that it adds up, most often one."""
 
     heading: str
-    unit: Unit
+    figure: Figure
     names: tuple[str, ...]
     text: str = ""
     blank: bool = False
@@ -51,35 +58,55 @@ class Column:
         """Its number of some rows together."""
         return sum(getattr(row, name) for row in rows for name in self.names)
 
-    def cell(self, row: Any, words: Callable[[int], str], kib: Callable[[int], str]) -> str:
-        """Its cell of a row; `words` and `kib` write numbers of bytes."""
+    def cell(self, row: Any, writers: Writers) -> str:
+        """Its cell of a row."""
         if self.text:
             return str(getattr(row, self.text))
-        if self.unit == "names":
-            return str(sum(len(getattr(row, name)) for name in self.names) or "")
-        n = self.of(row)
-        if self.blank and not n:
-            return ""
-        return words(n) if self.unit == "words" else kib(n) if self.unit == "bytes" else f"{n:,}"
+        value: Any = getattr(row, self.names[0]) if len(self.names) == 1 else self.of(row)
+        if self.figure.unit == "names":
+            return str(len(value) or "")
+        return "" if self.blank and not value else str(writers.get(self.figure.unit, "{:,}".format)(value))
 
 
 def figure(default: Any = MISSING, **how: Any) -> Any:
-    """A dataclass field that is a figure; the keywords are those of `Figure`."""
+    """A dataclass field that is a figure; the keywords are those of `Figure`, none for one not shown."""
     return field(default=default, metadata={"figure": Figure(**how)})
 
 
+class Derived(Generic[T]):
+    """A property that is a figure."""
+
+    def __init__(self, of: Callable[[Any], T], how: Figure) -> None:
+        self.of, self.figure, self.__doc__ = of, how, of.__doc__
+
+    @overload
+    def __get__(self, record: None, kind: type[Any]) -> Derived[T]: ...
+
+    @overload
+    def __get__(self, record: object, kind: type[Any]) -> T: ...
+
+    def __get__(self, record: object | None, kind: type[Any]) -> Derived[T] | T:
+        return self if record is None else self.of(record)
+
+
+def derived(**how: Any) -> Callable[[Callable[[Any], T]], Derived[T]]:
+    """Make a method of a record a property that is a figure; the keywords are those of `Figure`."""
+    return lambda of: Derived(of, Figure(**how))
+
+
 def _figures(kind: type[Any]) -> list[tuple[str, Figure]]:
-    return [(f.name, f.metadata["figure"]) for f in fields(kind) if "figure" in f.metadata]
+    stored = [(f.name, f.metadata["figure"]) for f in fields(kind) if "figure" in f.metadata]
+    return stored + [(name, made.figure) for name, made in vars(kind).items() if isinstance(made, Derived)]
 
 
-def data(record: Any, words: Callable[[int], object] = int) -> dict[str, Any]:
-    """A record as JSON has it; `words` says what bytes that are read as words become."""
+def data(record: Any, writers: Writers) -> dict[str, Any]:
+    """A record as JSON has it."""
     found: dict[str, Any] = {}
-    for name, how in _figures(type(record)):
-        value = getattr(record, name)
+    for name, how in sorted(_figures(type(record)), key=lambda item: item[1].order):
         if how.key:
-            found[how.key] = words(value) if how.unit == "words" else value
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+            value = writers.get(how.unit, lambda same: same)(getattr(record, name))
+            found[how.key] = list(value) if isinstance(value, tuple) else value
+    return found
 
 
 def columns(
@@ -94,5 +121,5 @@ def columns(
         together = how.narrow if on == "terminal" and not wide else ""
         names = (*(found[together].names if together in found else ()), name)
         text, blank = (how.on_page, False) if on == "page" else (how.cell, how.optional)
-        found[together or name] = Column(together or own, how.unit, names, text, blank)
+        found[together or name] = Column(together or own, how, names, text, blank)
     return tuple(found.values())

@@ -82,10 +82,10 @@ def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
         return f"{n / 1024:,.1f}"
 
     def sums(some: Sequence[FusedGroup]) -> list[str]:
-        return [words(c.of(*some)) if c.unit == "words" else "" for c in columns]
+        return [words(c.of(*some)) if c.figure.unit == "words" else "" for c in columns]
 
     body = [
-        (shorten(visible(r.name), 14), r, [c.cell(r, words, kib) for c in columns])
+        (shorten(visible(r.name), 14), r, [c.cell(r, {"words": words, "bytes": kib}) for c in columns])
         for i, r in enumerate(rows)
         if i in shown
     ]
@@ -132,7 +132,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:
                 "name": visible(r.name),
                 "operators": ", ".join(r.labels[:6])
                 + (f" and {len(r.labels) - 6} more" if r.labels[6:] else ""),
-                "cells": [(c.cell(r, "{:,}".format, "{:,}".format), c.text != "tile") for c in columns],
+                "cells": [(c.cell(r, {}), c.text != "tile") for c in columns],
             }
             for r in rows
         ],

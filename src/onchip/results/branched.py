@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from onchip.base.figures import data
 from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners.modules.regions import regions_of
-from onchip.planners.modules.table import ModuleTable, Row, kilobytes, module_table, skip_rows
+from onchip.planners.modules.table import WRITERS, ModuleTable, Row, module_table, skip_rows
 from onchip.plans import Plan as Program
 from onchip.results.branched_parts import BranchedModule, Layer, LongSkip, Unmerged
 
@@ -93,21 +94,8 @@ class Branched:
             "outside": [{"name": row.name, **row.data()} for row in self.table.outside],
             "outside_total": self.table.total_outside.data(),
             "network_total": self.table.network.data(),
-            "long_skips": [
-                {
-                    "tensor": s.tensor,
-                    "reader": s.reader,
-                    "layers": s.layers,
-                    "read_kb": kilobytes(s.cost.read_bytes),
-                    "reads": s.cost.reads,
-                    "fetched_in": s.cost.fetched_in,
-                    "written_kb": kilobytes(s.cost.written_bytes),
-                    "writes": s.cost.writes,
-                    "stored_in": s.cost.stored_in,
-                }
-                for s in self.long_skips
-            ],
-            "rejected": [{"merge": u.operator, "reason": u.reason} for u in self.unmerged],
+            "long_skips": [data(s, WRITERS) | data(s.cost, WRITERS) for s in self.long_skips],
+            "rejected": [data(u, WRITERS) for u in self.unmerged],
             "traffic_bytes": result.traffic_bytes,
             "compulsory_bytes": result.compulsory_bytes,
             "weight_bytes": result.weight_bytes,
@@ -131,22 +119,9 @@ def _module_data(module: BranchedModule) -> dict[str, Any]:
         "processing": section.processing,
         **module.row.data(),
         "branches": [list(branch) for branch in section.branches],
-        "regions": [
-            {"name": r.name, "kind": r.kind, "address": r.address, "bytes": r.bytes,
-             "first": r.first, "end": r.end}
-            for r in module.regions
-        ],
-        "layers": [
-            {
-                "operator": layer.operator,
-                "branch": list(layer.branch),
-                "required_kb": kilobytes(layer.required_bytes),
-                "available_kb": kilobytes(layer.available_bytes),
-                "forwarded": layer.forwarded,
-            }
-            for layer in module.layers
-        ],
-    }  # fmt: skip
+        "regions": [data(region, WRITERS) for region in module.regions],
+        "layers": [data(layer, WRITERS) for layer in module.layers],
+    }
 
 
 def branched_of(made: BranchPlan, chip: Chip, plan: Plan, again: Callable[[int], Program | None]) -> Branched:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onchip.base.figures import figure
 from onchip.planners.modules.regions import Region
 from onchip.planners.modules.table import Row, SkipRow
 from onchip.plans import Section
@@ -19,11 +20,11 @@ class Layer:
     merge. `forwarded` says that its output stays on chip for the next layer.
     """
 
-    operator: str
-    branch: tuple[int, ...]
-    required_bytes: int
-    available_bytes: int
-    forwarded: bool
+    operator: str = figure(key="operator")
+    branch: tuple[int, ...] = figure(key="branch")
+    required_bytes: int = figure(key="required_kb", unit="kb")
+    available_bytes: int = figure(key="available_kb", unit="kb")
+    forwarded: bool = figure(key="forwarded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,15 @@ class LongSkip:
     `cost` is what that moves; it is part of the rows of the sections where it happens.
     """
 
-    tensor: str
-    reader: str
-    layers: int
-    cost: SkipRow
+    tensor: str = figure(key="tensor")
+    reader: str = figure(key="reader")
+    layers: int = figure(key="layers")
+    cost: SkipRow = figure()
 
 
 @dataclass(frozen=True, slots=True)
 class Unmerged:
     """A concat or sum that closes no module, and why."""
 
-    operator: str
-    reason: str
+    operator: str = figure(key="merge")
+    reason: str = figure(key="reason")

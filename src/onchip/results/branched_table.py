@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.base.figures import Writers, columns
 from onchip.check.replay import Ran, events_of
 from onchip.network import Network
 from onchip.planners.modules.table import ModuleTable, Row, accesses, counted
@@ -128,39 +129,27 @@ def _section(heading: str, more: str, body: RenderableType) -> tuple[RenderableT
     return title, Padding(body, (0, 0, 0, 2))
 
 
-COLUMNS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
-    ("W", 0, lambda r: _kb(r.weight_bytes)),
-    ("naive FM", 0, lambda r: _kb(r.naive_fm_bytes)),
-    ("overall", 3, lambda r: _kb(r.weight_bytes + r.naive_fm_bytes)),
-    ("FM", 0, lambda r: _kb(r.fm_bytes)),
-    ("overall", 3, lambda r: _kb(r.weight_bytes + r.fm_bytes)),
-    ("ratio %", 2, lambda r: _percent(r.ratio)),
-    ("FM %", 1, lambda r: _percent(r.fm_ratio)),
-    ("naive r/w", 0, lambda r: f"{r.naive_reads:,}/{r.naive_writes:,}"),
-    ("r/w", 0, lambda r: f"{r.reads:,}/{r.writes:,}"),
-)
-"""Heading, how early the column gives way on a narrow terminal (0: never), and its text."""
-
-
 def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> RenderableType:
     shown, rest = rows[:MOST_ROWS], len(rows) - MOST_ROWS
     lines = [*((visible(row.name), row) for row in shown), *sums]
     kinds = [row.processing or "" for row in shown]
-    widths = [max(len(heading), *(len(text(row)) for _, row in lines)) + 2 for heading, _, text in COLUMNS]
+    every = columns(Row, [row for _, row in lines])
+    cells = [[column.cell(row, WRITERS) for column in every] for _, row in lines]
+    widths = [max(len(c.heading), *(len(row[i]) for row in cells)) + 2 for i, c in enumerate(every)]
     names = max(SHORTEST_NAME, *(len(name) for name, _ in lines))
     last = max(4, *map(len, kinds)) if any(kinds) else 0
     for patience in (4, 3, 2, 1):
-        columns = [i for i, column in enumerate(COLUMNS) if column[1] < patience]
-        room = width - sum(widths[i] for i in columns) - 2 - last
+        kept = [i for i, column in enumerate(every) if column.figure.gives_way < patience]
+        room = width - sum(widths[i] for i in kept) - 2 - last
         if room >= min(names, LONGEST_NAME):
             break
-    heads = [*(COLUMNS[i][0] for i in columns), *(("kind",) if any(kinds) else ())]
+    heads = [*(every[i].heading for i in kept), *(("kind",) if any(kinds) else ())]
     grid = Grid(("", False), *((heading, True) for heading in heads))
-    for i, (name, row) in enumerate(lines):
+    for i, (name, _) in enumerate(lines):
         if i == len(shown) and rest > 0:
             grid.add_row("...")
         kind = [kinds[i]] if any(kinds) and i < len(shown) else []
-        grid.add_row(shorten(name, max(SHORTEST_NAME, room)), *(COLUMNS[c][2](row) for c in columns), *kind)
+        grid.add_row(shorten(name, max(SHORTEST_NAME, room)), *(cells[i][c] for c in kept), *kind)
     return _cut(grid, rest)
 
 
@@ -240,3 +229,6 @@ def _kb(n: int) -> str:
 
 def _percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.2f}"
+
+
+WRITERS: Writers = {"kb": _kb, "percent": _percent, "pair": lambda both: "{:,}/{:,}".format(*both)}

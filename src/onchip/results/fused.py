@@ -80,7 +80,7 @@ class Fused:
 
     def data(self) -> dict[str, Any]:
         """The result as JSON has it; words are of the network's element."""
-        groups = [figures.data(group, self._words) for group in self.groups]
+        groups = [figures.data(group, {"words": self._words}) for group in self.groups]
         baselines = {k: None if n is None else self._words(n) for k, n in self.baselines.items()}
         return {
             "network": self.network.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from onchip.base.figures import figure
 from onchip.check.replay import Released, Reserved, events_of
 from onchip.network import Network, mask
 from onchip.planners.modules.roles import TensorRole, tensor_roles
@@ -24,12 +25,12 @@ RegionKind = TensorRole | Literal["feature map", "working"]
 class Region:
     """Bytes [address, address + bytes) that hold tensor or workspace `name` in instructions [first, end)."""
 
-    name: str
-    kind: RegionKind
-    address: int
-    bytes: int
-    first: int
-    end: int
+    name: str = figure(key="name")
+    kind: RegionKind = figure(key="kind")
+    address: int = figure(key="address")
+    bytes: int = figure(key="bytes")
+    first: int = figure(key="first")
+    end: int = figure(key="end")
 
 
 def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:

@@ -9,9 +9,10 @@ DRAM. No planner is asked, so its own accounting can be held against this one. K
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
 
+from onchip.base.figures import data, derived, figure
 from onchip.check.joins import plain_concat
 from onchip.check.replay import Crossed, Ran, events_of
 from onchip.machines.chip import ELEMENTS
@@ -19,6 +20,7 @@ from onchip.network import Geometry, Network, Operator, mask
 from onchip.plans import Plan, Section
 
 __all__ = [
+    "WRITERS",
     "ModuleTable",
     "Row",
     "SkipRow",
@@ -46,17 +48,17 @@ class Row:
 
     name: str
     processing: str | None
-    operators: int
-    weight_bytes: int
-    parameter_bytes: int
-    naive_read_bytes: int
-    naive_written_bytes: int
-    naive_reads: int
-    naive_writes: int
-    read_bytes: int
-    written_bytes: int
-    reads: int
-    writes: int
+    operators: int = figure(key="operators", order=15)
+    weight_bytes: int = figure(key="weights_kb", unit="kb", heading="W", page="weights", place=1, order=1)
+    parameter_bytes: int = figure(key="parameters_kb", unit="kb", page="parameters", place=99, order=2)
+    naive_read_bytes: int = figure()
+    naive_written_bytes: int = figure()
+    naive_reads: int = figure(key="naive_reads", order=9)
+    naive_writes: int = figure(key="naive_writes", order=10)
+    read_bytes: int = figure(key="read_kb", unit="kb", order=13)
+    written_bytes: int = figure(key="written_kb", unit="kb", order=14)
+    reads: int = figure(key="reads", order=11)
+    writes: int = figure(key="writes", order=12)
     merge: str | None = None
 
     @property
@@ -64,46 +66,62 @@ class Row:
         """A module of branches, rather than a stretch outside any."""
         return self.merge is not None
 
-    @property
+    @derived(key="naive_fm_kb", unit="kb", heading="naive FM", page="naive maps", place=2, order=3)
     def naive_fm_bytes(self) -> int:
         """Feature maps that the naive machine moves."""
         return self.naive_read_bytes + self.naive_written_bytes
 
-    @property
+    @derived(
+        key="naive_overall_kb", unit="kb", heading="overall", page="naive overall", gives_way=3, place=3,
+        order=4,
+    )  # fmt: skip
+    def naive_bytes(self) -> int:
+        """Feature maps and weights that the naive machine moves."""
+        return self.weight_bytes + self.naive_fm_bytes
+
+    @derived(key="fm_kb", unit="kb", heading="FM", page="maps", place=4, order=5)
     def fm_bytes(self) -> int:
         """Feature maps that the plan moves."""
         return self.read_bytes + self.written_bytes
 
-    @property
+    @derived(key="overall_kb", unit="kb", heading="overall", page="overall", gives_way=3, place=5, order=6)
+    def moved_bytes(self) -> int:
+        """Feature maps and weights that the plan moves."""
+        return self.weight_bytes + self.fm_bytes
+
+    @derived(
+        key="ratio_percent",
+        unit="percent",
+        heading="ratio %",
+        page="overall %",
+        gives_way=2,
+        place=6,
+        order=7,
+    )
     def ratio(self) -> float | None:
         """Feature maps and weights that the plan moves, over those of the naive machine; None for 0 / 0."""
-        whole = self.weight_bytes + self.naive_fm_bytes
-        return (self.weight_bytes + self.fm_bytes) / whole if whole else None
+        return self.moved_bytes / self.naive_bytes if self.naive_bytes else None
 
-    @property
+    @derived(
+        key="fm_ratio_percent", unit="percent", heading="FM %", page="maps %", gives_way=1, place=7, order=8
+    )
     def fm_ratio(self) -> float | None:
         """The same of feature maps alone."""
         return self.fm_bytes / self.naive_fm_bytes if self.naive_fm_bytes else None
 
+    @derived(unit="pair", heading="naive r/w", page="naive accesses", place=8)
+    def naive_accesses(self) -> tuple[int, int]:
+        """Reads and writes of the naive machine."""
+        return self.naive_reads, self.naive_writes
+
+    @derived(unit="pair", heading="r/w", page="accesses", place=9)
+    def accesses(self) -> tuple[int, int]:
+        """Reads and writes of the plan."""
+        return self.reads, self.writes
+
     def data(self) -> dict[str, object]:
         """The row as JSON has it: KB of 1,024 bytes, ratios in percent."""
-        return {
-            "weights_kb": kilobytes(self.weight_bytes),
-            "parameters_kb": kilobytes(self.parameter_bytes),
-            "naive_fm_kb": kilobytes(self.naive_fm_bytes),
-            "naive_overall_kb": kilobytes(self.weight_bytes + self.naive_fm_bytes),
-            "fm_kb": kilobytes(self.fm_bytes),
-            "overall_kb": kilobytes(self.weight_bytes + self.fm_bytes),
-            "ratio_percent": _percent(self.ratio),
-            "fm_ratio_percent": _percent(self.fm_ratio),
-            "naive_reads": self.naive_reads,
-            "naive_writes": self.naive_writes,
-            "reads": self.reads,
-            "writes": self.writes,
-            "read_kb": kilobytes(self.read_bytes),
-            "written_kb": kilobytes(self.written_bytes),
-            "operators": self.operators,
-        }
+        return data(self, WRITERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +134,12 @@ class SkipRow:
 
     tensor: str
     reader: str
-    read_bytes: int
-    reads: int
-    fetched_in: str | None
-    written_bytes: int
-    writes: int
-    stored_in: str | None
+    read_bytes: int = figure(key="read_kb", unit="kb")
+    reads: int = figure(key="reads")
+    fetched_in: str | None = figure(key="fetched_in")
+    written_bytes: int = figure(key="written_kb", unit="kb")
+    writes: int = figure(key="writes")
+    stored_in: str | None = figure(key="stored_in")
 
 
 @dataclass(frozen=True)
@@ -329,10 +347,13 @@ class _Counter:
 
 
 def _sum(name: str, rows: Sequence[Row]) -> Row:
-    keys = ("operators", "weight_bytes", "parameter_bytes", "naive_read_bytes", "naive_written_bytes",
-            "naive_reads", "naive_writes", "read_bytes", "written_bytes", "reads", "writes")  # fmt: skip
+    keys = [f.name for f in fields(Row) if f.type == "int"]
     return Row(name, None, **{key: sum(getattr(row, key) for row in rows) for key in keys})
 
 
 def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else round(100 * ratio, 4)
+
+
+WRITERS = {"kb": kilobytes, "percent": _percent}
+"""How JSON has figures of modules."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from onchip.base.figures import Writers, columns
 from onchip.planners.modules.table import ModuleTable, Row, module_table
 from onchip.plans import Plan
 from onchip.report.graph.units import KINDS, kind_of
@@ -54,6 +55,7 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
         "required": required(modules, line, rows),
         "second": any(p.section.processing == "II" for p in modules),
         "roles": [(r, what) for r, what in ROLES.items() if f"r-{r}" in lie],
+        "headings": [column.heading for column in columns(Row, table.rows, "page")],
         "rows": [_cells(row, i) for i, row in enumerate(table.rows) if row.is_module],
         "total": _cells(table.total, None),
         "outside": [_cells(row, i) for i, row in enumerate(table.rows) if not row.is_module],
@@ -118,15 +120,12 @@ def _cells(row: Row, index: int | None) -> dict[str, Any]:
         "index": index,
         "name": visible(row.name),
         "processing": row.processing or "",
-        "layers": f"{row.operators:,}",
-        "weights": kilobytes(row.weight_bytes),
-        "parameters": kilobytes(row.parameter_bytes),
-        "naive_maps": kilobytes(row.naive_fm_bytes),
-        "naive": kilobytes(row.weight_bytes + row.naive_fm_bytes),
-        "maps": kilobytes(row.fm_bytes),
-        "overall": kilobytes(row.weight_bytes + row.fm_bytes),
-        "ratio": "" if row.ratio is None else f"{100 * row.ratio:.2f}",
-        "map_ratio": "" if row.fm_ratio is None else f"{100 * row.fm_ratio:.2f}",
-        "naive_accesses": f"{row.naive_reads:,} + {row.naive_writes:,}",
-        "accesses": f"{row.reads:,} + {row.writes:,}",
+        "cells": [column.cell(row, WRITERS) for column in columns(Row, [row], "page")],
     }
+
+
+def _percent(ratio: float | None) -> str:
+    return "" if ratio is None else f"{100 * ratio:.2f}"
+
+
+WRITERS: Writers = {"kb": kilobytes, "percent": _percent, "pair": lambda both: "{:,} + {:,}".format(*both)}
