@@ -8,8 +8,12 @@ import pytest
 
 import onchip
 from onchip.base.figures import columns, data, derived, figure
-from onchip.planners.modules.table import Row as ModuleRow
+from onchip.planners.fusion import cost
+from onchip.planners.modules import table
 from onchip.plans.fused_group import FusedGroup
+from onchip.report import grouped
+from onchip.report.modules import page
+from onchip.results import branched_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +91,21 @@ class Wider(FusedGroup):
 
 
 def test_a_new_figure_of_a_group_is_a_field_and_what_computes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("planners.fusion.cost", "report.grouped"):
-        monkeypatch.setattr(f"onchip.{place}.FusedGroup", Wider)
+    for module in (cost, grouped):
+        monkeypatch.setattr(module, "FusedGroup", Wider)
     made = onchip.fuse("zoo:alexnet", "optimus", budget="128KiB")
     counts = [1000 + len(group.operators) for group in made.groups]
     assert [group["checked"] for group in made.data()["groups"]] == counts
     assert "checks" in str(made)
     assert f"{counts[0]:,}" in str(made)
     assert made.plan is not None
-    page = made.plan.report()
-    assert '<th class="n">checked operators</th>' in page
-    assert f'<td class="n">{counts[0]:,}</td>' in page
+    shown = made.plan.report()
+    assert '<th class="n">checked operators</th>' in shown
+    assert f'<td class="n">{counts[0]:,}</td>' in shown
 
 
 @dataclass(frozen=True, slots=True)
-class WiderRow(ModuleRow):
+class WiderRow(table.Row):
     """A module with one figure more."""
 
     @derived(key="layers_moved", heading="per layer", page="accesses a layer", place=50)
@@ -111,14 +115,14 @@ class WiderRow(ModuleRow):
 
 
 def test_a_new_figure_of_a_module_is_one_property(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("planners.modules.table", "results.branched_table", "report.modules.page"):
-        monkeypatch.setattr(f"onchip.{place}.Row", WiderRow)
+    for module in (table, branched_table, page):
+        monkeypatch.setattr(module, "Row", WiderRow)
     made = onchip.branches("zoo:squeezenet1_0", "exynos-npu", budget="512KiB")
     row = made.rows[0]
     assert isinstance(row, WiderRow)
     assert made.data()["modules"][0]["layers_moved"] == row.a_layer
     assert "per layer" in str(made)
     assert f"{row.a_layer:,}" in str(made)
-    page = made.plan.report()
-    assert '<th class="n">accesses a layer</th>' in page
-    assert f'<td class="n">{row.a_layer:,}</td>' in page
+    shown = made.plan.report()
+    assert '<th class="n">accesses a layer</th>' in shown
+    assert f'<td class="n">{row.a_layer:,}</td>' in shown
