@@ -125,7 +125,8 @@ def _row_reader(record: type) -> Callable[[Sequence[Any]], Any]:
     places = [_value(m) for m in _places(record)]
     rest = {m.key: (m.name, _value(m)) for m in _attributes(record)}
     needed = {m.key for m in _attributes(record) if m.default is MISSING}
-    beside = [(m.key, m.wire.beside) for m in _attributes(record) if m.wire.beside]
+    keys = {m.name: m.key for m in members(record)}
+    beside = [(m.key, keys[m.wire.beside]) for m in _attributes(record) if m.wire.beside]
     size = len(places) + 1
 
     def read(row: Sequence[Any]) -> Any:
