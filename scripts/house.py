@@ -91,8 +91,8 @@ def circles(graph: Graph) -> list[set[str]]:
     return found
 
 
-def layers(graph: Graph, tangled: list[set[str]]) -> int:
-    """The longest way down; a circle counts as one node."""
+def layers(graph: Graph, tangled: list[set[str]]) -> dict[str, int]:
+    """The layer of each node, one above the highest that it imports; a circle counts as one node."""
     name = {node: f"circle {n}" for n, group in enumerate(tangled) for node in group}
     merged: dict[str, set[str]] = defaultdict(set)
     for node, there in graph.items():
@@ -104,30 +104,44 @@ def layers(graph: Graph, tangled: list[set[str]]) -> int:
             depth[node] = 1 + max((below(t) for t in merged.get(node, ())), default=0)
         return depth[node]
 
-    return max(below(node) for node in list(merged))
+    return {node: below(name.get(node, node)) for node in graph}
+
+
+def graphs(folder: Path) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Who imports whom in a tree: modules, and packages."""
+    known = modules(folder)
+    packages = {name for name, path in known.items() if path.name == "__init__.py"}
+    files: dict[str, set[str]] = {}
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for name, path in known.items():
+        if name != "onchip":
+            files[name] = set(imports(path, known)) - {name}
+            here = package_of(name, packages)
+            rooms[here] |= {package_of(there, packages) for there in files[name]} - {here}
+    return files, rooms
+
+
+def depths(folder: Path) -> dict[str, int]:
+    """The layer of each package of a tree."""
+    _, rooms = graphs(folder)
+    return layers(rooms, circles(rooms))
 
 
 def figures(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
     """The figures of a tree, and lines by package."""
     known = modules(folder)
     packages = {name for name, path in known.items() if path.name == "__init__.py"}
-    files: dict[str, set[str]] = {}
-    rooms: dict[str, set[str]] = defaultdict(set)
+    files, rooms = graphs(folder)
     lines: dict[str, int] = defaultdict(int)
-    for name, path in known.items():
-        if name == "onchip":
-            continue
-        files[name] = set(imports(path, known)) - {name}
-        here = package_of(name, packages)
-        lines[here] += len(path.read_text("utf-8").splitlines())
-        rooms[here] |= {package_of(there, packages) for there in files[name]} - {here}
+    for name in files:
+        lines[package_of(name, packages)] += len(known[name].read_text("utf-8").splitlines())
     tangled, tangled_files = circles(rooms), circles(files)
     rows = {
         "lines": sum(lines.values()),
         "files": len(files),
         "packages and single modules": len(rooms),
         "edges between them": sum(map(len, rooms.values())),
-        "layers": layers(rooms, tangled),
+        "layers": max(layers(rooms, tangled).values()),
         "circles among packages": len(tangled),
         "packages in a circle": sum(map(len, tangled)),
         "circles among files": len(tangled_files),
