@@ -1,7 +1,7 @@
 """How often the calls of a command go back up: `scripts/paths.py [--python PYTHON] -- plan zoo:resnet18 ...`.
 
-The packages of a tree have layers (scripts/house.py). A call goes up when a function of a lower layer calls one
-of a higher layer: a callback, or an import behind a function. Printed are the distinct pairs of functions
+The packages of a tree have layers (scripts/house.py). A call goes up when a function of a lower layer calls
+one of a higher layer: a callback, or an import behind a function. Printed are the distinct pairs of functions
 between which that happens, the distinct pairs of packages, and how often the model's file was opened.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import house
 
-TRACED = '''
+TRACED = """
 import json, sys, threading
 from pathlib import Path
 import onchip
@@ -55,7 +55,7 @@ except SystemExit:
 finally:
     sys.setprofile(None)
     Path(out).write_text(json.dumps([[*key, n] for key, n in pairs.items()] + [opened]))
-'''
+"""
 
 
 def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str]], int]:
@@ -92,7 +92,7 @@ def main() -> None:
     given = parser.parse_args()
     found, opened = upward(given.python, given.command)
     rooms = {tuple(module.split(".")[1] for module in pair) for pair in found}
-    print(f"{len(found)} calls go up, between {len(rooms)} pairs of packages; the model was opened {opened} times")
+    print(f"{len(found)} calls go up, between {len(rooms)} pairs of packages; the model opened: {opened}")
     if given.list:
         for caller, callee in found:
             print(f"  {caller} -> {callee}")

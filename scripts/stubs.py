@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import onchip
-from onchip import api
 
 PACKAGE = Path(onchip.__file__).parent
 STUB = PACKAGE / "__init__.pyi"
@@ -38,7 +37,7 @@ def stub() -> str:
         [
             HEAD,
             "from typing import Literal\n",
-            *_imports_of(PACKAGE / "api.py"),
+            *_imports_of(PACKAGE / "api.py", PACKAGE / "at_run_time.py"),
             *lines,
             "",
             f"__all__ = {onchip.__all__!r}".replace("'", '"'),
@@ -48,10 +47,10 @@ def stub() -> str:
     )
 
 
-def _imports_of(path: Path) -> list[str]:
+def _imports_of(*paths: Path) -> list[str]:
     """Imports of what the signatures of verbs name and `onchip` does not export."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if (alias.asname or alias.name) in NAMED:
@@ -61,13 +60,13 @@ def _imports_of(path: Path) -> list[str]:
 
 NAMED = {
     *("Any", "Board", "Int8Model", "Kernels", "Mapping", "Path", "PlanProgram", "Profile", "Progress"),
-    *("SoC", "Sequence", "Source", "Spec"),
+    *("GroupEnergy", "SoC", "Sequence", "Source", "Spec", "Workload"),
 }
 
 
 def _function(name: str) -> str:
     """A verb with its options as keywords, on a line of its own each."""
-    signature = inspect.signature(getattr(api, name))
+    signature = inspect.signature(getattr(onchip, name))
     lines, star = [], False
     for parameter in signature.parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
@@ -76,7 +75,7 @@ def _function(name: str) -> str:
         default = "" if parameter.default is inspect.Parameter.empty else f" = {parameter.default!r}"
         lines.append(f"{parameter.name}: {_written(parameter.annotation)}{default}")
     inner = "".join(f"    {line},\n" for line in lines)
-    said = textwrap.indent(inspect.getdoc(getattr(api, name)) or "", "    ").strip()
+    said = textwrap.indent(inspect.getdoc(getattr(onchip, name)) or "", "    ").strip()
     return f'def {name}(\n{inner}) -> {_written(signature.return_annotation)}:\n    """{said}\n    """\n'
 
 

@@ -34,6 +34,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),
     ("results", "sweeps", "multi_dnn/result"),
     ("microcontroller/result",),
+    ("asked",),
+    ("at_run_time",),
     ("api",),
     ("replanning",),
     ("cli",),
@@ -57,7 +59,7 @@ JUDGES = ("check", "run", "planners/modules", "microcontroller/project", "microc
 """What they say of a plan owes its planner nothing."""
 
 WINGS = ("microcontroller", "multi_dnn")
-TOP = ("results", "sweeps", "api", "replanning", "cli")
+TOP = ("results", "sweeps", "asked", "at_run_time", "api", "replanning", "cli")
 """What may know of a wing without being in it."""
 
 LAYER = {room: n for n, rooms in enumerate(LAYERS) for room in rooms}

@@ -15,6 +15,7 @@ from onchip import _renamed
 
 if TYPE_CHECKING:
     from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read, sweep
+    from onchip.at_run_time import Prepared, fusion_energy, prepare_fusion, workload
     from onchip.base.errors import (
         ChipError,
         IllegalPlan,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from onchip.comparison.comparison import Comparison
     from onchip.machines.chip import Chip
     from onchip.microcontroller.result.microcontroller import Microcontroller
+    from onchip.multi_dnn.dynamic import DynamicScheduler, StaticScheduler
     from onchip.multi_dnn.result.corunned import Corunned
     from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
     from onchip.results.branched import Branched
@@ -51,6 +53,10 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "compare",
     "sweep",
     "read",
+    # verbs for what plans while it runs
+    "prepare_fusion",
+    "fusion_energy",
+    "workload",
     # what they give
     "Plan",
     "Fused",
@@ -59,6 +65,9 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Microcontroller",
     "Comparison",
     "Swept",
+    "Prepared",
+    "DynamicScheduler",
+    "StaticScheduler",
     "Chip",
     "Network",
     "Operator",
@@ -96,6 +105,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "read",
         "sweep",
     ),
+    "onchip.at_run_time": ("Prepared", "fusion_energy", "prepare_fusion", "workload"),
     "onchip.machines.chip": ("Chip",),
     "onchip.base.errors": (
         "ChipError",
@@ -115,6 +125,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "onchip.network": ("Geometry", "Network", "Operator", "OperatorSpec", "Tensor", "View"),
     "onchip.results.branched": ("Branched",),
     "onchip.comparison.comparison": ("Comparison",),
+    "onchip.multi_dnn.dynamic": ("DynamicScheduler", "StaticScheduler"),
     "onchip.multi_dnn.result.corunned": ("Corunned",),
     "onchip.results.fused": ("Fused",),
     "onchip.microcontroller.result.microcontroller": ("Microcontroller",),

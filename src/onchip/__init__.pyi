@@ -11,14 +11,16 @@ from onchip.machines.soc import SoC
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.result.microcontroller import Kernels
 from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.workload import Workload
+from onchip.planners.fusion.energy import GroupEnergy
 from onchip.planners.limits import Progress
 from onchip.plans import Plan as PlanProgram
 from onchip.readers import Source
-from onchip.readers.source import Source
 from onchip.sweeps.spec import Spec
 from pathlib import Path
 from typing import Any
 from onchip.api import Plan as Plan
+from onchip.at_run_time import Prepared as Prepared
 from onchip.base.errors import ChipError as ChipError
 from onchip.base.errors import IllegalPlan as IllegalPlan
 from onchip.base.errors import IllegalSchedule as IllegalSchedule
@@ -35,6 +37,8 @@ from onchip.base.errors import UsageError as UsageError
 from onchip.comparison.comparison import Comparison as Comparison
 from onchip.machines.chip import Chip as Chip
 from onchip.microcontroller.result.microcontroller import Microcontroller as Microcontroller
+from onchip.multi_dnn.dynamic import DynamicScheduler as DynamicScheduler
+from onchip.multi_dnn.dynamic import StaticScheduler as StaticScheduler
 from onchip.multi_dnn.result.corunned import Corunned as Corunned
 from onchip.network import Geometry as Geometry
 from onchip.network import Network as Network
@@ -57,6 +61,9 @@ __all__ = [
     "compare",
     "sweep",
     "read",
+    "prepare_fusion",
+    "fusion_energy",
+    "workload",
     "Plan",
     "Fused",
     "Branched",
@@ -64,6 +71,9 @@ __all__ = [
     "Microcontroller",
     "Comparison",
     "Swept",
+    "Prepared",
+    "DynamicScheduler",
+    "StaticScheduler",
     "Chip",
     "Network",
     "Operator",
@@ -489,3 +499,169 @@ def read(
     path: str | Path,
 ) -> Plan:
     """Read a plan file, JSON or text."""
+
+def prepare_fusion(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "generic",
+    most: str | int | None = None,
+    *,
+    granularity: Literal["fused", "op"] = "fused",
+    dtype: Literal["file", "int8", "int16"] | None = None,
+    dims: str = "",
+    batch: int | None = None,
+    attention: Literal["whole", "parts"] = "whole",
+    concat_views: bool = False,
+    batch_weights: Literal["per-image", "held", "shared"] = "per-image",
+    isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
+    halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
+    residency: Literal["partial", "all", "none"] = "partial",
+    blocks: Literal["best", "fallback"] = "best",
+    weight_tile: bool = True,
+    search: Literal["exact", "algorithm1", "algorithm1-top-down", "online"] = "exact",
+    space: Literal["full", "dnnvm", "efficient-s"] = "full",
+    channel_tile: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: int = 2147483648,
+) -> Prepared:
+    """Prepare a network for a chip, so that each buffer size is then fused for in milliseconds.
+
+    `most` is the largest budget that will be asked for: bytes or a size like "512KiB"; without it the chip's
+    own scratchpad. `options` are the fields of `ReadOptions` and `FusionOptions`; `search` is always
+    `online`. Source: Optimus (Cai, Wang, Zhang), section 6, Algorithm 3.
+
+    >>> import onchip
+    >>> prepared = onchip.prepare_fusion("zoo:squeezenet1_0", "optimus")
+    >>> large, small = prepared.fuse("128KiB"), prepared.fuse("64KiB")
+    >>> large.plan.check().dram_bytes == large.dram_bytes < small.dram_bytes
+    True
+
+    Raises `ModelError`, `ChipError`, `UsageError`, or `Infeasible` naming the operator that fits in no way.
+
+    Options:
+
+    - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
+    - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
+    - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
+    - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
+    - `residency` (default 'partial'): Which operators of a group keep their weights on chip: the best choice, all or nothing, or none.
+    - `blocks` (default 'best'): When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less than bands of rows, or only where no band fits.
+    - `weight_tile` (default True): Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only).
+    - `search` (default 'exact'): `exact`: the best of all partitions; `algorithm1`: the paper's, bottom up or top down; `online`: its fast variant.
+    - `space` (default 'full'): Which groups are looked at: all, or only those that another fuser knows.
+    - `channel_tile` (default None): Channels that are processed at a time (T_c); without, the chip's.
+    - `time_limit` (default None): Seconds in all; when they are over, the result is the best so far, with its gap.
+    - `memory_limit` (default 2147483648): Bytes of search states; when they are full, the result is the best so far, with its gap.
+    """
+
+def fusion_energy(
+    model: str | Path | Source | Network,
+    chip: str | Path | Chip = "optimus",
+    budget: str | int | None = None,
+    *,
+    granularity: Literal["fused", "op"] = "fused",
+    dtype: Literal["file", "int8", "int16"] | None = None,
+    dims: str = "",
+    batch: int | None = None,
+    attention: Literal["whole", "parts"] = "whole",
+    concat_views: bool = False,
+    batch_weights: Literal["per-image", "held", "shared"] = "per-image",
+    isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
+    halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
+    residency: Literal["partial", "all", "none"] = "partial",
+    blocks: Literal["best", "fallback"] = "best",
+    weight_tile: bool = True,
+    search: Literal["exact", "algorithm1", "algorithm1-top-down", "online"] = "exact",
+    space: Literal["full", "dnnvm", "efficient-s"] = "full",
+    channel_tile: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: int = 2147483648,
+) -> tuple[GroupEnergy, ...]:
+    """Fuse a network, and price each group in energy and time on the chip's array, in running order.
+
+    Energies are in multiply-accumulates, times in seconds; see docs/fusion-energy.md. They are a model, and
+    no figures of the plan. Arguments as in `fuse`. Source: Optimus, section 7.1, after Eyeriss.
+
+    >>> import onchip
+    >>> groups = onchip.fusion_energy("zoo:squeezenet1_0")
+    >>> all(group.energy > group.dram > 0 for group in groups)
+    True
+
+    Raises what `fuse` raises, and `ChipError` where the chip states no array or no prices.
+
+    Options:
+
+    - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
+    - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
+    - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
+    - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
+    - `residency` (default 'partial'): Which operators of a group keep their weights on chip: the best choice, all or nothing, or none.
+    - `blocks` (default 'best'): When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less than bands of rows, or only where no band fits.
+    - `weight_tile` (default True): Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only).
+    - `search` (default 'exact'): `exact`: the best of all partitions; `algorithm1`: the paper's, bottom up or top down; `online`: its fast variant.
+    - `space` (default 'full'): Which groups are looked at: all, or only those that another fuser knows.
+    - `channel_tile` (default None): Channels that are processed at a time (T_c); without, the chip's.
+    - `time_limit` (default None): Seconds in all; when they are over, the result is the best so far, with its gap.
+    - `memory_limit` (default 2147483648): Bytes of search states; when they are full, the result is the best so far, with its gap.
+    """
+
+def workload(
+    models: Sequence[str | Path | Source | Network | Profile],
+    soc: str | Path | SoC = "xavier-agx",
+    contention: str | None = None,
+    *,
+    progress: Progress | None = None,
+    granularity: Literal["fused", "op"] = "fused",
+    dtype: Literal["file", "int8", "int16"] | None = None,
+    dims: str = "",
+    batch: int | None = None,
+    attention: Literal["whole", "parts"] = "whole",
+    concat_views: bool = False,
+    profile: tuple[str, ...] = (),
+    most_groups: int = 10,
+    iterations: tuple[str, ...] = (),
+    after: tuple[str, ...] = (),
+    frames: int = 1,
+    pipelined: bool = True,
+    in_flight: int | None = None,
+) -> Workload:
+    """Several networks on one SoC as a problem: what `DynamicScheduler.change` is told.
+
+    Arguments as in `corun`, whose options of `ReadOptions` and `CorunOptions` are taken.
+
+    >>> import onchip
+    >>> both = onchip.workload(["zoo:googlenet", "zoo:googlenet"])
+    >>> with onchip.DynamicScheduler() as scheduler:
+    ...     first = scheduler.change(both)
+    ...     _ = scheduler.settle()
+    ...     scheduler.frame().cost_ms() < first.cost_ms()
+    True
+
+    Raises `ProfileError`, `ChipError`, `ModelError` or `UsageError`.
+
+    Options:
+
+    - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
+    - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
+    - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.
+    - `most_groups` (default 10): Layer groups of a network whose profile is made here, at most.
+    - `iterations` (default ()): NETWORK:TIMES, counted from 1: how often a network runs in each frame, to balance short ones with long ones.
+    - `after` (default ()): LATER:EARLIER, counted from 1: a network that begins a frame only when another has finished it.
+    - `frames` (default 1): Frames of a stream that are scheduled; throughput is that of the second half of them.
+    - `pipelined` (default True): Whether a network may begin its next frame before the others have finished this one.
+    - `in_flight` (default None): Frames of a stream that may be under way at once, 0 for any number [default: as many as there are networks, at least 2].
+    """

@@ -8,14 +8,15 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from onchip.base import guard
+from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded
+from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
 from onchip.comparison.comparison import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
 from onchip.microcontroller.segments.options import SegmentOptions
-from onchip.multi_dnn.request import CorunOptions, workload_of
+from onchip.multi_dnn.request import CorunOptions
 from onchip.multi_dnn.solve import SolveOptions
 from onchip.network import Network
 from onchip.planners.branches.options import BranchOptions
@@ -25,7 +26,7 @@ from onchip.planners.joint.options import JointOptions
 from onchip.planners.limits import Limits, Progress
 from onchip.planners.placement.options import PlacementOptions
 from onchip.plans import Plan as PlanProgram
-from onchip.plans import bind, read_plan
+from onchip.plans import read_plan
 from onchip.readers.source import ReadOptions
 from onchip.results.planned import Plan
 from onchip.sweeps.run import SweepOptions
@@ -56,7 +57,7 @@ def load(model: str | Path, **options: Any) -> Source:
     """
     from onchip.readers import load as read_model
 
-    return read_model(model, _options(ReadOptions, options))
+    return read_model(model, options_of(ReadOptions, options))
 
 
 def chip(name_or_path: str | Path = "generic") -> Chip:
@@ -96,11 +97,11 @@ def plan(
     """
     from onchip.planners import joint, placement
 
-    model, options = _read_if_needed(model, options)
+    model, options = read_if_needed(model, options)
     joining = {f.name: options.pop(f.name) for f in fields(JointOptions) if f.name in options}
     fusing = JointOptions(**joining)
-    placing = _options(PlacementOptions, options)
-    network = _network(model)
+    placing = options_of(PlacementOptions, options)
+    network = network_of(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
 
     def limits() -> Limits:
@@ -112,7 +113,7 @@ def plan(
         if fusing.fuse:
             raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
         within = memories_within(on, budget)
-        return _recorded(plan_in_memories(network, on, within, placing, limits()), model)
+        return recorded(plan_in_memories(network, on, within, placing, limits()), model)
     if fusing.fuse:
         joint.refuse(fusing, placing)  # before a budget like MH is searched for
     as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
@@ -120,10 +121,10 @@ def plan(
     if fusing.fuse:
         if bytes_ is None:
             raise UsageError("is needed with --fuse", item="--budget")
-        return _recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
+        return recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
     planned = placement.plan(network, on, bytes_, placing, limits())
     context = context_of(planned, network, on, placing, progress)
-    return _recorded(planned, model, **context)
+    return recorded(planned, model, **context)
 
 
 @takes(ReadOptions, FusionOptions)
@@ -152,12 +153,12 @@ def fuse(
     from onchip.results.fused import fused_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    model, options = _read_if_needed(model, _as_the_chip(model, on, options))
-    fusing = _options(FusionOptions, options)
+    model, options = read_if_needed(model, as_the_chip(model, on, options))
+    fusing = options_of(FusionOptions, options)
     bytes_ = own_budget(on, budget, "fusion")
-    made = fuse_network(_network(model), on, bytes_, fusing, Limits.of(fusing, progress))
-    plan = None if made.plan is None else _recorded(made.plan, model)
-    return fused_of(made, on.name, plan, _cannot_run(model, plan))
+    made = fuse_network(network_of(model), on, bytes_, fusing, Limits.of(fusing, progress))
+    plan = None if made.plan is None else recorded(made.plan, model)
+    return fused_of(made, on.name, plan, cannot_run(model, plan))
 
 
 @takes(ReadOptions, BranchOptions)
@@ -187,9 +188,9 @@ def branches(
     from onchip.results.branched import branched_of
 
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-    model, options = _read_if_needed(model, _as_the_chip(model, on, options))
-    branching = _options(BranchOptions, options)
-    network = _network(model)
+    model, options = read_if_needed(model, as_the_chip(model, on, options))
+    branching = options_of(BranchOptions, options)
+    network = network_of(model)
     bytes_ = own_budget(on, budget, "branches")
     made = plan_branches(network, on, bytes_, branching, Limits.of(branching, progress))
 
@@ -199,7 +200,7 @@ def branches(
         except Infeasible:
             return None
 
-    return branched_of(made, on, _recorded(made.plan, model), again)
+    return branched_of(made, on, recorded(made.plan, model), again)
 
 
 @takes(ReadOptions, CorunOptions, SolveOptions)
@@ -231,25 +232,19 @@ def corun(
     from onchip.machines.soc import SoC
     from onchip.machines.soc_file import load_soc
     from onchip.multi_dnn.result.corunned import corunned_of
-    from onchip.multi_dnn.result.profiles import Profiles
     from onchip.multi_dnn.solution import parse_objective
     from onchip.multi_dnn.solve import solve
 
-    if isinstance(models, str | Path) or not models:
-        raise UsageError("expected a list of networks", item="models")
+    refuse_no_list(models)
     aim = parse_objective(objective)
     kinds = {kind: {f.name for f in fields(kind)} for kind in (ReadOptions, CorunOptions, SolveOptions)}
-    options["contention"] = contention
     unknown = sorted(set(options).difference(*kinds.values()))
     if unknown:
         known = ", ".join(name for names in kinds.values() for name in sorted(names))
         raise UsageError(f"no such option; known: {known}", item=unknown[0])
-    reading, asked, solving = ({k: v for k, v in options.items() if k in names} for names in kinds.values())
+    solving = {name: options.pop(name) for name in kinds[SolveOptions] & set(options)}
     on = soc if isinstance(soc, SoC) else load_soc(soc)
-    how = CorunOptions(**asked)
-    named = [str(model) for model in models if isinstance(model, str | Path)]
-    source = Profiles.asked(on, named, how.profile, how.most_groups, reading)
-    workload = workload_of([source.of(model, progress) for model in models], on, how)
+    asked = workload(models, on, contention, progress=progress, **options)
     if progress is not None:
         progress("searching schedules")
     how_hard = SolveOptions(**solving)
@@ -259,7 +254,7 @@ def corun(
         value = getattr(how_hard, name)
         if value is not None and value < 0:
             raise UsageError(f"{value} is below 0", item=f"--{name}")
-    made = solve(workload, aim, how_hard)
+    made = solve(asked, aim, how_hard)
     return corunned_of(made, on.default_contention if contention is None else contention)
 
 
@@ -299,7 +294,7 @@ def mcu(
     from onchip.microcontroller.result.microcontroller_build import Maker
     from onchip.microcontroller.result.microcontroller_kernels import shareable, shared_in
 
-    planning = _options(SegmentOptions, options)
+    planning = options_of(SegmentOptions, options)
     on = board if isinstance(board, Board) else load_board(board)
     if ram is not None:
         on = replace(on, ram_bytes=_less_ram(on, ram))
@@ -339,50 +334,6 @@ def _less_ram(on: Board, ram: str | int) -> int:
     return bytes_
 
 
-def _network(model: Source | Network) -> Network:
-    """What planners see of a model."""
-    return model if isinstance(model, Network) else model.network
-
-
-def _recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
-    """The plan with its verbs, and with how its model was read among its options, and `more`."""
-    guard.found()
-    how = {} if isinstance(model, Network) else how_read(model.options)
-    return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
-
-
-def _as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with the chip's elements for a zoo network unless they say which."""
-    zoo = isinstance(model, str) and model.startswith("zoo:")
-    if zoo and options.get("dtype") is None and on.element in ("int8", "int16", "float32"):
-        return {
-            **options,
-            "dtype": "file" if on.element == "float32" else on.element,
-        }  # the zoo's own: float32
-    return options
-
-
-def _cannot_run(model: Source | Network, plan: Plan | None) -> str:
-    """Why the executor refuses a fused plan that was proved; empty where it does not."""
-    from onchip.readers.source import Executable, Source, TfliteExecutable
-
-    if not isinstance(model, Source) or plan is None or not plan.groups:
-        return ""
-    if isinstance(model.executable, TfliteExecutable):
-        return "the plan is proved, but onchip run cannot execute .tflite models in tiles yet"
-    if isinstance(model.executable, Executable):
-        tiled = {name for group in plan.groups for name in group.operators}
-        for op in plan.network.operators:
-            matrix = op.geometry is not None and op.geometry.kind == "fully_connected" and op.name in tiled
-            shape = model.executable.shape[op.outputs[0]] if matrix else ()
-            if len(shape) > 3 or (len(shape) == 3 and shape[0] != 1):
-                return (
-                    "the plan is proved, but onchip run cannot execute matrices of"
-                    f" {' x '.join(map(str, shape))} in tiles yet (operator {op.name})"
-                )
-    return ""
-
-
 @takes(ReadOptions, CompareOptions)
 def compare(
     model: str | Path | Source | Network,
@@ -406,9 +357,9 @@ def compare(
     """
     from onchip.comparison import comparison
 
-    model, options = _read_if_needed(model, options)
-    asked = _options(CompareOptions, options)
-    network = _network(model)
+    model, options = read_if_needed(model, options)
+    asked = options_of(CompareOptions, options)
+    network = network_of(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     sizing = PlacementOptions(
         weights=asked.weights, time_limit=asked.time_limit, memory_limit=asked.memory_limit
@@ -446,7 +397,7 @@ def sweep(
     from onchip.sweeps.run import sweep as work_off
     from onchip.sweeps.swept import Swept
 
-    how = _options(SweepOptions, options)
+    how = options_of(SweepOptions, options)
     if isinstance(spec, str | Path):
         asked = read_spec(spec)
         into = Path(spec).with_suffix(".sweep") if folder is None else Path(folder)
@@ -458,33 +409,3 @@ def sweep(
     files: list[tuple[Path, ...]] = []
     made = work_off(asked, into, how, progress, lambda now: files.append(Swept(now, into).save()))
     return Swept(made, into, files[-1])
-
-
-def _read_if_needed(
-    model: str | Path | Source | Network, options: dict[str, Any]
-) -> tuple[Source | Network, dict[str, Any]]:
-    """The model, read if it is a path, and the options that are not the reader's."""
-    from onchip.readers import Source
-
-    read_keys = {f.name for f in fields(ReadOptions)}
-    reading = {k: v for k, v in options.items() if k in read_keys}
-    if isinstance(model, str | Path):
-        model = load(model, **reading)
-    elif not isinstance(model, Source | Network):
-        raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
-    elif reading:
-        raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
-    return model, {k: v for k, v in options.items() if k not in read_keys}
-
-
-def how_read(options: Any) -> dict[str, Any]:
-    """What a plan records of the reader's options, so that `run` can read the same network again."""
-    return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
-
-
-def _options(kind: type[Any], given: dict[str, Any]) -> Any:
-    unknown = sorted(set(given) - {f.name for f in fields(kind)})
-    if unknown:
-        known = ", ".join(f.name for f in fields(kind))
-        raise UsageError(f"no such option; known: {known}", item=unknown[0])
-    return kind(**given)

@@ -1,0 +1,95 @@
+"""What every verb does with what it was asked: read the model, sort the options, record the answer."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onchip.base import guard
+from onchip.base.errors import UsageError
+from onchip.machines.chip import Chip
+from onchip.network import Network
+from onchip.plans import Plan as PlanProgram
+from onchip.plans import bind
+from onchip.readers.source import ReadOptions
+from onchip.results.planned import Plan
+
+if TYPE_CHECKING:
+    from onchip.readers import Source
+
+__all__ = ["as_the_chip", "cannot_run", "how_read", "network_of", "options_of", "read_if_needed", "recorded"]
+
+
+def options_of(kind: type[Any], given: dict[str, Any]) -> Any:
+    unknown = sorted(set(given) - {f.name for f in fields(kind)})
+    if unknown:
+        known = ", ".join(f.name for f in fields(kind))
+        raise UsageError(f"no such option; known: {known}", item=unknown[0])
+    return kind(**given)
+
+
+def read_if_needed(
+    model: str | Path | Source | Network, options: dict[str, Any]
+) -> tuple[Source | Network, dict[str, Any]]:
+    """The model, read if it is a path, and the options that are not the reader's."""
+    from onchip.readers import Source, load
+
+    read_keys = {f.name for f in fields(ReadOptions)}
+    reading = {k: v for k, v in options.items() if k in read_keys}
+    if isinstance(model, str | Path):
+        model = load(model, options_of(ReadOptions, reading))
+    elif not isinstance(model, Source | Network):
+        raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
+    elif reading:
+        raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
+    return model, {k: v for k, v in options.items() if k not in read_keys}
+
+
+def network_of(model: Source | Network) -> Network:
+    """What planners see of a model."""
+    return model if isinstance(model, Network) else model.network
+
+
+def as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the chip's elements for a zoo network unless they say which."""
+    zoo = isinstance(model, str) and model.startswith("zoo:")
+    if zoo and options.get("dtype") is None and on.element in ("int8", "int16", "float32"):
+        return {
+            **options,
+            "dtype": "file" if on.element == "float32" else on.element,
+        }  # the zoo's own: float32
+    return options
+
+
+def how_read(options: Any) -> dict[str, Any]:
+    """What a plan records of the reader's options, so that `run` can read the same network again."""
+    return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
+
+
+def recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
+    """The plan with its verbs, and with how its model was read among its options, and `more`."""
+    guard.found()
+    how = {} if isinstance(model, Network) else how_read(model.options)
+    return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
+
+
+def cannot_run(model: Source | Network, plan: Plan | None) -> str:
+    """Why the executor refuses a fused plan that was proved; empty where it does not."""
+    from onchip.readers.source import Executable, Source, TfliteExecutable
+
+    if not isinstance(model, Source) or plan is None or not plan.groups:
+        return ""
+    if isinstance(model.executable, TfliteExecutable):
+        return "the plan is proved, but onchip run cannot execute .tflite models in tiles yet"
+    if isinstance(model.executable, Executable):
+        tiled = {name for group in plan.groups for name in group.operators}
+        for op in plan.network.operators:
+            matrix = op.geometry is not None and op.geometry.kind == "fully_connected" and op.name in tiled
+            shape = model.executable.shape[op.outputs[0]] if matrix else ()
+            if len(shape) > 3 or (len(shape) == 3 and shape[0] != 1):
+                return (
+                    "the plan is proved, but onchip run cannot execute matrices of"
+                    f" {' x '.join(map(str, shape))} in tiles yet (operator {op.name})"
+                )
+    return ""
