@@ -68,9 +68,9 @@ class Column:
         return "" if self.blank and not value else str(writers.get(self.figure.unit, "{:,}".format)(value))
 
 
-def figure(default: Any = MISSING, **how: Any) -> Any:
+def figure(default: Any = MISSING, *, repr: bool = True, **how: Any) -> Any:
     """A dataclass field that is a figure; the keywords are those of `Figure`, none for one not shown."""
-    return field(default=default, metadata={"figure": Figure(**how)})
+    return field(default=default, repr=repr, metadata={"figure": Figure(**how)})
 
 
 class Derived(Generic[T]):

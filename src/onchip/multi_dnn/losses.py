@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onchip.base.figures import figure
 from onchip.multi_dnn.timeline import Timeline
 
 __all__ = ["Losses", "losses"]
@@ -11,16 +12,22 @@ __all__ = ["Losses", "losses"]
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """One network's times over all its runs, in ms.
+    """One network's times over all its runs, in ms: the record of JSON, of the table and of the page.
 
-    `on_unit` is wall time at each unit, `contention` what of it the others cost, `transitions` what handing
-    over between units took, `waits` how long its groups stood ready for a unit that ran something else.
+    `latency` is that of the slowest run, `on_unit` wall time at each unit, `contention` what of it the others
+    cost, `transitions` what handing over between units took, `waits` how long its groups stood ready for a
+    unit that ran something else.
     """
 
-    on_unit: tuple[float, ...]
-    contention: float
-    transitions: float
-    waits: float
+    latency: float = figure(key="latency_ms", heading="latency", page="latency", place=99)
+    contention: float = figure(
+        key="contention_ms", heading="contention", page="contention", gives_way=2, place=1
+    )
+    transitions: float = figure(
+        key="transition_ms", heading="transitions", page="transitions", gives_way=3, place=2
+    )
+    waits: float = figure(key="wait_ms", heading="waits", page="waits", gives_way=1, place=3)
+    on_unit: tuple[float, ...] = ()
 
 
 def losses(line: Timeline) -> tuple[Losses, ...]:
@@ -34,4 +41,6 @@ def losses(line: Timeline) -> tuple[Losses, ...]:
         lost[j] += sum((p.end - p.start) * (1 - 1 / p.slowdown) for p in s.pieces)
         moved[j] += s.transition_ms
         waited[j] += s.start - s.ready
-    return tuple(Losses(tuple(on_unit[j]), lost[j], moved[j], waited[j]) for j in range(len(jobs)))
+    return tuple(
+        Losses(line.latency_ms[j], lost[j], moved[j], waited[j], tuple(on_unit[j])) for j in range(len(jobs))
+    )

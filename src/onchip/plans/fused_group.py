@@ -5,7 +5,7 @@ A new figure is one field here and what computes it: the cost model for `fuse`, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onchip.base.figures import figure
 from onchip.plans.program import Blocks, Boxes
@@ -28,33 +28,44 @@ class FusedGroup:
     lie beside the scratch while it runs.
     """
 
-    name: str = figure(key="name")
-    operators: tuple[str, ...] = figure(key="operators")
-    subgroups: int = figure(key="subgroups")
-    rows: int = figure(key="rows")
-    images: int = figure(key="images")
-    streamed: tuple[str, ...] = figure(key="streamed", unit="names", heading="isoa", page="streamed", place=2)
-    resident: tuple[str, ...] = figure(
-        key="resident", heading="kept", cell="kept", page="resident weights", on_page="kept_of", place=3
+    name: str = figure(key="name", order=1)
+    operators: tuple[str, ...] = figure(key="operators", order=2)
+    rows: int = figure(key="rows", order=4)
+    subgroups: int = figure(key="subgroups", order=3)
+    images: int = figure(key="images", order=5)
+    streamed: tuple[str, ...] = figure(
+        key="streamed", unit="names", heading="isoa", page="streamed", place=2, order=6
     )
-    scratch_bytes: int = figure(key="scratch_bytes", unit="bytes", heading="KiB", page="scratch", place=4)
-    dram_bytes: int = figure(
-        key="dram_words", unit="words", heading="kwords", page="DRAM bytes", place=99
+    resident: tuple[str, ...] = figure(
+        key="resident", heading="kept", cell="kept", page="resident weights", on_page="kept_of", place=3,
+        order=7,
     )  # fmt: skip
-    in_bytes: int = figure(key="in_words", unit="words", heading="in", narrow="maps", page="read", place=6)
+    scratch_bytes: int = figure(
+        key="scratch_bytes", unit="bytes", heading="KiB", page="scratch", place=4, order=8
+    )
+    in_bytes: int = figure(
+        key="in_words", unit="words", heading="in", narrow="maps", page="read", place=6, order=10
+    )
     out_bytes: int = figure(
-        key="out_words", unit="words", heading="out", narrow="maps", page="written", place=8
+        key="out_words", unit="words", heading="out", narrow="maps", page="written", place=8, order=11
     )
     halo_bytes: int = figure(
-        key="halo_words", unit="words", heading="halo", narrow="maps", page="halo", place=7
+        key="halo_words", unit="words", heading="halo", narrow="maps", page="halo", place=7, order=12
     )
-    weight_bytes: int = figure(key="weight_words", unit="words", heading="weights", page="weights", place=9)
+    weight_bytes: int = figure(
+        key="weight_words", unit="words", heading="weights", page="weights", place=9, order=13
+    )
+    dram_bytes: int = figure(
+        key="dram_words", unit="words", heading="kwords", page="DRAM bytes", place=99, order=9
+    )
     blocks: tuple[int, ...] | None = figure(
-        key="blocks", heading="bands", cell="bands", page="runs in", on_page="tile", place=1
+        key="blocks", heading="bands", cell="bands", page="runs in", on_page="tile", place=1, order=14
     )
-    labels: tuple[str, ...] = ()
-    weighted: int = 0
-    whole_bytes: int = figure(0, unit="bytes", heading="whole", page="whole operands", optional=True, place=5)
+    labels: tuple[str, ...] = field(default=(), repr=False)
+    weighted: int = field(default=0, repr=False)
+    whole_bytes: int = figure(
+        0, repr=False, unit="bytes", heading="whole", page="whole operands", optional=True, place=5
+    )
 
     @property
     def bands(self) -> str:

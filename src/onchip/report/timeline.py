@@ -8,7 +8,7 @@ is what the checker's replay tells, so that only a plan that is proved legal is 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -64,7 +64,7 @@ class Step:
     traffic: Traffic
     streamed: tuple[tuple[int, int], ...] = ()
     joined: bool = False
-    instruction: int = -1
+    instruction: int = field(default=-1, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from onchip.base.errors import BuildFailed, DoesNotFitBoard, UsageError
+from onchip.base.figures import figure
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator.link import linker_script
 from onchip.microcontroller.emulator.toolchain import call, find_toolchain
@@ -38,11 +39,11 @@ class Image:
 
     elf: Path
     board: Board
-    code_bytes: int
-    data_bytes: int
-    bss_bytes: int
-    stack_bytes: int
-    functions: tuple[Symbol, ...]
+    code_bytes: int = figure(key="code_and_constants", order=4)
+    data_bytes: int = figure(key="data", order=2)
+    bss_bytes: int = figure(key="bss", order=1)
+    stack_bytes: int = figure(key="stack", order=3)
+    functions: tuple[Symbol, ...] = figure()
 
     @property
     def ram_bytes(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from onchip.base import guard
 from onchip.base.errors import BuildFailed
+from onchip.base.figures import figure
 from onchip.microcontroller.emulator.build import Symbol
 from onchip.microcontroller.emulator.toolchain import call, find_toolchain
 
@@ -25,14 +26,15 @@ _MAP, _COUNTS = "counted.map", "counts.txt"
 class Counts:
     """What was executed; loads and stores are 0 where they were not asked for."""
 
-    instructions: int = 0
-    loads: int = 0
-    stores: int = 0
+    instructions: int = figure(0, key="instructions", heading="instructions", place=1)
+    loads: int = figure(0, key="loads", heading="loads", place=3)
+    stores: int = figure(0, key="stores", heading="stores", place=4)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.instructions + other.instructions, self.loads + other.loads, self.stores + other.stores
-        )
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __floordiv__(self, runs: int) -> Counts:
+        return Counts(*(getattr(self, f.name) // runs for f in fields(self)))
 
 
 def plugin(folder: Path, functions: Iterable[Symbol], marks: Mapping[int, int], *, memory: bool) -> list[str]:

@@ -128,7 +128,7 @@ def verify(
         len(expected),
         different,
         ran.stack_bytes,
-        _share(ran.by_mark[layers], runs),
+        ran.by_mark[layers] // runs,
         {layer.name: counted.get(i, Counts()) for i, layer in enumerate(model.layers)},
     )
 
@@ -159,10 +159,6 @@ def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used:
         stack_bytes=-(-max(used + STACK_MARGIN, 64) // 8) * 8,
         defines=(f"RUNS={runs}",),
     )
-
-
-def _share(counts: Counts, runs: int) -> Counts:
-    return Counts(counts.instructions // runs, counts.loads // runs, counts.stores // runs)
 
 
 def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:

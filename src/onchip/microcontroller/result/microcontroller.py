@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from onchip.base.figures import data, figure
 from onchip.check.replay import Ran, Released, Reserved, events_of
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ class Buffers:
     `bytes` is less than the sum of `tensors` and `scratch` where the output lies over the input.
     """
 
-    name: str
-    layers: tuple[str, ...]
-    tensors: tuple[tuple[str, int], ...]
-    scratch: int
-    bytes: int
+    name: str = figure(key="name")
+    layers: tuple[str, ...] = figure(key="layers")
+    tensors: tuple[tuple[str, int], ...] = figure(key="tensors", unit="sizes")
+    scratch: int = figure(key="scratch_bytes", heading="rings and workspace", place=2)
+    bytes: int = figure(key="bytes", heading="bytes", place=1)
 
 
 @dataclass(frozen=True)
@@ -134,16 +135,7 @@ class Microcontroller:
             "arena_bytes": self.arena_bytes,
             "constant_bytes": self.constant_bytes,
             "constants": dict(self.sources.constant_bytes),
-            "buffers": [
-                {
-                    "name": step.name,
-                    "layers": list(step.layers),
-                    "tensors": dict(step.tensors),
-                    "scratch_bytes": step.scratch,
-                    "bytes": step.bytes,
-                }
-                for step in buffers(self.plan)
-            ],
+            "buffers": [data(step, {"sizes": dict}) for step in buffers(self.plan)],
             "bottleneck": self.bottleneck.name,
             "status": self.status,
             "space": self.plan.result.space,
@@ -156,12 +148,7 @@ class Microcontroller:
         if self.beside:
             found["compare"] = [method.data() for method in self.beside]
         if self.image is not None:
-            found["linked_bytes"] = {
-                "bss": self.image.bss_bytes,
-                "data": self.image.data_bytes,
-                "stack": self.image.stack_bytes,
-                "code_and_constants": self.image.code_bytes,
-            }
+            found["linked_bytes"] = data(self.image, {})
         if self.run is not None:
             run = self.run
             found["run"] = {
@@ -170,13 +157,8 @@ class Microcontroller:
                 "output_bytes": run.output_bytes,
                 "different_bytes": run.different,
                 "stack_bytes": run.stack_bytes,
-                "instructions": run.total.instructions,
-                "loads": run.total.loads,
-                "stores": run.total.stores,
-                "layers": {
-                    name: {"instructions": c.instructions, "loads": c.loads, "stores": c.stores}
-                    for name, c in run.by_layer.items()
-                },
+                **data(run.total, {}),
+                "layers": {name: data(counts, {}) for name, counts in run.by_layer.items()},
             }
         return found
 

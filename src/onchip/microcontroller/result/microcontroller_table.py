@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.base.figures import columns
 from onchip.microcontroller.kernels import SHAREABLE
 from onchip.microcontroller.result.microcontroller import Buffers, Microcontroller, buffers
 from onchip.report.findings import space_sentence, status_sentence
@@ -51,13 +52,14 @@ def _memories(made: Microcontroller) -> Grid:
 
 
 def _steps(made: Microcontroller) -> Grid:
-    rows = Grid(("step", False), ("bytes", True), ("rings and workspace", True), ("tensors", False))
     steps = sorted(buffers(made.plan), key=lambda step: -step.bytes)
+    sizes = columns(Buffers, steps)
+    rows = Grid(("step", False), *((column.heading, True) for column in sizes), ("tensors", False))
     for step in steps[:MOST_ROWS]:
         tensors = ", ".join(f"{name} {size:,}" for name, size in step.tensors)
-        rows.add_row(visible(_called(step)), f"{step.bytes:,}", f"{step.scratch:,}", visible(tensors))
+        rows.add_row(visible(_called(step)), *(column.cell(step, {}) for column in sizes), visible(tensors))
     if len(steps) > MOST_ROWS:
-        rows.add_row(f"{len(steps) - MOST_ROWS} more", f"<= {steps[MOST_ROWS].bytes:,}", "", "")
+        rows.add_row(f"{len(steps) - MOST_ROWS} more", f"<= {steps[MOST_ROWS].bytes:,}")
     return rows
 
 
@@ -137,6 +139,8 @@ def advice(made: Microcontroller) -> list[str]:
 
 
 def _run(made: Microcontroller) -> list[RenderableType]:
+    from onchip.microcontroller.emulator.counting import Counts
+
     run = made.run
     assert run is not None
     verdict = (
@@ -147,13 +151,16 @@ def _run(made: Microcontroller) -> list[RenderableType]:
         f" {run.total.instructions:,} instructions, {run.total.loads:,} loads, {run.total.stores:,} stores"
         f" an input; {run.stack_bytes:,} bytes of stack."
     )
-    rows = Grid(("layer", False), ("instructions", True), ("share", True), ("loads", True), ("stores", True))
+    first, *others = columns(Counts, [])
+    headings = first.heading, "share", *(column.heading for column in others)
+    rows = Grid(("layer", False), *((heading, True) for heading in headings))
     total = max(sum(c.instructions for c in run.by_layer.values()), 1)
     found = sorted(run.by_layer.items(), key=lambda item: -item[1].instructions)
     for name, c in found[:MOST_ROWS]:
         share = f"{100 * c.instructions / total:.1f} %"
-        rows.add_row(visible(name), f"{c.instructions:,}", share, f"{c.loads:,}", f"{c.stores:,}")
+        cells = first.cell(c, {}), share, *(column.cell(c, {}) for column in others)
+        rows.add_row(visible(name), *cells)
     rest = sum(c.instructions for _, c in found[MOST_ROWS:])
     if rest:
-        rows.add_row(f"{len(found) - MOST_ROWS} more", f"{rest:,}", f"{100 * rest / total:.1f} %", "", "")
+        rows.add_row(f"{len(found) - MOST_ROWS} more", f"{rest:,}", f"{100 * rest / total:.1f} %")
     return [Text(line), Text(), Padding(rows, (0, 0, 0, 2))]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from onchip.base.figures import columns
 from onchip.multi_dnn.judged import Judged
-from onchip.multi_dnn.losses import losses
+from onchip.multi_dnn.losses import Losses, losses
 from onchip.multi_dnn.report.drawing import MOST, SHADES, by_network, by_unit, in_small
 from onchip.multi_dnn.report.words import (
     FIGURES,
@@ -77,6 +78,7 @@ def _words(made: Judged) -> dict[str, Any]:
         "keys": [(visible(shorten(job.name, 60)), j % SHADES) for j, job in enumerate(workload.jobs[:20])],
         "objective": visible(FIGURES.get(claim.objective, claim.objective)),
         "others": _others(made),
+        "times": [column.heading for column in columns(Losses, losses(line), "page")],
         "unit_names": [visible(name) for name in workload.soc.unit_names],
         "rows": _networks(made),
         "segments": [_segment(made, s) for s in shown],
@@ -167,7 +169,8 @@ def _others(made: Judged) -> list[dict[str, Any]]:
 
 
 def _networks(made: Judged) -> list[dict[str, Any]]:
-    workload, line = made.workload, made.timeline
+    workload, lost = made.workload, losses(made.timeline)
+    times = columns(Losses, lost, "page")
     return [
         {
             "name": visible(job.name),
@@ -176,13 +179,10 @@ def _networks(made: Judged) -> list[dict[str, Any]]:
             "synthetic": job.profile.synthetic and "synthetic" not in job.profile.source,
             "runs": workload.runs(j),
             "after": ", ".join(visible(name) for name in job.after),
-            "on": [milliseconds(ms) if ms else "" for ms in lost.on_unit],
-            "contention": milliseconds(lost.contention),
-            "transitions": milliseconds(lost.transitions),
-            "waits": milliseconds(lost.waits),
-            "latency": milliseconds(line.latency_ms[j]),
+            "on": [milliseconds(ms) if ms else "" for ms in own.on_unit],
+            "times": [column.cell(own, {"": milliseconds}) for column in times],
         }
-        for j, (job, lost) in list(enumerate(zip(workload.jobs, losses(line), strict=True)))[:MOST_ROWS]
+        for j, (job, own) in list(enumerate(zip(workload.jobs, lost, strict=True)))[:MOST_ROWS]
     ]
 
 

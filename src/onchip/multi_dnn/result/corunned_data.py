@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onchip.base.figures import data
 from onchip.multi_dnn.idle import idle_times
 from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.losses import losses
@@ -46,10 +47,7 @@ def judged_data(made: Judged) -> dict[str, Any]:
                     "rounds": job.profile.rounds,
                     "undisturbed": job.profile.undisturbed,
                 },
-                "latency_ms": line.latency_ms[j],
-                "contention_ms": lost.contention,
-                "transition_ms": lost.transitions,
-                "wait_ms": lost.waits,
+                **data(lost, {}),
                 "segments": [_segment(made, s) for s in sorted(by_job[j], key=lambda s: s.step)],
             }
             for j, (job, lost) in enumerate(zip(workload.jobs, losses(line), strict=True))

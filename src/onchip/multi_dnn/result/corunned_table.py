@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.base.figures import columns
 from onchip.multi_dnn.judged import Judged
-from onchip.multi_dnn.losses import losses
+from onchip.multi_dnn.losses import Losses, losses
 from onchip.multi_dnn.report.words import FIGURES, claim_sentence, heading, milliseconds, others_of, value_of
 from onchip.multi_dnn.schedule import Step
 from onchip.multi_dnn.stretches import stretches
@@ -51,18 +52,17 @@ def _section(title: str, what: str, body: RenderableType) -> list[RenderableType
 
 def _networks(made: Judged, width: int) -> Grid:
     """A row for each network, without the columns that say least where not all of them fit."""
-    workload, line = made.workload, made.timeline
-    lost = losses(line)
+    workload = made.workload
+    lost = losses(made.timeline)
+    times = columns(Losses, lost)
     heads = [
         ("network", False),
         ("profile", False),
         ("runs", True),
         *((f"on {visible(shorten(name, 12))}", True) for name in workload.soc.unit_names),
-        ("contention", True),
-        ("transitions", True),
-        ("waits", True),
-        ("latency", True),
+        *((column.heading, True) for column in times),
     ]
+    spare = sorted((c for c in times if c.figure.gives_way), key=lambda c: -c.figure.gives_way)
     rows: list[list[str]] = []
     for j, job in list(enumerate(workload.jobs))[:MOST_NETWORKS]:
         source = job.profile.source or "not said"
@@ -73,12 +73,9 @@ def _networks(made: Judged, width: int) -> Grid:
             visible(shorten(source, 26)),
             f"{workload.runs(j):,}",
             *(milliseconds(ms) if ms else "" for ms in lost[j].on_unit),
-            milliseconds(lost[j].contention),
-            milliseconds(lost[j].transitions),
-            milliseconds(lost[j].waits),
-            milliseconds(line.latency_ms[j]),
+            *(column.cell(lost[j], {"": milliseconds}) for column in times),
         ])  # fmt: skip
-    kept = _fitting(heads, rows, width)
+    kept = _fitting(heads, rows, width, ("profile", "runs", *(column.heading for column in spare)))
     found = Grid(*(heads[column] for column in kept))
     for row in rows:
         found.add_row(*(Text(row[column]) for column in kept))
@@ -87,14 +84,16 @@ def _networks(made: Judged, width: int) -> Grid:
     return found
 
 
-def _fitting(heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The columns to show: as many as fit, those that can be done without leave first."""
+def _fitting(
+    heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str]
+) -> list[int]:
+    """The columns to show: as many as fit, the `spare` ones leave in their order."""
     wide = [
         2 + max(cell_len(cell) for cell in (name, *(row[n] for row in rows)))
         for n, (name, _) in enumerate(heads)
     ]
     kept = [*range(len(heads))]
-    for name in ("profile", "runs", "transitions", "contention", "waits"):
+    for name in spare:
         if sum(wide[n] for n in kept) - 2 <= width:
             break
         kept = [n for n in kept if heads[n][0] != name]
