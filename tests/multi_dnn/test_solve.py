@@ -24,6 +24,7 @@ from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import OBJECTIVES, Objective, cost_ms, parse_objective
 from onchip.multi_dnn.solve import SolveOptions, solve
 from onchip.multi_dnn.workload import Job, Workload
+from onchip.planners.limits import Limits
 
 near = pytest.approx
 objectives = pytest.mark.parametrize("objective", OBJECTIVES)
@@ -191,7 +192,7 @@ def long_pair() -> Workload:
 
 def test_delays_obey_the_time_limit() -> None:
     plain = solve(long_pair()).solution
-    polished = polish(plain, time_limit=0.0)
+    polished = polish(plain, Limits(0.0))
     assert polished.ended == "time"
     assert polished.schedule == plain.schedule
     assert polished.claim == plain.claim

@@ -14,11 +14,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from types import FrameType
-from typing import Any, TypeVar
 
 from onchip import _core
 from onchip.base.errors import one_line
@@ -36,7 +35,6 @@ __all__ = [
     "part",
     "room",
     "searching",
-    "shortened",
     "start",
     "started",
 ]
@@ -69,8 +67,6 @@ class _Bounds:
 
 
 _now = _Bounds()
-
-T = TypeVar("T", bound=Any)
 
 
 def start() -> None:
@@ -153,12 +149,6 @@ def room() -> float:
     """Seconds that are `left` of the command's limit; infinite where it has none."""
     seconds = left(inf)
     return inf if seconds is None else seconds
-
-
-def shortened(options: T) -> T:
-    """The options with no more of their `time_limit` than is `left`."""
-    limit = left(options.time_limit)
-    return options if limit == options.time_limit else replace(options, time_limit=limit)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ without it, which the first one's result and the bounds keep short.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -22,6 +21,7 @@ from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
 from onchip.multi_dnn.workload import Workload
+from onchip.planners.limits import Limits
 
 __all__ = ["Pair", "PairOptions", "PairResult", "Rules", "pairable", "solve_pair"]
 
@@ -148,7 +148,7 @@ def solve_pair(
     throughput is that of running such frames one after the other. Raises `UsageError` for a workload that is
     not `pairable`.
     """
-    began = time.monotonic()
+    limits = Limits(options.time_limit)
     chains = chains_of(workload)
     if chains is None or len(chains) != 2:
         raise UsageError("the exact search takes two networks, or two chains of them", where="corun")
@@ -165,9 +165,6 @@ def solve_pair(
     proved, bound = False, 0.0
     end: End = "complete"
 
-    def left() -> float | None:
-        return None if options.time_limit is None else max(0.0, options.time_limit - time.monotonic() + began)
-
     # A narrow search gives the next one something to beat.
     passes = [] if 0 < options.width <= NARROW else [(Rules(), NARROW, options.memory)]
     passes.append((Rules(), options.width, options.memory))
@@ -181,7 +178,7 @@ def solve_pair(
             upper=value,
             any_order=options.any_order,
             rules=rules,
-            time_limit=left(),
+            time_limit=limits.left(),
             memory=memory,
             width=width,
             stop=stop,
@@ -197,7 +194,7 @@ def solve_pair(
         raise UsageError("the time was over before any schedule was found", where="corun")
     timeline = simulate(workload, best)
     claim = Claim("any order" if options.any_order else "non-delay", proved)
-    return Solution(best, timeline, objective, claim, bound, time.monotonic() - began, "dp", end)
+    return Solution(best, timeline, objective, claim, bound, limits.spent(), "dp", end)
 
 
 def _steps(chains: Sequence[Chain], starts: Sequence[tuple[int, int, int]]) -> list[tuple[Step, int]]:

@@ -14,20 +14,21 @@ from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import Claim, Solution, cost_ms
 from onchip.multi_dnn.timeline import Timeline
+from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["polish"]
 
 
 def polish(
-    solution: Solution, *, tries: int = 400, share: float = 0.1, time_limit: float | None = None
+    solution: Solution, limits: Limits = NO_LIMITS, *, tries: int = 400, share: float = 0.1
 ) -> Solution:
     """The solution with delays before some groups, where they pay; itself where none do.
 
     At most `tries` schedules are judged, and no delay is longer than `share` of the cost. What comes of it
-    may be better than the best without idle time, so its claim is only that it was found. When `time_limit`
-    (seconds) is over, and on Ctrl-C, the best so far is returned, and its `ended` says so.
+    may be better than the best without idle time, so its claim is only that it was found. When time is up,
+    and on Ctrl-C, the best so far is returned, and its `ended` says so.
     """
-    began = time.monotonic()
+    began = time.perf_counter()
     workload, objective = solution.timeline.workload, solution.objective
     best, ended, left, better = solution, solution.ended, tries, True
     try:
@@ -36,7 +37,7 @@ def polish(
             for delayed in _delays(best.schedule, best.timeline, share * solution.cost_ms):
                 if not left:
                     break
-                if time_limit is not None and time.monotonic() - began >= time_limit:
+                if limits.left() == 0.0:
                     ended = "time"
                     break
                 left -= 1
@@ -50,7 +51,7 @@ def polish(
     return replace(
         best,
         claim=Claim("searched", False),
-        seconds=solution.seconds + time.monotonic() - began,
+        seconds=solution.seconds + time.perf_counter() - began,
         solver=f"{solution.solver} and delays",
         ended=ended,
     )

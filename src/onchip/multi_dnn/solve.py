@@ -5,13 +5,11 @@ Whatever is found is held against every baseline, and never worse than the best 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, permutations
 
 from onchip.base.errors import UsageError
-from onchip.base.guard import shortened
 from onchip.base.interrupt import until_interrupted
 from onchip.base.options import option, options
 from onchip.multi_dnn.baselines import Baseline, baselines, best_baseline, collect
@@ -25,6 +23,7 @@ from onchip.multi_dnn.search import Pattern, SearchOptions, improve, pattern_of
 from onchip.multi_dnn.solution import Claim, Objective, Solution
 from onchip.multi_dnn.tasks import one_frame
 from onchip.multi_dnn.workload import Workload
+from onchip.planners.limits import Limits
 
 __all__ = ["CorunResult", "SolveOptions", "solve"]
 
@@ -93,19 +92,14 @@ def solve(
     """
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
-    began = time.monotonic()
-    options = shortened(options)
+    limits = Limits.of(options)
     found: list[Baseline] = []
     every = False
 
-    def spent() -> bool:
-        return options.time_limit is not None and time.monotonic() - began > options.time_limit
-
-    with until_interrupted() as pressed:
+    with limits.interruptible() as limits:
         try:
-            every = collect(found, workload, objective, spent)
-            searching = time.monotonic()
-            solution = _search(workload, objective, options, tuple(found), pressed)
+            every = collect(found, workload, objective, lambda: limits.left() == 0.0)
+            solution = _search(workload, objective, options, tuple(found), limits)
         except KeyboardInterrupt:
             rivals = _allowed(tuple(found), options.switches)
             if not rivals:
@@ -125,11 +119,9 @@ def solve(
         solution = replace(solution, claim=Claim("searched", False))
     solution = _kindest(solution, rivals)
     if options.delays and solution.ended != "stopped":
-        limit = options.time_limit
         with until_interrupted():
-            left = None if limit is None else max(0.0, limit + searching - time.monotonic())
-            solution = polish(solution, time_limit=left)
-    return CorunResult(replace(solution, seconds=time.monotonic() - began), tuple(found), every)
+            solution = polish(solution, limits)
+    return CorunResult(replace(solution, seconds=limits.spent()), tuple(found), every)
 
 
 def _kindest(solution: Solution, rivals: Sequence[Baseline]) -> Solution:
@@ -160,23 +152,18 @@ def _search(
     objective: Objective,
     options: SolveOptions,
     found: tuple[Baseline, ...],
-    pressed: Callable[[], bool],
+    limits: Limits,
 ) -> Solution:
-    began = time.monotonic()
-
-    def left() -> float | None:
-        return None if options.time_limit is None else max(0.0, options.time_limit + began - time.monotonic())
-
     def stop(*progress: float) -> bool:
-        return pressed()
+        return limits.stopped()
 
-    exact = PairOptions(options.any_order, options.prove, left())
+    exact = PairOptions(options.any_order, options.prove, limits.left())
     frame = one_frame(workload)
     pair = pairable(frame, objective)
     if workload.frames == 1:
         rival = best_baseline(found, objective).schedule
         if options.switches is not None:
-            few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, left())
+            few = BranchOptions(options.any_order, options.switches, 100 * options.nodes, limits.left())
             rivals = _allowed(found, options.switches)
             known = best_baseline(rivals, objective).schedule if rivals else None
             return solve_branching(workload, objective, few, known=known, stop=stop)
@@ -202,12 +189,12 @@ def _search(
                 ended=best.ended,
             )
     patterns += islice(_in_series(frame), 6)
-    limits = SearchOptions(options.tries, left(), options.seed)
-    searched = improve(workload, objective, patterns, limits, stop=stop)
+    local = SearchOptions(options.tries, limits.left(), limits.seed)
+    searched = improve(workload, objective, patterns, local, stop=stop)
     ended = searched.ended == "stopped" or workload.frames > 1
     if ended or not options.nodes or not branchable(workload, objective):
         return searched
-    deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=left())
+    deeper = BranchOptions(options.any_order, nodes=options.nodes, time_limit=limits.left())
     try:
         return solve_branching(workload, objective, deeper, known=searched.schedule, stop=stop)
     except KeyboardInterrupt:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module, metadata
+from pathlib import Path
 
 from onchip.base.errors import UsageError
 from onchip.planners.protocol import Planner
 
-__all__ = ["GROUP", "file_of", "find", "listed", "register", "section"]
+__all__ = ["GROUP", "find", "home_of", "listed", "register", "section"]
 
 GROUP = "onchip.planners"
 """The group of entry points."""
@@ -67,11 +68,20 @@ def section(key: str) -> Planner | None:
     return next((p for p in _registered.values() if p.anywhere and p.key == key), None)
 
 
-def file_of(planner: Planner) -> str:
-    """The file of the module of a planner from outside, which registers it; empty for onchip's own."""
+def home_of(planner: Planner) -> tuple[str, str]:
+    """The module of a planner from outside, whose import registers it, and the folder that it is found from.
+
+    Both are empty for onchip's own. Raises `UsageError` for one that no other process can import.
+    """
     if planner.name in OWN:
-        return ""
-    return str(getattr(sys.modules.get(planner.solve.__module__), "__file__", None) or "")
+        return "", ""
+    name = planner.solve.__module__
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name == "__main__" or not file:
+        raise UsageError("must stand in a module that workers can import", item=planner.name)
+    path = Path(file).absolute()
+    levels = name.count(".") + (path.name == "__init__.py")
+    return name, str(path.parents[levels])
 
 
 def _own_listed() -> tuple[Planner, ...]:

@@ -7,8 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import fields
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -73,24 +72,22 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
 
 
 def _planner(task: Task) -> Planner:
-    """The planner that a task names; one from outside is registered by the import of its file."""
+    """The planner that a task names; one from outside is registered by the import of its module."""
     found = registry.section(task.planner)
-    if found is None and task.file:
-        import_file(Path(task.file))
+    if found is None and task.home[0]:
+        module, folder = task.home
+        if folder not in sys.path:
+            sys.path.append(folder)
+        try:
+            import_module(module)
+        except ImportError as problem:
+            raise UsageError(
+                f"its module {module} cannot be imported: {problem}", item=task.planner
+            ) from None
         found = registry.section(task.planner)
     if found is None:
         raise UsageError("is no planner that this worker knows", item=task.planner)
     return found
-
-
-def import_file(path: Path) -> None:
-    """Import a module by its path, which need not be among those that modules are looked for in."""
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise UsageError("is no module that this worker can import", where=str(path))
-    module = module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
 
 
 def _options(task: Task) -> Any:

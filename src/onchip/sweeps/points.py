@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -28,7 +29,8 @@ class Task(msgspec.Struct, frozen=True):
     """One point as a worker gets it: nothing but data, so that it can cross to any machine.
 
     `network` is the key of the network's content, `chip` the chip without its name, `options` are all of the
-    planner's. `file` is that of the module of a planner from outside.
+    planner's. `home` is the module of a planner from outside,
+    and the folder that it is found from.
     """
 
     key: str
@@ -38,7 +40,7 @@ class Task(msgspec.Struct, frozen=True):
     options: dict[str, Any]
     budget: Budget
     seconds: float | None
-    file: str = ""
+    home: tuple[str, str] = ("", "")
 
     @property
     def family(self) -> tuple[str, str]:
@@ -98,15 +100,16 @@ def task_of(point: Point, network: str, seconds: float | None) -> Task:
     chip = replace(point.machine.chip, name="swept", description="")
     options = {name: value for name, value in asdict(point.asked.options).items() if name != "time_limit"}
     planner, budget = point.asked.planner, point.budget
-    file = point.asked.file
     asks = [KEY_FORMAT, version(), network, _stated_by(chip), planner, options, budget.text]
-    return Task(key_of([*asks, *content_of(file)]), network, chip, planner, options, budget, seconds, file)
+    home = point.asked.home
+    key = key_of([*asks, *([content_of(home[0])] if home[0] else [])])
+    return Task(key, network, chip, planner, options, budget, seconds, home)
 
 
 @cache
-def content_of(file: str) -> tuple[str, ...]:
-    """The hash of a planner's own file, if it is from outside: its answers are those of its code."""
-    return (hashlib.sha256(Path(file).read_bytes()).hexdigest(),) if file else ()
+def content_of(module: str) -> str:
+    """The hash of a module's file: a planner's answers are those of its code."""
+    return hashlib.sha256(Path(str(sys.modules[module].__file__)).read_bytes()).hexdigest()
 
 
 @cache

@@ -57,8 +57,8 @@ class Asked:
     planner: str
     stated: Values
     options: Any
-    file: str = ""
-    """The file of a planner from outside."""
+    home: tuple[str, str] = ("", "")
+    """The module of a planner from outside, and the folder that it is found from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def _asked(table: Mapping[str, Any], where: str) -> tuple[Asked, ...]:
             raise UsageError("is not among the planners", where=where, item=name)
     found: dict[tuple[str, Values], Asked] = {}
     for planner in filter(None, map(registry.section, planners)):
-        name = planner.key
+        name, home = planner.key, registry.home_of(planner)
         lists = frozenset(f.name for f in fields(planner.options) if isinstance(f.default, tuple))
         for given in _products(_section(table, name, where), lists, where, name):
             values = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in given.items())
@@ -284,7 +284,7 @@ def _asked(table: Mapping[str, Any], where: str) -> tuple[Asked, ...]:
                 raise UsageError(
                     f"an option has the wrong type ({problem})", where=where, item=name
                 ) from None
-            found.setdefault((name, values), Asked(name, values, options, registry.file_of(planner)))
+            found.setdefault((name, values), Asked(name, values, options, home))
     return tuple(found.values())
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from onchip.check import check
 from onchip.machines.chip import Chip
+from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions, Problem, plan
 from onchip.planners.placement.addresses import Placement
 from onchip.planners.placement.addresses_exact import place_exact
@@ -23,7 +24,7 @@ GENERIC = Chip("generic", 1)
 
 def swept(rectangles: list[Rectangle], budget: int, alignment: int = 1, seconds: float = 0.2) -> int:
     """What a sweep moves, in bytes; asserts that its layout is legal."""
-    found = sweep(rectangles, budget, alignment=alignment, time_limit=seconds)
+    found = sweep(rectangles, budget, alignment=alignment, limits=Limits(seconds))
     assert found is not None
     cost = relocation_bytes(rectangles, found[1])
     assert_legal(rectangles, budget, Placement("relocated", found[0], found[1], cost, 0, (), 0.0), alignment)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
 from onchip import _core
+from onchip.planners.limits import Limits
 from onchip.planners.packing.buffers import (
     ALL_RULES,
     Buffer,
@@ -60,7 +60,7 @@ def minimise(
     halved, each half by the complete search. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
     Raises `ValueError` when fixed buffers overlap, so that no capacity is enough.
     """
-    start = time.monotonic()
+    limits = Limits(time_limit)
     if not buffers:
         return Extent(0, 0, (), 0.0)
     given = aligned(buffers, alignment)
@@ -71,7 +71,7 @@ def minimise(
     lower = max_load(given)
     if is_large(given):
         found_offsets, end = allocate(given)
-        return Extent(end, lower, tuple(found_offsets), time.monotonic() - start, "greedy")
+        return Extent(end, lower, tuple(found_offsets), limits.spent(), "greedy")
     offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
     engine: Engine = "greedy"
     nodes, interrupted = 0, False
@@ -79,11 +79,10 @@ def minimise(
     try:
         target = lower
         while undecided < best:
-            left = None if time_limit is None else time_limit - (time.monotonic() - start)
-            if left is not None and left <= 0:
+            if limits.over():
                 break
-            share = None if left is None else left / 3
-            found = pack(given, target, time_limit=share, rules=rules, seed=seed, progress=progress)
+            third = limits.share(1 / 3).left()
+            found = pack(given, target, time_limit=third, rules=rules, seed=seed, progress=progress)
             nodes += found.nodes
             if found.status == "packed":
                 engine = found.engine
@@ -96,7 +95,7 @@ def minimise(
             target = (undecided + best) // 2
     except KeyboardInterrupt:
         interrupted = True
-    return Extent(best, lower, tuple(offsets), time.monotonic() - start, engine, nodes, interrupted)
+    return Extent(best, lower, tuple(offsets), limits.spent(), engine, nodes, interrupted)
 
 
 def grain(buffers: Sequence[Buffer]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from onchip.planners.limits import Limits
 from onchip.planners.packing.buffers import ALL_RULES, Buffer, Engine, Rules, max_load
 from onchip.planners.packing.large import is_large
 from onchip.planners.packing.pack import pack
@@ -44,7 +44,7 @@ def shrink(
     rules: Rules = ALL_RULES,
 ) -> tuple[tuple[int, ...], bool]:
     """`irreducible`, and whether it is proved that any one fewer fits."""
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    limits = Limits(time_limit)
     kept = list(range(len(buffers)))
     crowd = _crowd(buffers)
     if max_load([buffers[i] for i in crowd], alignment=alignment) > capacity:
@@ -56,15 +56,14 @@ def shrink(
     while chunk:
         at, minimal = 0, True
         while at < len(kept):
-            if deadline is not None and time.monotonic() >= deadline:
+            if limits.over():
                 return tuple(kept), False
             rest = kept[:at] + kept[at + chunk :]
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             answer = pack(
                 [buffers[i] for i in rest],
                 capacity,
                 alignment=alignment,
-                time_limit=left,
+                time_limit=limits.left(),
                 node_limit=node_limit,
                 rules=rules,
                 engines=ENGINES,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 
 from onchip import _core
+from onchip.planners.limits import Limits
 from onchip.planners.packing.buffers import (
     ALL_RULES,
     Buffer,
@@ -70,42 +70,34 @@ def pack(
     that is no multiple of `alignment`.
     """
     given = aligned(buffers, alignment)
-    run = _Run(given, capacity // alignment * alignment, time_limit, node_limit, rules, seed, progress)
+    limits = Limits(time_limit, seed=seed)
+    run = _Run(given, capacity // alignment * alignment, limits, node_limit, rules, progress)
     status, found, engine = run.decide(engines)
     offsets = tuple(found)
     if status == "packed":
         wrong = fault(buffers, offsets, capacity, alignment=alignment)
         if wrong is not None:
             raise AssertionError(f"the packer ({engine}) is wrong: {wrong}")
-    return Packing(status, offsets, run.nodes, run.seconds(), engine)
+    return Packing(status, offsets, run.nodes, limits.spent(), engine)
 
 
 class _Run:
-    """One call of `pack`: what it was given, and its clock."""
+    """One call of `pack`."""
 
     def __init__(
         self,
         buffers: Sequence[Buffer],
         room: int,
-        time_limit: float | None,
+        limits: Limits,
         node_limit: int | None,
         rules: Rules,
-        seed: int,
         progress: Progress | None,
     ) -> None:
         self.buffers, self.room = buffers, room
         self.columns = columns(buffers)
-        self.time_limit, self.node_limit = time_limit, node_limit
-        self.rules, self.seed, self.progress = core_rules(rules), seed, progress
+        self.limits, self.node_limit = limits, node_limit
+        self.rules, self.progress = core_rules(rules), progress
         self.nodes = 0
-        self._start = time.monotonic()
-
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
-
-    def left(self, share: float = 1.0) -> float | None:
-        """That share of the time limit, less what has passed."""
-        return None if self.time_limit is None else max(0.0, share * self.time_limit - self.seconds())
 
     def decide(self, engines: Collection[Engine]) -> tuple[Status, Sequence[int], Engine]:
         """The first answer of the engines in turn, or `unknown` of the last one asked."""
@@ -121,7 +113,7 @@ class _Run:
             if status != "unknown":
                 return status, offsets, engine
             last = engine
-            if self.left() == 0.0:
+            if self.limits.left() == 0.0:
                 break
         return "unknown", (), last
 
@@ -135,7 +127,7 @@ class _Run:
         if "repair" in engines:
             yield "repair", self._repair
         if "search" in engines and "cp-sat" in engines:
-            nodes = LONG_SEARCH if self.time_limit is None else None
+            nodes = LONG_SEARCH if self.limits.time_limit is None else None
             yield "search", lambda: self._search(nodes, SEARCH_SHARE)
         elif "search" in engines:
             yield "search", lambda: self._search(None, 1.0)
@@ -152,7 +144,13 @@ class _Run:
     def _repair(self) -> tuple[Status, Sequence[int]]:
         return self._fits(
             _core.pack_by_blame(
-                *self.columns, self.room, self.rules, self.seed, REPAIRS, self.left(), self._told
+                *self.columns,
+                self.room,
+                self.rules,
+                self.limits.seed,
+                REPAIRS,
+                self.limits.left(),
+                self._told,
             )
         )
 
@@ -161,8 +159,9 @@ class _Run:
         if limits and min(limits) <= 0:
             return "unknown", ()
         limit = min(limits, default=None)
+        left = self.limits.until(share).left()
         status, offsets, spent = _core.pack_search(
-            *self.columns, self.room, self.rules, self.seed, self.left(share), limit, self._told
+            *self.columns, self.room, self.rules, self.limits.seed, left, limit, self._told
         )
         self.nodes += spent
         return status, offsets
@@ -175,4 +174,4 @@ class _Run:
     def _cpsat(self) -> tuple[Status, Sequence[int]]:
         from onchip.planners.packing.cpsat import pack_with_cpsat
 
-        return pack_with_cpsat(self.buffers, self.room, time_limit=self.left(), seed=self.seed)
+        return pack_with_cpsat(self.buffers, self.room, time_limit=self.limits.left(), seed=self.limits.seed)

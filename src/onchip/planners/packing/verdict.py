@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
 from onchip.base.errors import UsageError
-from onchip.base.guard import shortened
 from onchip.base.options import option, options
 from onchip.base.units import MAX_BYTES, parse_bytes
+from onchip.planners.limits import Limits
 from onchip.planners.packing.buffers import Buffer, Engine, Status, max_load
 from onchip.planners.packing.extent import minimise
 from onchip.planners.packing.irreducible import shrink
@@ -103,22 +102,22 @@ def decide(
     """
     if capacity is None and not options.minimise:
         raise UsageError("a capacity is needed unless the smallest is looked for")
-    options = shortened(options)
+    limits = Limits.of(options)
     given = _aligned(buffers, options.alignment)
     load = max_load(given)
     if options.minimise:
-        verdict = _lowest(given, capacity, load, options, progress)
+        verdict = _lowest(given, capacity, load, limits, progress)
     else:
         assert capacity is not None
-        verdict = _within(given, capacity, load, options, progress)
+        verdict = _within(given, capacity, load, limits, progress)
     if verdict.status != "infeasible" or capacity is None:
         return verdict
-    which, minimal = shrink(given, capacity, time_limit=options.time_limit / 2)
+    which, minimal = shrink(given, capacity, time_limit=limits.share(1 / 2).left())
     verdict = replace(verdict, conflict=Conflict(which, minimal))
     if options.minimise:  # it knows already what all need
         bound, extent = verdict.lower_bound, verdict.extent
     else:
-        bound, extent = _least(given, options, progress)
+        bound, extent = _least(given, limits, progress)
     needs = None if extent is None else max(bound, capacity + 1)
     return replace(verdict, needs=needs, exact=needs == extent)
 
@@ -134,21 +133,20 @@ def _aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
 
 
 def _within(
-    buffers: Sequence[Buffer], capacity: int, load: int, options: PackOptions, progress: Progress | None
+    buffers: Sequence[Buffer], capacity: int, load: int, limits: Limits, progress: Progress | None
 ) -> Verdict:
     found = pack(
         buffers,
         capacity,
-        time_limit=(1 - ESTIMATE) * options.time_limit,
-        seed=options.seed,
+        time_limit=limits.share(1 - ESTIMATE).left(),
+        seed=limits.seed,
         progress=progress,
     )
     extent: int | None = None
     if found.status == "packed":
         extent = max((at + b.size for at, b in zip(found.offsets, buffers, strict=True)), default=0)
     elif found.status == "unknown":
-        rest = ESTIMATE * options.time_limit
-        extent = minimise(buffers, time_limit=rest, seed=options.seed, progress=progress).bytes
+        extent = minimise(buffers, time_limit=limits.left(), seed=limits.seed, progress=progress).bytes
     bound = capacity + 1 if found.status == "infeasible" else load
     return Verdict(
         found.status,
@@ -168,16 +166,13 @@ def _lowest(
     buffers: Sequence[Buffer],
     capacity: int | None,
     load: int,
-    options: PackOptions,
+    limits: Limits,
     progress: Progress | None,
 ) -> Verdict:
-    began = time.monotonic()
     try:
-        found = minimise(buffers, time_limit=options.time_limit, seed=options.seed, progress=progress)
+        found = minimise(buffers, time_limit=limits.left(), seed=limits.seed, progress=progress)
     except ValueError:  # fixed buffers overlap
-        return Verdict(
-            "infeasible", capacity, load, load, None, (), None, "bound", 0, time.monotonic() - began
-        )
+        return Verdict("infeasible", capacity, load, load, None, (), None, "bound", 0, limits.spent())
     status: Status = "unknown"
     if capacity is None or found.bytes <= capacity:
         status = "packed"
@@ -198,12 +193,10 @@ def _lowest(
     )
 
 
-def _least(
-    buffers: Sequence[Buffer], options: PackOptions, progress: Progress | None
-) -> tuple[int, int | None]:
+def _least(buffers: Sequence[Buffer], limits: Limits, progress: Progress | None) -> tuple[int, int | None]:
     """A capacity below which all buffers do not fit, and one in which they do, if there is any."""
     try:
-        least = minimise(buffers, time_limit=options.time_limit / 2, seed=options.seed, progress=progress)
+        least = minimise(buffers, time_limit=limits.share(1 / 2).left(), seed=limits.seed, progress=progress)
     except ValueError:  # fixed buffers overlap
         return 0, None
     return least.lower_bound, least.bytes

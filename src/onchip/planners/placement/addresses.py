@@ -8,11 +8,11 @@ placed, some tensor has to move: it is evicted after one use and reloaded, elsew
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.planners.limits import Limits
 from onchip.planners.packing import ENGINES, Buffer, Engine, Packing, irreducible, max_load, pack
 from onchip.planners.placement.rectangles import Piece, Rectangle, Relocation, relocation_bytes
 from onchip.planners.placement.sweep import sweep
@@ -103,7 +103,7 @@ def place(
                 cost = relocation_bytes(rectangles, child)
                 heapq.heappush(queue, (cost, -len(child), len(seen), child))
     if best is None:
-        return Placement("unknown", (), (), 0, 0, conflict, task.seconds())
+        return Placement("unknown", (), (), 0, 0, conflict, task.limits.spent())
     least = relocation_bytes(rectangles, best[1])
     if bound < least and exact and not queue:
         bound = least  # every cheaper set was refuted
@@ -120,7 +120,7 @@ MANY = 2_000
 
 
 class _Task:
-    """One call of `place`: what it was given, and its clock."""
+    """One call of `place`: what it was given, and its limits."""
 
     def __init__(
         self,
@@ -133,20 +133,13 @@ class _Task:
         progress: Callable[[int], object] | None,
     ) -> None:
         self.rectangles, self.budget, self.alignment = rectangles, budget, alignment
-        self.seed, self.progress = seed, progress
+        self.progress = progress
         self.first = 0.2 if relocate else 1.0  # of the time, for packing all unmoved
-        self._limit, self._start = PATIENCE if time_limit is None else time_limit, time.monotonic()
-
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
+        self.limits = Limits(PATIENCE if time_limit is None else time_limit, seed=seed)
 
     def left(self, share: float) -> bool:
         """Whether at least that share of the time limit is left."""
-        return self.seconds() < (1 - share) * self._limit
-
-    def slice(self, share: float) -> float:
-        """That share of the time that is left, in seconds."""
-        return share * max(0.0, self._limit - self.seconds())
+        return self.limits.until(1 - share).left() != 0.0
 
     def buffers(self, pieces: Iterable[Piece]) -> list[Buffer]:
         return [
@@ -173,8 +166,8 @@ class _Task:
             self.buffers(pieces),
             self.budget,
             alignment=self.alignment,
-            time_limit=self.slice(0.1 if moves else self.first),
-            seed=self.seed,
+            time_limit=self.limits.share(0.1 if moves else self.first).left(),
+            seed=self.limits.seed,
             engines=engines,
             node_limit=50_000 if moves else None,
             progress=self.progress,
@@ -183,7 +176,10 @@ class _Task:
     def clash(self, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         """A minimal set of pieces that do not fit together, of pieces that do not."""
         which = irreducible(
-            self.buffers(pieces), self.budget, alignment=self.alignment, time_limit=self.slice(0.2)
+            self.buffers(pieces),
+            self.budget,
+            alignment=self.alignment,
+            time_limit=self.limits.share(0.2).left(),
         )
         return tuple(pieces[i] for i in which)
 
@@ -193,7 +189,7 @@ class _Task:
         ordered = tuple(sorted(moves, key=lambda m: (m.rectangle, m.after)))
         cost = relocation_bytes(self.rectangles, ordered)
         status: Literal["packed", "relocated"] = "relocated" if moves else "packed"
-        return Placement(status, pieces, ordered, cost, min(bound, cost), conflict, self.seconds())
+        return Placement(status, pieces, ordered, cost, min(bound, cost), conflict, self.limits.spent())
 
     def swept(self, share: float) -> tuple[tuple[Piece, ...], Moves] | None:
         """Layouts step by step, for that share of the time that is left."""
@@ -201,8 +197,7 @@ class _Task:
             self.rectangles,
             self.budget,
             alignment=self.alignment,
-            time_limit=self.slice(share),
-            seed=self.seed,
+            limits=self.limits.share(share),
         )
         return None if found is None else (found[0], frozenset(found[1]))
 

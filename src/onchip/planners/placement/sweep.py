@@ -8,12 +8,12 @@ fails for want of room, and what it costs is local: a few moves for each place w
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.rectangles import Piece, Rectangle, Relocation, relocation_bytes
 
 __all__ = ["sweep"]
@@ -45,29 +45,28 @@ class _State:
 
 
 def sweep(
-    rectangles: Sequence[Rectangle], budget: int, *, alignment: int = 1, time_limit: float, seed: int = 0
+    rectangles: Sequence[Rectangle], budget: int, *, alignment: int = 1, limits: Limits
 ) -> tuple[tuple[Piece, ...], tuple[Relocation, ...]] | None:
     """Pieces with addresses within `budget` bytes, and the relocations that cut them.
 
-    Every step's rectangles must fit within the budget. `time_limit` (seconds) ends the search for something
-    cheaper; the first, quick pass is always finished. None only when something is in the way that may not
-    move or is fixed to an address.
+    Every step's rectangles must fit within the budget. The limits end the search for something cheaper; the
+    first, quick pass is always finished. None only when something is in the way that may not move or is fixed
+    to an address.
     """
-    deadline = time.monotonic() + time_limit
-    search = _Sweep(rectangles, budget, alignment, Random(seed))
+    search = _Sweep(rectangles, budget, alignment, Random(limits.seed))
     best = search.run(WIDTHS[0], search.empty)
     if best is None:
         return None
     for attempt in range(len(WIDTHS) - 1 + RESTARTS):
-        if not best.cost or time.monotonic() >= deadline:
+        if not best.cost or limits.over():
             break
         if attempt < len(WIDTHS) - 1:
-            found = search.run(WIDTHS[attempt + 1], search.empty, best.cost - 1, deadline)
+            found = search.run(WIDTHS[attempt + 1], search.empty, best.cost - 1, limits)
         else:
             chain = _chain(best)
             start = search.rng.randrange(len(search.steps))
             # As good but different is welcome too: the next restart may get further from there.
-            found = search.run(RESTART_WIDTH, chain[start], best.cost, deadline, start)
+            found = search.run(RESTART_WIDTH, chain[start], best.cost, limits, start)
         best = found or best
     return _pieces(rectangles, best)
 
@@ -99,7 +98,7 @@ class _Sweep:
         width: int,
         begin: _State,
         most: int | None = None,
-        deadline: float | None = None,
+        limits: Limits = NO_LIMITS,
         start: int = 0,
     ) -> _State | None:
         """The cheapest end state of a beam of that width, of those that cost `most` at most.
@@ -110,7 +109,7 @@ class _Sweep:
         for step in self.steps[start:]:
             children: dict[tuple[Live, frozenset[tuple[int, int]], frozenset[int]], _State] = {}
             for state in beam:
-                if deadline is not None and time.monotonic() >= deadline:
+                if limits.over():
                     return None
                 for child in self._children(state, step):
                     if most is not None and child.cost > most:
