@@ -13,7 +13,8 @@ FIELD = (
 )
 KIND = (
     "Instruction = Load |",
-    "@dataclass(frozen=True, slots=True)\nclass Wait:\n    channel: int\n    until: str | None = None\n\n\n"
+    "@dataclass(frozen=True, slots=True)\nclass Wait:\n    channel: int\n    until: str | None = None\n"
+    "    speed: float = 0.0\n\n\n"
     "Instruction = Wait | Load |",
 )
 
@@ -52,14 +53,14 @@ def main() -> None:
     from sample_plan import PLAN
 
     wait = program.Wait  # type: ignore[attr-defined]
-    steps = (wait(3), wait(4, "in"), Free("x", ("y", "a b")), Free("x"))  # type: ignore[call-arg]
+    steps = (wait(3), wait(4, "in", -1.5), Free("x", ("y", "a b")), Free("x"))  # type: ignore[call-arg]
     plan = replace(PLAN, program=steps)
     assert from_json(to_json(plan)) == plan
     assert from_text(to_text(plan)) == plan
     for step in steps:
         print(to_row(step))
         print(line_of(step))
-    for wrong in (wait(10**18), wait(3, "\ud800"), Free("x", ("\ud800",))):  # type: ignore[call-arg]
+    for wrong in (wait(10**18), wait(3, speed=float("nan")), wait(3, "\ud800"), Free("x", ("\ud800",))):  # type: ignore[call-arg]
         for write in (to_json, to_text):
             try:
                 write(replace(plan, program=(wrong,)))

@@ -363,12 +363,13 @@ def test_a_new_field_and_a_new_kind_of_instruction_are_stated_once() -> None:
     assert done.stdout.splitlines() == [
         "['wait', 3]",
         "wait 3",
-        "['wait', 4, {'until': 'in'}]",
-        'wait 4 until "in"',
+        "['wait', 4, {'until': 'in', 'speed': -1.5}]",
+        'wait 4 until "in" speed -1.5',
         "['free', 'x', {'after': ('y', 'a b')}]",
         'free x after y "a b"',
         "['free', 'x']",
         "free x",
         *["program[0]: 1000000000000000000 does not fit a plan file"] * 2,
+        *["program[0]: nan does not fit a plan file"] * 2,
         *["\\ud800: a name with a lone surrogate does not fit a plan file"] * 4,
     ]

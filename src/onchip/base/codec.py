@@ -1,4 +1,8 @@
-"""Records as JSON and back, strictly: made from the fields of frozen dataclasses (`onchip.base.fields`)."""
+"""Write records as JSON, and read them strictly, by the fields of their dataclasses.
+
+`onchip.base.fields` says what a field says. For every record the functions here are made once, when they are
+first needed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from onchip.base.errors import InputError
-from onchip.base.fields import COUNTS, LIMIT, Member, alternatives, is_row, members, word_of
+from onchip.base.fields import COUNTS, LIMIT, Member, alternatives, getter, is_row, members, word_of
 
 __all__ = [
     "Count",
@@ -41,25 +45,25 @@ Change = Callable[[Any], Any]
 
 @cache
 def wire_of(record: type) -> Any:
-    """The type that msgspec decodes a record's JSON object to; `from_wire` makes the record of it."""
+    """Return the type that msgspec decodes a record's object to; `from_wire` turns that into the record."""
     columns = [column for m in members(record) for column in _columns(m)]
     return wire_struct(record.__name__, sorted(columns, key=len))  # what has a default comes last
 
 
 def wire_struct(name: str, columns: Sequence[Any]) -> Any:
-    """A type that msgspec decodes a JSON object to, of (key, type) and (key, type, default); see `decode`."""
+    """Return a type for msgspec, of columns (key, type) and (key, type, default), that `decode` can use."""
     return msgspec.defstruct(name, columns, forbid_unknown_fields=True, omit_defaults=True)
 
 
 def column(key: str, hint: Any) -> tuple[Any, ...]:
-    """A key that a file may have: `UNSET` where it has not, falsy, and never written."""
+    """Return the column of a key that a file may leave out; its value is then `UNSET`, which is false."""
     return key, Union[wire_type(hint), msgspec.UnsetType], msgspec.UNSET  # noqa: UP007
 
 
 def _columns(m: Member) -> list[tuple[Any, ...]]:
-    """The keys of a field: its own, or one for each kind of record that it may be."""
-    if kinds := alternatives(m.hint):
-        return [(word_of(kind), Union[wire_of(kind), None], None) for kind in kinds]  # noqa: UP007
+    """Return the columns of a field: one, or one for each kind of record that it may be."""
+    if m.kinds:
+        return [(word_of(kind), Union[wire_of(kind), None], None) for kind in m.kinds]  # noqa: UP007
     if m.needed:
         return [(m.key, wire_type(m.hint))]
     if m.wire.not_null or m.wire.written:
@@ -68,7 +72,7 @@ def _columns(m: Member) -> list[tuple[Any, ...]]:
 
 
 def wire_type(hint: Any) -> Any:
-    """The type that msgspec decodes what a field holds to."""
+    """Return the type that msgspec decodes the value of a field to."""
     of, inner = get_origin(hint), get_args(hint)
     if is_row(hint):
         return tuple[tuple(wire_type(m.hint) for m in members(inner[0]))]  # type: ignore[misc]
@@ -93,7 +97,7 @@ def wire_type(hint: Any) -> Any:
 
 
 def to_object(record: Any) -> dict[str, Any]:
-    """The JSON object of a record: what is needed first, then what differs from its default."""
+    """Return the JSON object of a record: the needed fields, then those that differ from their defaults."""
     kind: Any = type(record)
     found: dict[str, Any] = _writer(kind)(record)
     return found
@@ -108,7 +112,7 @@ def _writer(record: type) -> Change:
             m.key,
             never if m.needed or m.wire.written else m.default,
             _put(m.hint),
-            alternatives(m.hint),
+            m.kinds,
         )
         for m in sorted(members(record), key=lambda m: not m.needed)
     ]
@@ -117,7 +121,7 @@ def _writer(record: type) -> Change:
         found: dict[str, Any] = {}
         for name, key, default, put, kinds in rows:
             held = getattr(value, name)
-            if held is default:  # as msgspec tells defaults
+            if held is default:  # msgspec compares so, too
                 continue
             found[word_of(type(held)) if kinds else key] = held if put is None else put(held)
         return found
@@ -127,7 +131,7 @@ def _writer(record: type) -> Change:
 
 @cache
 def _put(hint: Any) -> Change | None:
-    """What makes JSON of what a field holds; None where that is JSON already."""
+    """Return the function from a field's value to JSON; None where the value is JSON already."""
     inner = [a for a in get_args(hint) if a is not NoneType]
     if is_row(hint):
         names = [m.name for m in members(inner[0])]
@@ -153,14 +157,14 @@ def _unless_none(change: Change | None) -> Change | None:
 
 
 def from_wire(record: type, wire: Any) -> Any:
-    """The record that was decoded. Raises `ValueError` with the reason where the record refuses it."""
+    """Return the record that was decoded; raise `ValueError` with the reason if the record refuses it."""
     return _reader(record)(wire)
 
 
 @cache
 def _reader(record: type) -> Change:
-    several = [(m.name, kinds) for m in members(record) if (kinds := alternatives(m.hint))]
-    others = [m for m in members(record) if not alternatives(m.hint)]
+    several = [(m.name, m.kinds) for m in members(record) if m.kinds]
+    others = [m for m in members(record) if not m.kinds]
     changes = [(m.name, m.key, _take(m.hint)) for m in others if m.key != m.name or _take(m.hint)]
     maybe = [m.name for m in others if not m.needed and (m.wire.not_null or m.wire.written)]
 
@@ -180,7 +184,7 @@ def _reader(record: type) -> Change:
 
 
 def taken(value: Any, type_: Any, hint: Any) -> Any:
-    """What a field of type `hint` holds, of plain JSON that must be a `type_`; raises `ValueError` if not."""
+    """Return a field's value from plain JSON; raise `ValueError` if that is no `type_`."""
     try:
         wire = msgspec.convert(value, type_)
     except msgspec.ValidationError as problem:
@@ -190,7 +194,7 @@ def taken(value: Any, type_: Any, hint: Any) -> Any:
 
 
 def _one_of(kinds: Iterable[type], given: dict[str, Any]) -> Any:
-    """The record under the one key that is there, if any is; the keys of all `kinds` are taken out."""
+    """Return the record under the one key that is stated, if any; take the keys of all `kinds` out."""
     held = {kind: given.pop(word_of(kind)) for kind in kinds}
     stated = [kind for kind in kinds if held[kind] is not None]
     if len(stated) > 1:
@@ -206,7 +210,7 @@ def _one_of(kinds: Iterable[type], given: dict[str, Any]) -> Any:
 
 @cache
 def _take(hint: Any) -> Change | None:
-    """What makes what a field holds of what was decoded; None where that is it already."""
+    """Return the function from a decoded value to the field's; None where they are the same."""
     inner = [a for a in get_args(hint) if a is not NoneType]
     if is_row(hint):
         return lambda row: inner[0](*row)
@@ -221,12 +225,15 @@ def _take(hint: Any) -> Change | None:
     return None
 
 
-# -- everything that a record holds ------------------------------------------------------------------------
+# -- all numbers, all texts --------------------------------------------------------------------------------
 
 
 @cache
 def leaves(hint: Any, kind: type) -> Callable[[Any], Iterable[Any]] | None:
-    """What finds everything in a value of type `hint` that should be of `kind`; None where nothing is."""
+    """Return the function that finds all of `kind` in a value of type `hint`; None where there is none.
+
+    It goes by the types: it finds what should be a number, whatever is there.
+    """
     of, inner = get_origin(hint), [a for a in get_args(hint) if a is not NoneType]
     if hint is kind:
         return lambda value: (value,)
@@ -251,7 +258,8 @@ def leaves(hint: Any, kind: type) -> Callable[[Any], Iterable[Any]] | None:
 
 
 def _leaves_of(record: type, kind: type) -> Callable[[Any], Iterable[Any]] | None:
-    direct = [attrgetter(m.name) for m in members(record) if m.hint is kind]
+    direct = [m for m in members(record) if m.hint is kind]
+    get_direct = getter(direct)
     rest = [
         (attrgetter(m.name), find)
         for m in members(record)
@@ -259,7 +267,7 @@ def _leaves_of(record: type, kind: type) -> Callable[[Any], Iterable[Any]] | Non
     ]
 
     def found(value: Any) -> list[Any]:
-        all_of = [get(value) for get in direct]
+        all_of = [*get_direct(value)]
         for get, find in rest:
             if (held := get(value)) is not None:
                 all_of += find(held)
@@ -298,10 +306,11 @@ def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -
 
 
 def _no_key_is_lost(content: bytes, value: Any) -> bool:
-    """Whether what was read, written again, has every colon of the file: then no key of it was read twice.
+    """Whether the value, written again, has as many colons as the file: then the file has no key twice.
 
-    What is written states no more than the file. So where it has as many colons it states as much, unless
-    the file spells a colon as an escape. With fewer it may have left out a default: a second look will tell.
+    The value states nothing that the file does not state, and a repeated key costs it a colon at least. The
+    count means nothing if the file spells a colon as an escape. The value may also have fewer colons because
+    it leaves out a default that the file states; then the keys are looked at one by one.
     """
     if b"\\u003" in content:
         return False

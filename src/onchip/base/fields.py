@@ -1,12 +1,14 @@
-"""What the fields of a record say of its files: a type, and a mark in `Annotated` for what no type can say.
+"""Read how files state a record from its fields: from their types, and from a mark in `Annotated`.
 
 `onchip.base.codec` makes the JSON of a record from this, and `onchip.plans.lines` its line of text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +24,7 @@ __all__ = [
     "Member",
     "Wire",
     "alternatives",
+    "getter",
     "is_row",
     "members",
     "word_of",
@@ -36,16 +39,16 @@ COUNTS = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What files say of a field, beyond its type and default.
+    """How files state a field, beyond its type and default.
 
-    `key` is its name there, if not its own. A field with a key or a default is an attribute of an
-    instruction, and any other stands in its place without a key. An attribute `beside` another one is there
-    exactly when that one is. `leads` puts it first among the attributes of a line of text, and `at` writes
-    the number as `@8`. A field that is `placed` stands last in a line of text, without its key.
-
-    A field with a default is left out where it has that, unless it is `written`, and may be left out, unless
-    it is `stated`. One that is `not_null` is never null in a file, also where it may be None. One that is
-    `outside` is in no file. A record as a `row` is the array of its fields.
+    - `key`: its name in files, if not its own. An instruction states fields with a key or a default as
+      attributes, and all others in their places, without keys.
+    - `beside`: the attribute is stated exactly when this other field is.
+    - `leads`: the attribute comes first in a line of text. `at`: a line has the number as `@8`. `placed`: a
+      line has the value last, without a key.
+    - `written`: files have the field also where it has its default. `stated`: they must have it.
+    - `not_null`: files never have null for it, though it may be None. `outside`: no file has it.
+    - `row`: JSON has this record as the array of its fields.
     """
 
     key: str = ""
@@ -70,12 +73,17 @@ ROW = Wire(row=True)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A field of a record: its type without the mark, its default (`MISSING` without one), its mark."""
+    """A field of a record: its type without the mark, its default (`MISSING` without one), its mark.
+
+    `plain` is the type without None, and `kinds` are the records that it is one of, if it is one of several.
+    """
 
     name: str
     hint: Any
     default: Any
     wire: Wire
+    plain: Any
+    kinds: tuple[type, ...]
 
     @property
     def key(self) -> str:
@@ -86,13 +94,6 @@ class Member:
     def needed(self) -> bool:
         """Whether every file states it."""
         return self.default is MISSING or self.wire.stated
-
-    @property
-    def plain(self) -> Any:
-        """Its type without None."""
-        rest = [a for a in get_args(self.hint) if a is not NoneType]
-        optional = get_origin(self.hint) in (Union, UnionType) and len(rest) == 1
-        return rest[0] if optional else self.hint
 
 
 @cache
@@ -106,8 +107,22 @@ def members(record: type) -> tuple[Member, ...]:
             mark, hint = hint.__metadata__[0], hint.__origin__
         default = f.default if f.default_factory is MISSING else f.default_factory()
         if not mark.outside:
-            found.append(Member(f.name, hint, default, mark))
+            found.append(Member(f.name, hint, default, mark, _plain(hint), alternatives(hint)))
     return tuple(found)
+
+
+def _plain(hint: Any) -> Any:
+    rest = [a for a in get_args(hint) if a is not NoneType]
+    return rest[0] if get_origin(hint) in (Union, UnionType) and len(rest) == 1 else hint
+
+
+def getter(of: Sequence[Member]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function from a record to these of its fields, as a tuple."""
+    names = [m.name for m in of]
+    if not names:
+        return lambda _: ()
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda record: (get(record),)
 
 
 def is_row(hint: Any) -> bool:

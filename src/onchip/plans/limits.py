@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from onchip.base.codec import leaves
@@ -57,60 +58,65 @@ _Part = tuple[Callable[[int, Any], str] | str, Any, Sequence[Any]]
 
 def refuse_unwritable(plan: Plan) -> None:
     """Raise `PlanFormatError` for a plan that would not come back from a file as it is."""
-    parts = list(_parts(plan))
-    _refuse(parts, int, lambda n: type(n) is int and -LIMIT < n < LIMIT)
-    _refuse(parts, float, lambda rate: isinstance(rate, float) and 0 < rate < LIMIT)
-    for item, value in [*plan.options.items(), ("seconds", plan.result.seconds)]:
-        if isinstance(value, float) and not math.isfinite(value):
-            raise PlanFormatError(f"{value} does not fit a plan file", item=item)
-    _refuse(parts, str, _is_text)
+    rates, parts = list(_of_chip(plan.chip)), list(_parts(plan))
+    _refuse([*rates, *parts], int, _are_whole)
+    _refuse(rates, float, lambda found: all(isinstance(x, float) and 0 < x < LIMIT for x in found))
+    _refuse(parts, float, lambda found: all(isinstance(x, int | float) and math.isfinite(x) for x in found))
+    _refuse([*rates, *parts], str, _are_texts)
 
 
-def _refuse(parts: Sequence[_Part], kind: type, fits: Callable[[Any], bool]) -> None:
+def _refuse(parts: Sequence[_Part], kind: type, fit: Callable[[Sequence[Any]], bool]) -> None:
     for item, hint, values in parts:
         find = leaves(hint, kind)
-        if find is None:
+        if find is None or fit(list(chain.from_iterable(map(find, values)))):
             continue
-        for n, value in enumerate(values):
-            for leaf in find(value):
-                if not fits(leaf):
-                    if kind is str:
-                        reason = "a name with a lone surrogate does not fit a plan file"
-                        raise PlanFormatError(reason, item=leaf)
-                    named = item if isinstance(item, str) else item(n, value)
-                    raise PlanFormatError(f"{leaf} does not fit a plan file", item=named)
+        n, leaf = next((n, leaf) for n, value in enumerate(values) for leaf in find(value) if not fit([leaf]))
+        if kind is str:
+            raise PlanFormatError("a name with a lone surrogate does not fit a plan file", item=leaf)
+        named = item if isinstance(item, str) else item(n, values[n])
+        raise PlanFormatError(f"{leaf} does not fit a plan file", item=named)
 
 
-def _is_text(text: str) -> bool:
+def _are_whole(found: Sequence[Any]) -> bool:
+    """Whether all are whole numbers that fit; true and false are none."""
+    return not found or ({*map(type, found)} == {int} and min(found) > -LIMIT and max(found) < LIMIT)
+
+
+def _are_texts(found: Sequence[str]) -> bool:
     try:
-        text.encode()
+        "".join(found).encode()
     except UnicodeEncodeError:
         return False
     return True
 
 
-def _parts(plan: Plan) -> Iterator[_Part]:
-    """All of a plan but its network, which `Network.build` has seen, and floats that are no rates."""
-    yield "budget", int, (plan.budget,)
-    chip = {"alignment_bytes": "alignment", "weight_scratchpad_bytes": "weight scratchpad"}
+def _of_chip(chip: PlanChip) -> Iterator[_Part]:
+    """The parts of the chip, whose floats all are rates."""
+    names = {"alignment_bytes": "alignment", "weight_scratchpad_bytes": "weight scratchpad"}
     for m in members(PlanChip):
         if m.name != "memories":
-            yield chip.get(m.name, m.name), m.hint, (getattr(plan.chip, m.name),)
-    for held in (*plan.pins, *plan.state):
-        yield "address", type(held), (held,)
-    for m in members(Result):
-        if m.name not in ("seconds", "memories"):
-            yield m.name, m.hint, (getattr(plan.result, m.name),)
-    yield lambda _, use: f"memory {use.memory}", MemoryUse, plan.result.memories
-    for memory in plan.chip.memories:
+            yield names.get(m.name, m.name), m.hint, (getattr(chip, m.name),)
+    for memory in chip.memories:
         for m in members(Memory):
             item = memory.name if m.plain is float else f"memory {memory.name}"
             yield item, m.hint, (getattr(memory, m.name),)
+
+
+def _parts(plan: Plan) -> Iterator[_Part]:
+    """All other parts of a plan but its network, which `Network.build` has seen."""
+    yield "budget", int, (plan.budget,)
+    for held in (*plan.pins, *plan.state):
+        yield "address", type(held), (held,)
+    for m in members(Result):
+        if m.name != "memories":
+            yield m.name, m.hint, (getattr(plan.result, m.name),)
+    yield lambda _, use: f"memory {use.memory}", MemoryUse, plan.result.memories
     yield lambda _, timed: f"timing of program[{timed.index}]", Timed, plan.timing
     for key, value in plan.options.items():
         yield key, str, (key,)
-        if not isinstance(value, bool | float | None):
-            yield key, str if isinstance(value, str) else int, (value,)
+        if not isinstance(value, bool | None):
+            kind = next((kind for kind in (str, float) if isinstance(value, kind)), int)
+            yield key, kind, (value,)
     for group in plan.groups:
         for m in members(Group):
             item = f"tiling of {group.name}" if m.name == "tiling" else group.name

@@ -1,8 +1,8 @@
-"""Records as lines of text and back, and instructions as JSON arrays: made from their fields.
+"""Write records as lines of text and instructions as JSON arrays, and read them, by their fields.
 
-`alloc y @8 in sram over x by -4` and `["alloc", "y", 8, {"over": "x", "by": -4, "in": "sram"}]` both are the
-word of the record, then what has its place, then what has a key (`onchip.base.fields`). What a new field of
-any of these types looks like follows from its type.
+`alloc y @8 in sram over x by -4` and `["alloc", "y", 8, {"over": "x", "by": -4, "in": "sram"}]` state the
+word of the record, then the fields that have a place, then the attributes (`onchip.base.fields`). A field's
+type decides what it looks like.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 
 from onchip.base.codec import taken, wire_type
-from onchip.base.fields import COUNTS, LIMIT, Member, members, word_of
+from onchip.base.fields import COUNTS, LIMIT, Member, getter, members, word_of
 from onchip.plans.program import MemoryUse, Moved, PinnedTensor, PinnedWeights, State, Timed
 from onchip.plans.words import Word, address, counted, counts, integer, names, scalar, word
 
@@ -35,11 +35,15 @@ FACTS = {
 _STARTS = {record: " ".join(start) for start, record in FACTS.items()}
 
 _LISTS = (COUNTS, tuple[str, ...], tuple[int, ...])
-"""What takes as many words of a line as there are up to the next key."""
+"""The types of attributes that take all words of a line up to the next key."""
 
 
 def _places(record: type) -> list[Member]:
-    return [m for m in members(record) if m.default is MISSING and not m.wire.key]
+    found = [m for m in members(record) if m.default is MISSING and not m.wire.key]
+    for m in found:
+        if m.plain is bool or m.plain in _LISTS:
+            raise TypeError(f"{record.__name__}.{m.name}: a flag or a list needs a default, or a key")
+    return found
 
 
 def _attributes(record: type) -> list[Member]:
@@ -47,7 +51,7 @@ def _attributes(record: type) -> list[Member]:
 
 
 def _in_line(record: type) -> list[Member]:
-    """The attributes in the order of a line: lists come last, so that little ends them."""
+    """Return the attributes in the order of a line: lists come last, so that few keys can end them."""
     attributes = sorted(_attributes(record), key=lambda m: (not m.wire.leads, m.plain in _LISTS))
     return attributes + [m for m in members(record) if m.wire.placed]
 
@@ -56,14 +60,14 @@ def _in_line(record: type) -> list[Member]:
 
 
 def to_row(record: Any) -> list[Any]:
-    """`["load", "x", 0, {"in": "sram"}]`."""
+    """Return an instruction as an array: `["load", "x", 0, {"in": "sram"}]`."""
     kind: Any = type(record)
     return _row_writer(kind)(record)
 
 
 @cache
 def _row_writer(record: type) -> Callable[[Any], list[Any]]:
-    start, places, said = word_of(record), _getter(_places(record)), _said(record, _attributes(record))
+    start, places, said = word_of(record), getter(_places(record)), _said(record, _attributes(record))
     puts = {m.key: dict for m in _attributes(record) if m.plain == COUNTS}
 
     def write(value: Any) -> list[Any]:
@@ -79,18 +83,9 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _getter(of: Sequence[Member]) -> Callable[[Any], tuple[Any, ...]]:
-    """What gives those fields of a record, always as a tuple."""
-    names = [m.name for m in of]
-    if not names:
-        return lambda _: ()
-    get = attrgetter(*names)
-    return get if len(names) > 1 else lambda record: (get(record),)
-
-
 def _said(record: type, order: Sequence[Member]) -> Callable[[Any], list[tuple[Member, Any]]]:
-    """What gives the attributes of a record that its files have, and what they are."""
-    get, defaults = _getter(order), tuple([m.default for m in order])
+    """Return the function from a record to the attributes that its files state, with their values."""
+    get, defaults = getter(order), tuple([m.default for m in order])
     default = {m.name: m.default for m in members(record)}
     rows = [(m, m.wire.beside or m.name) for m in order]
 
@@ -109,7 +104,7 @@ def _said(record: type, order: Sequence[Member]) -> Callable[[Any], list[tuple[M
 
 @cache
 def row_reader(kinds: tuple[type, ...]) -> Callable[[Sequence[Any]], Any]:
-    """What makes the record, of one of `kinds`, of an array. It raises `ValueError` where that is none."""
+    """Return the function from an array to the record; it raises `ValueError` if that is none of `kinds`."""
     readers = {word_of(kind): _row_reader(kind) for kind in kinds}
 
     def read(row: Sequence[Any]) -> Any:
@@ -149,7 +144,7 @@ def _row_reader(record: type) -> Callable[[Sequence[Any]], Any]:
 
 
 def _value(m: Member) -> Callable[[Any], Any]:
-    """What makes a field of what JSON has. It raises `ValueError` for what is something else."""
+    """Return the function from plain JSON to the field's value; it raises `ValueError` for anything else."""
     if m.plain is int:
         return _whole
     if m.plain is str:
@@ -176,7 +171,7 @@ def _text(value: Any) -> str:
 
 
 def line_of(record: Any) -> str:
-    """`load x @0 in sram`."""
+    """Return a record as its line: `load x @0 in sram`."""
     kind: Any = type(record)
     return _line_writer(kind)(record)
 
@@ -185,14 +180,16 @@ def line_of(record: Any) -> str:
 def _line_writer(record: type) -> Callable[[Any], str]:
     start, order = _STARTS.get(record) or word_of(record), _in_line(record)
     places = [(attrgetter(m.name), _mark(m), _say(m, ())) for m in _places(record)]
-    said = _said(record, order) if order else None
+    get_rest, defaults, said = getter(order), tuple([m.default for m in order]), _said(record, order)
     say = {m.name: _say(m, [other.key for other in order[n:]]) for n, m in enumerate(order, 1)}
 
     def write(value: Any) -> str:
         line = start
         for get, mark, put in places:
             line += mark + put(get(value))
-        for m, held in said(value) if said else ():
+        if get_rest(value) == defaults:
+            return line
+        for m, held in said(value):
             key = "" if m.wire.placed else f" {m.key}"
             line += key if m.plain is bool else key + _mark(m) + say[m.name](held)
         return line
@@ -205,7 +202,7 @@ def _mark(m: Member) -> str:
 
 
 def _say(m: Member, keywords: Sequence[str]) -> Callable[[Any], str]:
-    """What makes words of a field; `keywords` would end a list of names."""
+    """Return the function from a field's value to words; it quotes `keywords` in lists, which they end."""
     if m.plain == COUNTS:
         return counted
     if m.plain == tuple[str, ...]:
@@ -216,9 +213,9 @@ def _say(m: Member, keywords: Sequence[str]) -> Callable[[Any], str]:
 
 
 def read_line(words: Sequence[Word], record: type) -> Any:
-    """The record in the words of a line behind the one that it starts with; None where they are not its own.
+    """Return the record in the words of a line behind its start; None if the line has other words.
 
-    Raises `ValueError` with the reason where one of them is not what it should be.
+    Raises `ValueError` with the reason if a word is not what it should be.
     """
     return _line_reader(record)(words)
 
@@ -259,7 +256,7 @@ def _line_reader(record: type) -> Callable[[Sequence[Word]], Any]:
 
 
 def _end(m: Member, line: Sequence[Word], at: int, keys: Sequence[Word]) -> int:
-    """Where the words of an attribute end; one beyond the line's where there are too few."""
+    """Return where the words of an attribute end: beyond the end of the line if there are too few."""
     if m.plain is bool:
         return at
     if m.plain in _LISTS:
@@ -268,7 +265,7 @@ def _end(m: Member, line: Sequence[Word], at: int, keys: Sequence[Word]) -> int:
 
 
 def _read(m: Member) -> Callable[[Any], Any]:
-    """What makes a field of its word, or of its words where it takes several."""
+    """Return the function from a word, or from the words of a list, to the field's value."""
     if m.plain is int:
         return (lambda said: address(said[0])) if m.wire.at else lambda said: integer(said[0])
     if m.plain is bool:
