@@ -56,6 +56,28 @@ def resize(mode: str, how: str, sizes: Shape, **attributes: object) -> tuple[obj
 
 
 KINDS: dict[str, tuple[object, ...]] = {
+    "transposed conv": (
+        {"x": (1, 4, 5, 4)},
+        [
+            node(
+                "ConvTranspose",
+                "x",
+                "w",
+                "b",
+                out="a",
+                strides=[2, 3],
+                pads=[1, 0, 1, 1],
+                output_padding=[1, 0],
+            ),
+            node("Relu", "a"),
+        ],
+        [weight("w", 4, 6, 3, 5), weight("b", 6)],
+    ),
+    "transposed conv in groups": (
+        {"x": (1, 4, 5, 4)},
+        [node("ConvTranspose", "x", "w", group=2, strides=[2, 2], dilations=[1, 2])],
+        [weight("w", 4, 3, 2, 2)],
+    ),
     "conv 3-d": (
         {"x": (1, 3, 5, 6, 6)},
         [

@@ -7,7 +7,8 @@ which bytes hold each value, `operators` puts nodes together, `onnx_reader` asse
 """
 
 from onchip.readers.load import load
+from onchip.readers.reach_rules import declare_reach
 from onchip.readers.source import Executable, ReadOptions, Source
 from onchip.readers.traits import declare_elementwise
 
-__all__ = ["Executable", "ReadOptions", "Source", "declare_elementwise", "load"]
+__all__ = ["Executable", "ReadOptions", "Source", "declare_elementwise", "declare_reach", "load"]

@@ -14,7 +14,7 @@ from math import prod
 
 from onchip.network import Side
 
-__all__ = ["CutAxis", "Need", "everything", "grouped", "moved", "together", "widened"]
+__all__ = ["CutAxis", "Need", "everything", "flat", "grouped", "moved", "together", "widened"]
 
 Need = tuple[Side, ...]
 
@@ -30,6 +30,11 @@ class CutAxis(Exception):
 def everything(size: int) -> Side:
     """All of a side of that size."""
     return Side(size, span=size)
+
+
+def flat(dims: Sequence[Need]) -> Need:
+    """The sides of all dimensions, one after the other."""
+    return tuple(side for sides in dims for side in sides) or (everything(1),)
 
 
 def is_everything(side: Side) -> bool:

@@ -1,0 +1,412 @@
+"""The rules of reach, one for each operator of ONNX: what a box of its result needs of each input.
+
+A rule is told the node, which of its results is asked for, and what is needed of every dimension of that
+result; it answers what is needed of every input. A new operator is one function here, and a row of `RULES`:
+it then runs in boxes, and is planned, checked and executed so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from onchip.readers.constants import Constants
+from onchip.readers.digits import Need, everything, flat, moved, together, widened
+from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.padding import same_padding
+from onchip.readers.resized import resized
+
+__all__ = ["RULES", "SAME_ORDER", "Needs", "NoRule", "Rule", "declare_reach", "elementwise", "rule_of"]
+
+Needs = dict[str, Need]
+
+
+class Walk(Protocol):
+    """What a rule may ask of the walk from an operator's output back to its operands."""
+
+    graph: Graph
+    constants: Constants
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a value; where nothing states it, there is no rule."""
+
+    def all_of(self, name: str) -> Need:
+        """All of a value."""
+
+    def numbers(self, node: Node, position: int, attribute: str = "") -> tuple[int, ...] | None:
+        """A setting: an attribute, or a small constant operand."""
+
+    def regrouped(self, dims: Sequence[Need], shape: Sequence[int]) -> list[Need]:
+        """The same needs by the dimensions of another shape."""
+
+    def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
+        """A dimension of `size` that the node's result is summed over."""
+
+
+Rule = Callable[[Walk, Node, int, tuple[Need, ...]], Needs]
+"""(walk, node, position of the result, needs of its dimensions) -> needs by input."""
+
+SAME_ORDER = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
+_GLOBAL = frozenset({"GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"})
+_REDUCE = frozenset({
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare",
+})  # fmt: skip
+_ALONG = frozenset({"Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization", "Softmax"})
+
+
+class NoRule(Exception):
+    """A node that no rule speaks of."""
+
+
+def _add(needs: Needs, name: str, need: Need) -> None:
+    """Note what is needed of a value, beside what another operand of the same node needs of it."""
+    needs[name] = together(needs[name], need) if name in needs else need
+
+
+def elementwise(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    found: Needs = {}
+    for position, name in enumerate(node.inputs):
+        if not name:
+            continue
+        shape = walk.shape(name)
+        if position and node.op in ("BatchNormalization", "DequantizeLinear", "QuantizeLinear"):
+            axis = node.integer("axis", 1) % max(len(dims), 1)
+            need = flat([dims[axis]]) if len(shape) == 1 and shape[0] > 1 else walk.all_of(name)
+        else:
+            need = flat(_broadcast(shape, walk.shape(node.outputs[0]), dims))
+        _add(found, name, need)
+    return found
+
+
+def _broadcast(shape: Sequence[int], result: Sequence[int], dims: Sequence[Need]) -> list[Need]:
+    """The sides of an operand that is repeated along dimensions which it lacks, or has one of."""
+    skipped = len(result) - len(shape)
+    if skipped < 0 or any(n not in (1, result[skipped + i]) for i, n in enumerate(shape)):
+        raise NoRule
+    return [dims[skipped + i] if n > 1 else () for i, n in enumerate(shape)]
+
+
+def _same_order(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    return {node.inputs[0]: dims[0]}
+
+
+def _transpose(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    order = node.integers("perm") or tuple(reversed(range(len(dims))))
+    back = [dims[order.index(i)] for i in range(len(dims))]
+    return {node.inputs[0]: flat(back)}
+
+
+def _slice(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    shape = walk.shape(node.inputs[0])
+    starts = walk.numbers(node, 1, "starts")
+    axes = walk.numbers(node, 3, "axes")
+    steps = walk.numbers(node, 4)
+    if starts is None:
+        raise NoRule
+    axes = tuple(range(len(starts))) if axes is None else axes
+    found = list(dims)
+    for i, (axis, start) in enumerate(zip(axes, starts, strict=True)):
+        step, axis = 1 if steps is None else steps[i], axis % len(shape)
+        if step < 1:
+            raise NoRule
+        first = min(max(start + shape[axis] if start < 0 else start, 0), shape[axis] - 1)
+        found[axis] = moved(found[axis], shape[axis], step, -first)
+    return {node.inputs[0]: flat(found)}
+
+
+def _split(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    shape = walk.shape(node.inputs[0])
+    axis = node.integer("axis", 0) % len(shape)
+    first = sum(walk.shape(name)[axis] for name in node.outputs[:position])
+    found = list(dims)
+    found[axis] = moved(found[axis], shape[axis], before=-first)
+    return {node.inputs[0]: flat(found)}
+
+
+def _concat(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    axis = node.integer("axis", 0) % len(dims)
+    found: Needs = {}
+    first = 0
+    for name in node.inputs:
+        size = walk.shape(name)[axis]
+        part = list(dims)
+        # An operand of one element along the axis is needed whole: which indices want it nothing says.
+        part[axis] = moved(part[axis], size, before=first)
+        _add(found, name, flat(part))
+        first += size
+    return found
+
+
+def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    shape = walk.shape(node.inputs[0])
+    axis = node.integer("axis", 0) % len(shape)
+    picked = walk.numbers(node, 1)
+    if not picked:
+        raise NoRule
+    first = picked[0] % shape[axis]  # -1, 0 are the last and the first: counted from one end they are no row
+    if [index % shape[axis] for index in picked] != list(range(first, first + len(picked))):
+        raise NoRule
+    ranks = len(walk.shape(node.inputs[1]))
+    within = [side for sides in dims[axis : axis + ranks] for side in sides]
+    if len(within) > 1:
+        within = [everything(len(picked))]
+    found = [*dims[:axis], moved(tuple(within), shape[axis], before=-first), *dims[axis + ranks :]]
+    return {node.inputs[0]: flat(found)}
+
+
+def _pad(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    mode = node.attribute("mode")
+    shape = walk.shape(node.inputs[0])
+    amounts, axes = walk.numbers(node, 1, "pads"), walk.numbers(node, 3)
+    axes = tuple(range(len(shape))) if axes is None else axes
+    if (mode is not None and mode.s != b"constant") or amounts is None:
+        raise NoRule
+    found = list(dims)
+    for axis, before in zip(axes, amounts, strict=False):
+        axis %= len(shape)
+        if shape[axis] != walk.shape(node.outputs[0])[axis] or before:
+            found[axis] = moved(found[axis], shape[axis], before=before)
+    return {node.inputs[0]: flat(found)}
+
+
+def _conv(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    x, w = walk.shape(node.inputs[0]), walk.shape(node.inputs[1])
+    groups = node.integer("group", 1)
+    inside: Need = (everything(w[1]),) if groups > 1 else walk.summed(node, dims, w[1])
+    channels = inside
+    if groups > 1:
+        inner = x[1] // groups
+        channels = (*moved(dims[1], groups, per=w[0] // groups), *((everything(inner),) if inner > 1 else ()))
+    spatial = _windows(walk, node, x, w[2:], dims)
+    found = {node.inputs[0]: flat([dims[0], channels, *spatial])}
+    _add(found, node.inputs[1], flat([dims[1], inside, *((everything(n),) for n in w[2:] if n > 1)]))
+    if len(node.inputs) > 2 and node.inputs[2]:
+        _add(found, node.inputs[2], flat([dims[1]]))
+    return found
+
+
+def _conv_transpose(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """An input lands on every stride-th output: o needs inputs from ceil((o + pad - reach) / stride) on.
+
+    `reach` is the distance from the kernel's first tap to its last.
+    """
+    x, w = walk.shape(node.inputs[0]), walk.shape(node.inputs[1])
+    rank, groups = len(x) - 2, node.integer("group", 1)
+    auto = node.attribute("auto_pad")
+    if len(dims) != rank + 2 or node.integers("output_shape") or (auto is not None and auto.s != b"NOTSET"):
+        raise NoRule
+    stride = node.integers("strides") or (1,) * rank
+    dilation = node.integers("dilations") or (1,) * rank
+    padding = node.integers("pads") or (0,) * (2 * rank)
+    spatial = []
+    for i, step in enumerate(stride):
+        reach = (w[2 + i] - 1) * dilation[i]
+        before = reach - padding[i] - step + 1
+        spatial.append(moved(dims[2 + i], x[2 + i], 1, before, reach // step + 1, step))
+    inner, channel = x[1] // groups, dims[1]
+    inside: Need = (everything(inner),) if inner > 1 else ()
+    inputs: Need = (*moved(channel, groups, per=w[1]), *inside) if groups > 1 else inside
+    outputs: Need = ((everything(w[1]),) if w[1] > 1 else ()) if groups > 1 else channel
+    found = {node.inputs[0]: flat([dims[0], inputs, *spatial])}
+    _add(found, node.inputs[1], flat([inputs, outputs, *((everything(n),) for n in w[2:] if n > 1)]))
+    if len(node.inputs) > 2 and node.inputs[2]:
+        _add(found, node.inputs[2], flat([channel]))
+    return found
+
+
+def _windows(
+    walk: Walk, node: Node, x: Sequence[int], kernel: Sequence[int], dims: Sequence[Need]
+) -> list[Need]:
+    """The sides of an operand's spatial dimensions under windows."""
+    rank = len(x) - 2
+    if len(kernel) != rank or len(dims) != rank + 2:
+        raise NoRule
+    stride = node.integers("strides") or (1,) * rank
+    dilation = node.integers("dilations") or (1,) * rank
+    padding: Sequence[int] = node.integers("pads") or (0,) * (2 * rank)
+    auto = node.attribute("auto_pad")
+    mode = b"NOTSET" if auto is None else auto.s
+    if mode == b"VALID":
+        padding = (0,) * (2 * rank)
+    elif mode in (b"SAME_UPPER", b"SAME_LOWER"):
+        if rank != 2:
+            raise NoRule
+        result = walk.shape(node.outputs[0])
+        padding = same_padding(x[2:], result[2:], kernel, stride, dilation, more_before=mode == b"SAME_LOWER")
+    return [
+        moved(dims[2 + i], x[2 + i], stride[i], padding[i], (kernel[i] - 1) * dilation[i] + 1)
+        for i in range(rank)
+    ]
+
+
+def _pool(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    x = walk.shape(node.inputs[0])
+    kernel = node.integers("kernel_shape")
+    if kernel is None or position:
+        raise NoRule
+    return {node.inputs[0]: flat([*dims[:2], *_windows(walk, node, x, kernel, dims)])}
+
+
+def _global(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    x = walk.shape(node.inputs[0])
+    return {node.inputs[0]: flat([*dims[:2], *((everything(n),) for n in x[2:] if n > 1)])}
+
+
+def _reduce(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    x = walk.shape(node.inputs[0])
+    axes = walk.numbers(node, 1, "axes")
+    if axes is None and node.integer("noop_with_empty_axes", 0):
+        raise NoRule
+    gone = set(range(len(x))) if not axes else {axis % len(x) for axis in axes}
+    rest = iter(dims)
+    if node.integer("keepdims", 1):
+        found = [(everything(n),) if i in gone else d for i, (n, d) in enumerate(zip(x, dims, strict=True))]
+    else:
+        found = [(everything(n),) if i in gone else next(rest) for i, n in enumerate(x)]
+    return {node.inputs[0]: flat(found)}
+
+
+def _along(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    """What needs all of some trailing dimensions, or of one."""
+    if position:
+        raise NoRule
+    coerced = node.op in ("Hardmax", "LogSoftmax", "Softmax") and walk.graph.opsets[""] < 13
+    axis = node.integer("axis", 1 if coerced else -1) % len(dims)
+    last = len(dims) if coerced or node.op == "LayerNormalization" else axis + 1
+    found = [widened(d) if axis <= i < last else d for i, d in enumerate(dims)]
+    needs = {node.inputs[0]: flat(found)}
+    return needs | {name: walk.all_of(name) for name in node.inputs[1:] if name}
+
+
+def _lrn(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    return {node.inputs[0]: flat([dims[0], widened(dims[1]), *dims[2:]])}
+
+
+def _gemm(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    (a, b), found = node.inputs[:2], Needs()
+    inner = walk.summed(node, dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
+    rows, columns = [dims[0], inner], [inner, dims[1]]
+    _add(found, a, flat(rows[::-1] if node.integer("transA", 0) else rows))
+    _add(found, b, flat(columns[::-1] if node.integer("transB", 0) else columns))
+    if len(node.inputs) > 2 and node.inputs[2]:
+        c = node.inputs[2]
+        _add(found, c, flat(_broadcast(walk.shape(c), walk.shape(node.outputs[0]), dims)))
+    return found
+
+
+def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    a, b = node.inputs
+    left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
+    if min(len(left), len(right)) < 2 or a == b:
+        raise NoRule
+    inner = walk.summed(node, dims, left[-1])
+    return {
+        a: flat([*_broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),
+        b: flat([*_broadcast(right[:-2], made[:-2], dims[:-2]), inner, dims[-1]]),
+    }
+
+
+def _attention(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    """Every head by itself: a row of the output needs its row of the queries, all keys and all values."""
+    names = [*node.inputs, *[""] * 6][:6]
+    query, key, value, mask = names[:4]
+    if position or names[4] or names[5] or len({query, key, value}) < 3:
+        raise NoRule
+    made = walk.shape(node.outputs[0])
+    shapes = [walk.shape(name) for name in (query, key, value)]
+    if len(made) == 3:
+        heads = [node.integer("q_num_heads", 0), *[node.integer("kv_num_heads", 0)] * 2]
+        if not all(heads):
+            raise NoRule
+        # [rows, heads and features] of every image
+        cut = [(n, s, h, f // h) for (n, s, f), h in zip(shapes, heads, strict=True)]
+        image, row, head, feature = walk.regrouped(dims, (*made[:2], heads[0], made[2] // heads[0]))
+    else:
+        image, head, row, feature = dims
+        cut = [(n, s, h, f) for n, h, s, f in shapes]
+        heads = [h for _, _, h, _ in cut]
+    shared = moved(head, heads[1], per=heads[0] // heads[1])
+    found: Needs = {}
+    for name, (_, size, _, width) in zip((query, key, value), cut, strict=True):
+        rows = row if name == query else (everything(size),)
+        of = head if name == query else shared
+        last = feature if name == value else (everything(width),)
+        found[name] = flat([image, rows, of, last] if len(made) == 3 else [image, of, rows, last])
+    if mask:
+        columns = (everything(cut[1][1]),)
+        shape = (made[0], heads[0], cut[0][1], cut[1][1])
+        _add(found, mask, flat(_broadcast(walk.shape(mask), shape, [image, head, row, columns])))
+    return found
+
+
+def _resize(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    read, made = walk.shape(node.inputs[0]), walk.shape(node.outputs[0])
+    steps = resized(node, walk.constants, read, made)
+    if steps is None:
+        raise NoRule
+    found = [
+        d if step is None else moved(d, size, *step) for d, size, step in zip(dims, read, steps, strict=True)
+    ]
+    return {node.inputs[0]: flat(found)}
+
+
+def _depth_to_space(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    n, _, h, w = walk.shape(node.inputs[0])
+    b = node.integer("blocksize", 1)
+    c = walk.shape(node.outputs[0])[1]
+    mode = node.attribute("mode")
+    image, channel, row, down, column, right = walk.regrouped(dims, (n, c, h, b, w, b))
+    crd = mode is not None and mode.s == b"CRD"
+    front = [channel, down, right] if crd else [down, right, channel]
+    return {node.inputs[0]: flat([image, *front, row, column])}
+
+
+def _space_to_depth(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    n, c, _, _ = walk.shape(node.inputs[0])
+    b = node.integer("blocksize", 1)
+    h, w = walk.shape(node.outputs[0])[2:]
+    image, down, right, channel, row, column = walk.regrouped(dims, (n, b, b, c, h, w))
+    return {node.inputs[0]: flat([image, channel, row, down, column, right])}
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(SAME_ORDER, _same_order),
+    **dict.fromkeys(_POOLS, _pool),
+    **dict.fromkeys(_GLOBAL, _global),
+    **dict.fromkeys(_REDUCE, _reduce),
+    **dict.fromkeys(_ALONG, _along),
+    "Attention": _attention,
+    "Concat": _concat,
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "DepthToSpace": _depth_to_space,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "LRN": _lrn,
+    "MatMul": _matmul,
+    "Pad": _pad,
+    "Resize": _resize,
+    "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
+    "Split": _split,
+    "Transpose": _transpose,
+}
+"""By operator; those of other domains are in `_DECLARED`."""
+
+_DECLARED: dict[tuple[str, str], Rule] = {}
+
+
+def declare_reach(domain: str, operator: str, rule: Rule) -> None:
+    """Say what a box of the result of an operator of a domain of your own needs of its inputs.
+
+    The operator may then run in boxes of its output. Nothing checks the promise before the plan is executed.
+    ONNX must know the operator (`onnx.defs.register_schema`).
+    """
+    _DECLARED[domain, operator] = rule
+
+
+def rule_of(operator: str, domain: str) -> Rule | None:
+    """The rule of an operator, None where there is none."""
+    return _DECLARED.get((domain, operator)) if domain else RULES.get(operator)
