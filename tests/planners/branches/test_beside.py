@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -20,7 +19,7 @@ from onchip.planners.branches.sizes import Sizes
 from onchip.planners.limits import Limits
 from onchip.planners.modules.region import regions
 from onchip.planners.placement import Problem, minimum_traffic
-from onchip.plans import Plan, Run
+from onchip.plans import Join, Plan, Run
 
 
 def test_the_smallest_buffer_of_exact_placement_is_proved() -> None:
@@ -48,7 +47,10 @@ def test_no_buffer_may_do() -> None:
 
 def test_an_operator_that_does_not_fit_is_said() -> None:
     """c4 takes 192 bytes and its 36 of weights, and the first module at most 124."""
-    small = replace(ON_CHIP, budget=150)
+    size = {t.name: t.bytes for t in ON_CHIP.network.tensors}
+    through = {"c1": "ap", "c2": "aq", "c3": "qr", "c4": "mu", "add": "umy"}
+    steps = [Run(name, tuple((t, size[t]) for t in ts)) for name, ts in through.items()]
+    small = plan(*steps[:3], Join("cat"), *steps[3:], split=4, budget=200)
     found = beside(small, CHIP, lambda budget: ON_CHIP)
     first, second = found.rows
     assert (first.status, first.exact_bytes, first.needs_bytes) == ("optimal", 0, None)
