@@ -16,9 +16,12 @@ from onchip.base.files import read_bytes
 from onchip.network import Network, Operator, OperatorSpec, Patches, Tensor
 from onchip.network.elementwise import elementwise_geometry
 
-__all__ = ["NETWORK_FORMAT", "WireNetwork", "network_from_wire", "read_network", "wire_network"]
+__all__ = ["NETWORK_FORMAT", "TEXTS", "WireNetwork", "network_from_wire", "read_network", "wire_network"]
 
 NETWORK_FORMAT = "onchip.network/1"
+
+TEXTS: dict[str, str] = {f.name: f.default for f in fields(Network) if isinstance(f.default, str)}
+"""What a network says of itself besides its name, with what it says where a file does not."""
 
 
 class _View(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -36,10 +39,7 @@ WireNetwork: Any = wire_struct(
         ("operators", tuple[wire_of(OperatorSpec), ...]),  # type: ignore[misc]
         ("views", tuple[_View, ...], ()),
         ("format", str, NETWORK_FORMAT),
-        ("source", str, ""),
-        ("sha256", str, ""),
-        ("granularity", str, "op"),
-        ("element", str, "int8"),
+        *((key, str, default) for key, default in TEXTS.items()),
     ],
 )
 """What the JSON object is decoded to."""
@@ -58,20 +58,17 @@ def wire_network(network: Network) -> dict[str, Any]:
         made["views"] = [
             {"tensor": names[v.tensor], "of": names[v.of], "offset": v.offset} for v in network.views
         ]
-    for f in fields(Network):
-        if (
-            f.name in ("source", "sha256", "granularity", "element")
-            and getattr(network, f.name) is not f.default
-        ):
-            made[f.name] = getattr(network, f.name)
+    for key, default in TEXTS.items():
+        if (said := getattr(network, key)) is not default:
+            made[key] = said
     return made
 
 
 def _by_names(op: Operator, names: Sequence[str]) -> OperatorSpec:
-    inputs, outputs = ([names[t] for t in ids] for ids in (op.inputs, op.outputs))
-    return OperatorSpec(
-        op.name, op.type, inputs, outputs, op.weight_bytes, op.workspace, op.geometry, op.macs, op.reach
-    )
+    said: dict[str, Any] = {f.name: getattr(op, f.name) for f in fields(OperatorSpec)}
+    for key in ("inputs", "outputs"):
+        said[key] = [names[t] for t in said[key]]
+    return OperatorSpec(**said)
 
 
 def network_from_wire(wire: Any, *, where: str | None = None) -> Network:
@@ -86,10 +83,7 @@ def network_from_wire(wire: Any, *, where: str | None = None) -> Network:
         [from_wire(OperatorSpec, op) for op in wire.operators],
         wire.outputs,
         views=[(v.tensor, v.of, v.offset) for v in wire.views],
-        source=wire.source,
-        sha256=wire.sha256,
-        granularity=wire.granularity,
-        element=wire.element,
+        **{key: getattr(wire, key) for key in TEXTS},
         patches={t.name: Patches(*t.patches) for t in wire.tensors if t.patches is not None},
         where=where,
     )

@@ -10,6 +10,7 @@ from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT, members, word_of
 from onchip.machines.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches, Reach, TensorKind
+from onchip.network.json import TEXTS
 from onchip.plans.limits import FORMAT, Option, plan_chip
 from onchip.plans.lines import FACTS, read_line
 from onchip.plans.program import (
@@ -129,10 +130,7 @@ class _Reader:
             [replace(op, reach=facts.reaches.get(op.name)) for op in facts.operators],
             facts.outputs,
             views=facts.views,
-            source=facts.texts.get("source", ""),
-            sha256=facts.texts.get("sha256", ""),
-            granularity=facts.texts.get("granularity", "op"),
-            element=facts.texts.get("element", "int8"),
+            **{key: facts.texts.get(key, default) for key, default in TEXTS.items()},
             patches=facts.patches,
             where=self.where,
         )
@@ -193,7 +191,7 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
             facts.records.append(record)
             return
     match texts:
-        case [("network" | "source" | "sha256" | "granularity" | "element") as key, text]:
+        case [key, text] if key == "network" or key in TEXTS:
             _once(facts.texts, key, text)
         case ["budget", size]:
             _once(facts.numbers, "budget", integer(size))

@@ -11,6 +11,7 @@ from dataclasses import astuple, fields
 
 from onchip.machines.chip import RATES, Memory
 from onchip.network import Geometry, Network, Operator, Tensor
+from onchip.network.json import TEXTS
 from onchip.plans.limits import FORMAT, refuse_unwritable
 from onchip.plans.lines import line_of
 from onchip.plans.parse import from_text
@@ -47,7 +48,7 @@ def to_text(plan: Plan) -> str:
     net = plan.network
     names = [t.name for t in net.tensors]
     lines = [FORMAT, f"network {word(net.name)}"]
-    lines += [f"{key} {word(getattr(net, key))}" for key in ("source", "sha256", "granularity", "element")]
+    lines += [f"{key} {word(getattr(net, key))}" for key in TEXTS]
     lines += [_tensor(t) for t in net.tensors]
     lines += [_operator(net, op) for op in net.operators]
     lines += [reach_text(op.name, op.reach) for op in net.operators if op.reach is not None]
