@@ -31,6 +31,7 @@ NOW = {
     "child": "base.child",
     "chip": "machines.chip",
     "chip_memory": "machines.chip_memory",
+    "check.held": "check.pinned",
     "check.maps": "network.maps",
     "corun": "multi_dnn",
     "corun.contention": "machines.contention",

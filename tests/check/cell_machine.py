@@ -319,7 +319,7 @@ class _Run:
             done[t] = max(done[t], made[t].stop)
 
     def settle(self, *, last: bool = False) -> None:
-        """Held tensors become complete when everything that they are made from is."""
+        """Pinned tensors become complete when everything that they are made from is."""
         m, grown = self.m, True
         while grown:
             grown = False

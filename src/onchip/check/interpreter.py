@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
 from onchip.check.group_overlap import prove_group_overlap
-from onchip.check.held import held_of, inputs_from_dram, prove_weights_fit
 from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
 from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
 from onchip.check.overlap import prove_overlap
 from onchip.check.patches import prove_patches
+from onchip.check.pinned import inputs_from_dram, pinned_of, prove_weights_fit
 from onchip.check.ranges import Range, without
 from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rules import Broken, broken
@@ -105,7 +105,7 @@ class Machine:
         self.spaces = spaces_of(plan)
         self.accesses = Accesses.of(plan.chip)
         prove_patches(self.network)
-        self.held = held_of(plan)
+        self.held = pinned_of(plan)
         separate = self.weights_apart = plan.chip.weight_scratchpad_bytes is not None
         self.units = units_of(
             self.network,

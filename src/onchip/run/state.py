@@ -16,9 +16,9 @@ from onchip.plans import Alloc, Group, Load, Move, Moved, PinnedWeights, Plan, S
 from onchip.run.arena import Arena, Claim
 from onchip.run.compare import Comparison
 from onchip.run.copies import Copies
-from onchip.run.held import held_of
 from onchip.run.memories import arrays_of
 from onchip.run.moved import BytesMoved
+from onchip.run.pinned import pinned_of
 from onchip.run.slots import Slots
 
 __all__ = ["Kernel", "State"]
@@ -48,7 +48,7 @@ class State:
         self.plan, self.network, self.slots = plan, plan.network, slots
         self.kernel, self.comparison = kernel, comparison
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
-        self.held = held_of(plan)
+        self.held = pinned_of(plan)
         self.arrays = arrays_of(plan, self._reserved, self.held.extent(plan))
         self.arena = Arena(self.arrays.total * slots.scale)
         self.dram = Copies(plan, slots)

@@ -23,12 +23,12 @@ import pytest
 from multi_dnn.local.local_work import UNITS, in_groups, is_gone, shared_memory, two_cores, workload_of
 from multi_dnn.workloads import random_schedule
 from onchip.base.errors import IllegalSchedule, Mismatch, MissingExtra, ModelError, UsageError, WorkerLost
-from onchip.multi_dnn.local import LocalReport, Runtime, crew, engines, outputs, run_schedule
-from onchip.multi_dnn.local.crew import Crew
+from onchip.multi_dnn.local import LocalReport, Runtime, engines, outputs, processes, run_schedule
 from onchip.multi_dnn.local.engines import is_installed
 from onchip.multi_dnn.local.memory import Segment
 from onchip.multi_dnn.local.order import violations
 from onchip.multi_dnn.local.pieces import Cut
+from onchip.multi_dnn.local.processes import UnitProcesses
 from onchip.multi_dnn.schedule import Schedule, Step
 from run.models import source
 
@@ -252,9 +252,9 @@ def test_a_worker_killed_in_any_phase_is_one_clear_error(
 ) -> None:
     cut, before = cuts["residual"], shared_memory()
     workload = workload_of((cut, 1, ()), (cut, 1, ()))
-    send = Crew._send
+    send = UnitProcesses._send
 
-    def killing(crew: Crew, unit: int, message: tuple[object, ...], doing: Any) -> None:
+    def killing(crew: UnitProcesses, unit: int, message: tuple[object, ...], doing: Any) -> None:
         if message[0] == phase and unit == 1:
             os.kill(crew.pids[unit], signal.SIGKILL)
         send(crew, unit, message, doing)
@@ -263,7 +263,7 @@ def test_a_worker_killed_in_any_phase_is_one_clear_error(
         if phase == "between rounds":
             os.kill(pids[1], signal.SIGKILL)
 
-    monkeypatch.setattr(Crew, "_send", killing)
+    monkeypatch.setattr(UnitProcesses, "_send", killing)
     with Runtime(UNITS) as own:
         pids = own.pids
         units = (((0, 1, 0),), ((1, 0, 1),))
@@ -281,7 +281,7 @@ def test_a_worker_killed_in_any_phase_is_one_clear_error(
 
 
 def test_a_worker_killed_before_it_answers_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "_BOOT", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    monkeypatch.setattr(processes, "_BOOT", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(WorkerLost, match="was killed by SIGKILL while starting"), Runtime(UNITS):
         pass
 
@@ -289,14 +289,14 @@ def test_a_worker_killed_before_it_answers_is_one_clear_error(monkeypatch: pytes
 def test_a_plain_run_that_is_killed_is_one_clear_error(
     cuts: dict[str, Cut], runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = Crew._send
+    send = UnitProcesses._send
 
-    def killing(crew: Crew, unit: int, message: tuple[object, ...], doing: Any) -> None:
+    def killing(crew: UnitProcesses, unit: int, message: tuple[object, ...], doing: Any) -> None:
         if crew.names == ("plain",) and message[0] == "go":
             os.kill(crew.pids[unit], signal.SIGKILL)
         send(crew, unit, message, doing)
 
-    monkeypatch.setattr(Crew, "_send", killing)
+    monkeypatch.setattr(UnitProcesses, "_send", killing)
     cut = cuts["residual"]
     workload = workload_of((cut, 1, ()))
     with pytest.raises(WorkerLost, match=r"unit plain .* was killed by SIGKILL while .*the plain run"):

@@ -9,11 +9,11 @@ from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Arena", "Held"]
+__all__ = ["Allocation", "Arena"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Held:
+class Allocation:
     """Bytes [address, address + size) of the arena, held by `item`."""
 
     address: int
@@ -31,10 +31,10 @@ class Arena:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._held: list[Held] = []
-        self._by_item: dict[int, Held] = {}
+        self._held: list[Allocation] = []
+        self._by_item: dict[int, Allocation] = {}
 
-    def __iter__(self) -> Iterator[Held]:
+    def __iter__(self) -> Iterator[Allocation]:
         """What is held, by ascending address."""
         return iter(self._held)
 
@@ -65,7 +65,7 @@ class Arena:
 
     def hold(self, item: int, address: int, size: int) -> None:
         """Give these bytes, which must be free, to `item`."""
-        held = Held(address, size, item)
+        held = Allocation(address, size, item)
         insort(self._held, held)
         self._by_item[item] = held
 

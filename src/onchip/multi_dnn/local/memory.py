@@ -16,7 +16,7 @@ import numpy as np
 
 from onchip.base.errors import UsageError
 
-__all__ = ["Book", "Place", "Segment"]
+__all__ = ["BumpAllocator", "Place", "Segment"]
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Book:
+class BumpAllocator:
     """Hands out places, one after the other."""
 
     end: int = 0

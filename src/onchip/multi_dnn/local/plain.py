@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onchip.multi_dnn.local.crew import STATES, Crew
-from onchip.multi_dnn.local.memory import Book, Place
+from onchip.multi_dnn.local.memory import BumpAllocator, Place
 from onchip.multi_dnn.local.pieces import Cut, Piece
+from onchip.multi_dnn.local.processes import STATES, UnitProcesses
 from onchip.multi_dnn.local.worker import Program, RunStep
 
 __all__ = ["Task", "plain_runs"]
@@ -30,7 +30,7 @@ def plain_runs(tasks: Sequence[Task], patience: float) -> list[list[dict[str, Ar
 
     Raises `ModelError` for a piece that its engine refuses, `WorkerLost` when the process dies or hangs.
     """
-    with Crew(["plain"], [None], patience) as crew:
+    with UnitProcesses(["plain"], [None], patience) as crew:
         crew.labels = lambda unit, number: "the plain run"
         loaded: dict[tuple[Cut, Piece, str], int] = {}
         for cut, pieces, _ in tasks:
@@ -40,7 +40,7 @@ def plain_runs(tasks: Sequence[Task], patience: float) -> list[list[dict[str, Ar
                     what = f"network {cut.network.name}, {part}"
                     crew.load({0: (engine, cut.model(piece, what), what)})
                     loaded[cut, piece, engine] = len(loaded)
-        book, bindings, given, made = Book(STATES), [], [], []
+        book, bindings, given, made = BumpAllocator(STATES), [], [], []
         for cut, pieces, inputs in tasks:
             for values in inputs:
                 names = {*cut.inputs, *(name for piece, _ in pieces for name in piece.outputs)}
@@ -60,7 +60,7 @@ def plain_runs(tasks: Sequence[Task], patience: float) -> list[list[dict[str, Ar
         return [[next(results) for _ in task.inputs] for task in tasks]
 
 
-def _lay_out(crew: Crew, given: Sequence[tuple[Mapping[str, Place], Mapping[str, Array]]]) -> None:
+def _lay_out(crew: UnitProcesses, given: Sequence[tuple[Mapping[str, Place], Mapping[str, Array]]]) -> None:
     for places, values in given:
         for name, value in values.items():
             crew.memory.array(places[name])[...] = value

@@ -12,10 +12,10 @@ import numpy as np
 
 from onchip.base.errors import UsageError
 from onchip.multi_dnn.local.cores import pick_cores
-from onchip.multi_dnn.local.crew import STATES, Crew
 from onchip.multi_dnn.local.engines import ENGINES, engine_of
-from onchip.multi_dnn.local.memory import Book, Place
+from onchip.multi_dnn.local.memory import BumpAllocator, Place
 from onchip.multi_dnn.local.pieces import Cut
+from onchip.multi_dnn.local.processes import STATES, UnitProcesses
 from onchip.multi_dnn.local.wiring import Wired, wire
 from onchip.multi_dnn.local.worker import Program, RunStep
 from onchip.multi_dnn.profile import Profile
@@ -26,7 +26,7 @@ from onchip.multi_dnn.timeline import Segment as Stay
 from onchip.multi_dnn.timeline import Timeline
 from onchip.multi_dnn.workload import Workload
 
-__all__ = ["PATIENCE", "Execution", "Installed", "Round", "Runtime", "Seen"]
+__all__ = ["PATIENCE", "Execution", "Installed", "Observer", "Round", "Runtime"]
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ MAX_BYTES = 4 << 30
 
 _POISON = 0xA5
 
-Seen = Callable[[int, int, int, Mapping[str, Array]], None]
+Observer = Callable[[int, int, int, Mapping[str, Array]], None]
 """Called with job, run, number of its input set and its outputs, while those stand."""
 
 
@@ -127,7 +127,7 @@ class Runtime:
         self.engines = tuple(engine for engine, _ in found)
         self.cores = pick_cores(len(units))
         self.notes = tuple(note for _, note in found if note)
-        self._crew = Crew(units, self.cores, patience)
+        self._crew = UnitProcesses(units, self.cores, patience)
         self._loaded: dict[tuple[int, Cut, int], int] = {}
         self._counts = [0] * len(units)
         self._installed: Installed | None = None
@@ -164,7 +164,7 @@ class Runtime:
         inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
         *,
         rounds: int = 1,
-        seen: Seen | None = None,
+        seen: Observer | None = None,
     ) -> Execution:
         """Run a schedule `rounds` times, each from a common start; after Ctrl-C, the rounds up to then.
 
@@ -286,7 +286,7 @@ class Runtime:
             steps.append(RunStep(number, bells, rings, idle_ns))
         return Program(layout.book.end, unit, times, list(bindings), steps)
 
-    def _round(self, installed: Installed, number: int, seen: Seen | None) -> Round:
+    def _round(self, installed: Installed, number: int, seen: Observer | None) -> Round:
         if not self.pids:
             raise UsageError("its processes have ended", item="local")
         if installed is not self._installed:
@@ -309,7 +309,7 @@ class Installed:
     layout: _Layout
     times: tuple[Place, ...]
 
-    def round(self, number: int, seen: Seen | None = None) -> Round:
+    def round(self, number: int, seen: Observer | None = None) -> Round:
         """Run it once; `number` chooses the input sets, and `seen` is called, as in `Runtime.run`."""
         return self.runtime._round(self, number, seen)
 
@@ -328,7 +328,7 @@ class _Layout:
         inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
     ) -> None:
         self.workload, self.cuts, self.inputs = workload, cuts, inputs
-        self.book = Book(STATES)
+        self.book = BumpAllocator(STATES)
         self.given = {
             cut: [self._places(cut, cut.inputs) for _ in inputs[cut]] for cut in dict.fromkeys(cuts)
         }
@@ -362,7 +362,7 @@ class _Layout:
         piece = cut.pieces[step.group]
         return tuple(places[name] for name in piece.inputs), tuple(places[name] for name in piece.outputs)
 
-    def prepare(self, crew: Crew, number: int) -> None:
+    def prepare(self, crew: UnitProcesses, number: int) -> None:
         """Lay the inputs of a round out, and noise where results will be."""
         for cut, sets in self.given.items():
             for n, places in enumerate(sets):
@@ -371,7 +371,7 @@ class _Layout:
                     crew.memory.array(place)[...] = values[name]
         crew.memory.array(self.results)[:] = _POISON
 
-    def show(self, crew: Crew, number: int, seen: Seen) -> None:
+    def show(self, crew: UnitProcesses, number: int, seen: Observer) -> None:
         """Hand every run's outputs to `seen`."""
         for job, run in self._runs():
             chosen = (run + number) % len(self.given[self.cuts[job]])

@@ -11,7 +11,7 @@ from onchip.planners.limits import Limits
 from onchip.planners.placement import combined
 from onchip.planners.placement.addresses import place
 from onchip.planners.placement.drawing import drawings
-from onchip.planners.placement.held import refuse_if_forbidden
+from onchip.planners.placement.pinning import refuse_if_forbidden
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.rectangles import Piece
 from onchip.planners.placement.schedule import Schedule, reloads_of, traffic_of
@@ -53,7 +53,7 @@ def with_addresses(
     When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
 
     Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
-    `NoAddresses` when no addresses are found that leave it there; without such wishes some always are.
+    `NoAddresses` when no addresses are found that leave it there; without such pins some always are.
     """
     refuse_if_forbidden(problem, budget, alignment, found, limits)
     # Half of the time is for packing, so that there is as much for moving what does not pack.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from onchip.planners.placement.held import where_kept
+from onchip.planners.placement.pinning import where_kept
 from onchip.planners.placement.program import Placed
 from onchip.planners.placement.rectangles import Piece, Rectangle
 from onchip.planners.placement.schedule import Residency, Schedule

@@ -14,11 +14,11 @@ from onchip.machines.chip import Chip
 from onchip.network import Network, bits, mask
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.claim import space_of
-from onchip.planners.placement.held import Wishes, hold, least_budget, one_after_the_other, read_wishes
 from onchip.planners.placement.objectives.bounds import latency_bound
 from onchip.planners.placement.objectives.latency import fastest
 from onchip.planners.placement.objectives.peak import extent_of, smallest
 from onchip.planners.placement.options import DEFAULTS, PlacementOptions
+from onchip.planners.placement.pinning import Pinning, hold, least_budget, one_after_the_other, read_pinning
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.program import program
 from onchip.planners.placement.search import minimum_peak
@@ -58,19 +58,19 @@ def _plan(
     began = time.perf_counter()
     _refuse_if_unanswerable(chip, budget, options)
     room = MAX_BYTES if budget is None else budget
-    wishes = read_wishes(network, options.pin, options.state, chip.alignment_bytes)
+    pinning = read_pinning(network, options.pin, options.state, chip.alignment_bytes)
     weights_apart = apart(chip, options)
-    weights_at = pinned_addresses(network, chip, wishes) if weights_apart else {}
-    network = as_planned(network, chip, options, wishes)
+    weights_at = pinned_addresses(network, chip, pinning) if weights_apart else {}
+    network = as_planned(network, chip, options, pinning)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
-    space = space_of(network, options, apart=weights_apart, held=bool(wishes))
-    if wishes:
+    space = space_of(network, options, apart=weights_apart, held=bool(pinning))
+    if pinning:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
         problem = hold(
             network,
             problem,
-            wishes,
+            pinning,
             weights_apart=weights_apart,
             alignment=chip.alignment_bytes,
             budget=room,
@@ -109,7 +109,7 @@ def _plan(
         peak_lower_bound_bytes=peak_bound,
         seconds=time.perf_counter() - began,
         space=space,
-        pins=_pins(network, wishes, answer, weights_at),
+        pins=_pins(network, pinning, answer, weights_at),
         state=_state(network, problem),
         options={
             "planner": "placement",
@@ -239,14 +239,16 @@ def refuse_if_infeasible(
     )
 
 
-def _pins(network: Network, wishes: Wishes, answer: Answer, weights_at: Mapping[int, int]) -> tuple[Pin, ...]:
+def _pins(
+    network: Network, pinning: Pinning, answer: Answer, weights_at: Mapping[int, int]
+) -> tuple[Pin, ...]:
     """What was wished to stay, with the addresses that pinned weights were given."""
     virtual = {p.tensor - len(network.tensors): p.address for p in answer.placed}
     return (
-        *(PinnedTensor(network.tensors[t].name, at) for t, at in wishes.tensors),
+        *(PinnedTensor(network.tensors[t].name, at) for t, at in pinning.tensors),
         *(
             PinnedWeights(network.operators[v].name, weights_at.get(v, virtual.get(i, 0)))
-            for i, (v, _) in enumerate(wishes.weights)
+            for i, (v, _) in enumerate(pinning.weights)
         ),
     )
 

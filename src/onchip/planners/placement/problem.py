@@ -18,7 +18,7 @@ __all__ = ["Kept", "Problem"]
 
 @dataclass(frozen=True)
 class Kept:
-    """The part of a problem that wishes added.
+    """The part of a problem that pinning added.
 
     Operators `begin` and `end` and the tensors behind the network's are no part of it. `pinned`:
     tensors that never leave. `fixed`: address of a tensor's only residency. `state`: (input, output,
@@ -44,8 +44,8 @@ class Problem:
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
     operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
     allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
-    on chip (`onchip.planners.placement.held`). `overwrites`: per operator the inputs that its one output may
-    be written over if they die with it (`--in-place`); empty when nothing may.
+    on chip (`onchip.planners.placement.pinning`). `overwrites`: per operator the inputs that its one output
+    may be written over if they die with it (`--in-place`); empty when nothing may.
     """
 
     size: tuple[int, ...]

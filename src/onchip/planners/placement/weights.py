@@ -5,8 +5,8 @@ from __future__ import annotations
 from onchip.base.errors import NegativeAnswer, UsageError
 from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners.placement.held import Wishes
 from onchip.planners.placement.options import PlacementOptions
+from onchip.planners.placement.pinning import Pinning
 
 __all__ = ["apart", "as_planned", "pinned_addresses"]
 
@@ -17,15 +17,15 @@ def apart(chip: Chip, options: PlacementOptions) -> bool:
 
 
 def as_planned(
-    network: Network, chip: Chip, options: PlacementOptions, wishes: Wishes | None = None
+    network: Network, chip: Chip, options: PlacementOptions, pinning: Pinning | None = None
 ) -> Network:
     """The network as the searches see it: resident weights in the workspaces, but for those elsewhere."""
     if options.weights == "streamed" or apart(chip, options):
         return network
-    return network.with_resident_weights(but=[v for v, _ in wishes.weights] if wishes else ())
+    return network.with_resident_weights(but=[v for v, _ in pinning.weights] if pinning else ())
 
 
-def pinned_addresses(network: Network, chip: Chip, wishes: Wishes) -> dict[int, int]:
+def pinned_addresses(network: Network, chip: Chip, pinning: Pinning) -> dict[int, int]:
     """Addresses in the weight scratchpad of pinned weights, by operator.
 
     Those without a wish go where they fit first. Raises `UsageError` when two were asked to overlap,
@@ -42,7 +42,7 @@ def pinned_addresses(network: Network, chip: Chip, wishes: Wishes) -> dict[int, 
         return [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
 
     found: dict[int, int] = {}
-    for v, at in wishes.weights:
+    for v, at in pinning.weights:
         if at is None:
             continue
         if at % unit or not any(a <= at and at + bytes_of(v) <= b for a, b in gaps()):
@@ -51,7 +51,7 @@ def pinned_addresses(network: Network, chip: Chip, wishes: Wishes) -> dict[int, 
                 item=f"--pin weights:{network.operators[v].name}",
             )
         found[v] = at
-    for v in sorted((v for v, at in wishes.weights if at is None), key=bytes_of, reverse=True):
+    for v in sorted((v for v, at in pinning.weights if at is None), key=bytes_of, reverse=True):
         fitting = [a for a, b in gaps() if a + bytes_of(v) <= b]
         if not fitting:
             raise _too_small(network, v, bytes_of(v), room, "beside what else is pinned there")

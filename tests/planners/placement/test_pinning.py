@@ -14,7 +14,7 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, Operator
 from onchip.planners.placement import PlacementOptions, Problem, minimum_traffic, plan
-from onchip.planners.placement.held import hold, read_wishes
+from onchip.planners.placement.pinning import hold, read_pinning
 from onchip.plans import PinnedTensor, PinnedWeights, State, from_json, from_text, to_json, to_text
 from oracles.held import least_traffic_held
 from strategies import network_of, random_case
@@ -63,7 +63,7 @@ def some_wishes(rng: Random, network: Network) -> tuple[list[str], list[str]]:
 def test_the_least_traffic_is_that_of_exact_states(rng: Random) -> None:
     case = random_case(rng, 5)
     network = with_weights(rng, case.network)
-    wishes = read_wishes(network, *some_wishes(rng, network))
+    wishes = read_pinning(network, *some_wishes(rng, network))
     if not wishes:
         return
     problem = hold(
@@ -215,7 +215,7 @@ def test_wishes_that_make_no_sense_are_refused(
 
 def test_names_may_look_like_wishes() -> None:
     network = network_of({"a=b": 4, "a": 4, "b@3": 4, "c": 4}, ["a=b a -> b@3", "b@3 -> c"], "c")
-    wishes = read_wishes(network, ["b@3", "a=b@8"], ["a=c@4"])
+    wishes = read_pinning(network, ["b@3", "a=b@8"], ["a=c@4"])
     name = [t.name for t in network.tensors]
     assert {(name[t], at) for t, at in wishes.tensors} == {("b@3", None), ("a=b", 8)}
     assert [(name[a], name[b], at) for a, b, at in wishes.state] == [("a", "c", 4)]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from onchip.plans import PinnedWeights, Plan
 
-__all__ = ["Held", "held_of"]
+__all__ = ["Pinned", "pinned_of"]
 
 
 @dataclass(frozen=True)
-class Held:
+class Pinned:
     """`weights`: operator name to (address, bytes). `first`, `last`: addresses of states' inputs and outputs.
 
     All at the plan's sizes; tensors are ids. With a weight scratchpad of their own weights are not here.
@@ -32,7 +32,7 @@ class Held:
             yield address + plan.chip.round_up(plan.network.tensors[t].bytes)
 
 
-def held_of(plan: Plan) -> Held:
+def pinned_of(plan: Plan) -> Pinned:
     """What the plan's pins and states put there. Unknown names are left to the checker."""
     network = plan.network
     weights = {}
@@ -44,4 +44,4 @@ def held_of(plan: Plan) -> Held:
     ids = network.tensor_id
     first = {ids[s.input]: s.address for s in plan.state if s.input in ids}
     last = {ids[s.output]: s.address for s in plan.state if s.output in ids}
-    return Held(weights, first, last)
+    return Pinned(weights, first, last)

@@ -26,7 +26,7 @@ from onchip.base.errors import ModelError, UsageError, WorkerLost
 from onchip.multi_dnn.local.memory import Place, Segment
 from onchip.multi_dnn.local.worker import BUSY, Program, state_place
 
-__all__ = ["START_NS", "STATES", "Crew"]
+__all__ = ["START_NS", "STATES", "UnitProcesses"]
 
 START_NS = 1_000_000
 """How far ahead a common start is set: everybody must have heard of it by then."""
@@ -53,7 +53,7 @@ no worker has a use for; and this process's own paths, never the working directo
 _ROOT = str(Path(__file__).parents[2])
 
 
-class Crew:
+class UnitProcesses:
     """One process for each of `names`, pinned to its core (None: to no core), and their shared memory.
 
     `patience` is how many seconds may pass without any of them getting anywhere. `labels`, set by who gives

@@ -11,11 +11,11 @@ from onchip.check.units import Unit
 from onchip.network import Network, bits
 from onchip.plans import PinnedTensor, PinnedWeights, Plan, State
 
-__all__ = ["Held", "held_of", "inputs_from_dram", "prove_weights_fit"]
+__all__ = ["Pinned", "inputs_from_dram", "pinned_of", "prove_weights_fit"]
 
 
 @dataclass(frozen=True)
-class Held:
+class Pinned:
     """The promises by ids. `tensors`: address, or None for any; `weights`: address per operator.
 
     `state` are (input, output, address); tensors are roots.
@@ -26,7 +26,7 @@ class Held:
     state: tuple[tuple[int, int, int], ...]
 
 
-def held_of(plan: Plan) -> Held:
+def pinned_of(plan: Plan) -> Pinned:
     """The plan's pins and state, as far as they make sense without the program. Raises `Broken`."""
     network = plan.network
     tensors: dict[int, int | None] = {}
@@ -47,7 +47,7 @@ def held_of(plan: Plan) -> Held:
                 if not network.operators[op].weight_bytes:
                     broken("pin", f"{name} has no weights")
                 weights[op] = address
-    return Held(tensors, weights, tuple(_pair(plan, s) for s in plan.state))
+    return Pinned(tensors, weights, tuple(_pair(plan, s) for s in plan.state))
 
 
 def _pair(plan: Plan, state: State) -> tuple[int, int, int]:
@@ -76,12 +76,12 @@ def _root(network: Network, name: str) -> int:
     return t
 
 
-def inputs_from_dram(network: Network, held: Held) -> set[int]:
+def inputs_from_dram(network: Network, held: Pinned) -> set[int]:
     """The graph inputs that DRAM holds at the start: all that are no state."""
     return set(bits(network.input_roots)) - {first for first, _, _ in held.state}
 
 
-def prove_weights_fit(plan: Plan, held: Held, units: dict[str, Unit]) -> None:
+def prove_weights_fit(plan: Plan, held: Pinned, units: dict[str, Unit]) -> None:
     """With a weight scratchpad: every run's weights find a range in it beside the pinned ones."""
     size, alignment = plan.chip.weight_scratchpad_bytes, plan.chip.alignment_bytes
     if size is None:

@@ -22,11 +22,11 @@ from onchip.planners.placement.schedule import Residency, Schedule
 from onchip.planners.placement.search import Found, minimum_peak, minimum_traffic
 
 __all__ = [
-    "Wishes",
+    "Pinning",
     "hold",
     "least_budget",
     "one_after_the_other",
-    "read_wishes",
+    "read_pinning",
     "refuse_if_forbidden",
     "where_kept",
 ]
@@ -35,7 +35,7 @@ _AT = re.compile(r"(?P<name>.+)@(?P<address>[0-9]{1,18})", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Pinning:
     """What is to be kept, by ids; an address is None where any will do.
 
     `tensors` are roots, `weights` operators, `state` (input, output, address).
@@ -49,8 +49,8 @@ class Wishes:
         return bool(self.tensors or self.weights or self.state)
 
 
-def read_wishes(network: Network, pins: Sequence[str], states: Sequence[str], alignment: int = 1) -> Wishes:
-    """The wishes in texts `TENSOR[@ADDRESS]`, `weights:OPERATOR[@ADDRESS]` and `INPUT=OUTPUT[@ADDRESS]`.
+def read_pinning(network: Network, pins: Sequence[str], states: Sequence[str], alignment: int = 1) -> Pinning:
+    """The pinning in texts `TENSOR[@ADDRESS]`, `weights:OPERATOR[@ADDRESS]` and `INPUT=OUTPUT[@ADDRESS]`.
 
     Raises `UsageError` naming the text: unknown names, views, weights of an operator that has none, a state
     whose tensors are no input and result of one size, anything twice, an address that is no multiple of
@@ -80,7 +80,7 @@ def read_wishes(network: Network, pins: Sequence[str], states: Sequence[str], al
         if named.count(first) > 1 or named.count(last) > 1:
             raise UsageError("a tensor is in two states", item=f"--state {text}")
         _aligned(state[states.index(text)][2], alignment, f"--state {text}")
-    return Wishes(tuple(tensors.items()), tuple(weights.items()), state)
+    return Pinning(tuple(tensors.items()), tuple(weights.items()), state)
 
 
 def _aligned(address: int | None, alignment: int, item: str) -> None:
@@ -129,13 +129,13 @@ def _pair(network: Network, text: str) -> tuple[int, int, int | None]:
 def hold(
     network: Network,
     problem: Problem,
-    wishes: Wishes,
+    pinning: Pinning,
     *,
     weights_apart: bool,
     alignment: int,
     budget: int | None = None,
 ) -> Problem:
-    """The problem in which `wishes` are kept; with `weights_apart` pinned weights take no room in it.
+    """The problem in which `pinning` is kept; with `weights_apart` pinned weights take no room in it.
 
     State without an address is given the lowest beside what has one. Pinned weights without an address lie
     at the bottom if nobody gave any (what stays throughout can always be moved there), else anywhere. Raises
@@ -167,21 +167,21 @@ def hold(
         return len(size) - 1
 
     given = [
-        *((at, size[t]) for t, at in wishes.tensors if at is not None),
-        *((at, size[first]) for first, _, at in wishes.state if at is not None),
+        *((at, size[t]) for t, at in pinning.tensors if at is not None),
+        *((at, size[first]) for first, _, at in pinning.state if at is not None),
     ]
     if not weights_apart:
-        given += [(at, up(network.operators[v].weight_bytes)) for v, at in wishes.weights if at is not None]
+        given += [(at, up(network.operators[v].weight_bytes)) for v, at in pinning.weights if at is not None]
     beyond = [(at, n) for at, n in given if budget is not None and at + n > budget]
     if beyond:
         at, n = beyond[0]
         raise UsageError(
             f"{n:,} bytes at address {at:,} leave the budget of {budget:,} bytes", item="--pin or --state"
         )
-    fixed: list[tuple[int, int]] = [(t, at) for t, at in wishes.tensors if at is not None]
+    fixed: list[tuple[int, int]] = [(t, at) for t, at in pinning.tensors if at is not None]
     weights: list[tuple[int, int]] = []
     if not weights_apart:
-        for v, wanted in wishes.weights:
+        for v, wanted in pinning.weights:
             t = tensor(up(network.operators[v].weight_bytes))
             weights.append((t, v))
             begins.append(t)
@@ -191,7 +191,7 @@ def hold(
             elif not given:
                 fixed.append((t, lowest(size[t])))
     state = []
-    for first, last, wanted in wishes.state:
+    for first, last, wanted in pinning.state:
         state.append((first, last, lowest(size[first]) if wanted is None else wanted))
         begins.append(first)
         ends.append(last)
@@ -200,7 +200,7 @@ def hold(
     made_by_operators = {t for ids in problem.outputs for t in ids}
     ends += [
         t
-        for t, _ in wishes.tensors
+        for t, _ in pinning.tensors
         if problem.graph_outputs >> t & 1 and (t in made_by_operators or problem.readers[t])
     ]
     start = tensor(0)
@@ -211,13 +211,13 @@ def hold(
         if not any(problem.readers[t] for t in problem.outputs[v]):
             made.append(tensor(0))
             ends.append(made[-1])
-    pinned = frozenset(t for t, _ in wishes.tensors) | {t for t, _ in weights}
+    pinned = frozenset(t for t, _ in pinning.tensors) | {t for t, _ in weights}
     uses = Counter(t for ids in inputs for t in ids)
     forbidden = 1 + sum(c * (uses[t] + 2) for t, c in enumerate(cost))
     for t in pinned:
         cost[t] = forbidden
     apart = ~sum(1 << t for first, last, _ in state for t in (first, last))
-    names = [(network.tensors[t].name, size[t]) for t, _ in wishes.tensors]
+    names = [(network.tensors[t].name, size[t]) for t, _ in pinning.tensors]
     names += [(f"weights of {network.operators[v].name}", size[t]) for t, v in weights]
     names += [(network.tensors[t].name, size[t]) for t, _, _ in state]
     return replace(
