@@ -7,8 +7,7 @@ which bytes hold each value, `operators` puts nodes together, `onnx_reader` asse
 """
 
 from onchip.readers.load import load
-from onchip.readers.reach_rules import declare_reach
 from onchip.readers.source import Executable, ReadOptions, Source
-from onchip.readers.traits import declare_elementwise
+from onchip.readers.traits import declare_elementwise, declare_reach
 
 __all__ = ["Executable", "ReadOptions", "Source", "declare_elementwise", "declare_reach", "load"]

@@ -15,8 +15,9 @@ from onchip.readers.digits import Need, everything, flat, moved, together, widen
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.padding import same_padding
 from onchip.readers.resized import resized
+from onchip.readers.traits import declared_rule
 
-__all__ = ["RULES", "SAME_ORDER", "Needs", "NoRule", "Rule", "declare_reach", "elementwise", "rule_of"]
+__all__ = ["RULES", "SAME_ORDER", "Needs", "NoRule", "Rule", "elementwise", "rule_of"]
 
 Needs = dict[str, Need]
 
@@ -393,20 +394,9 @@ RULES: dict[str, Rule] = {
     "Split": _split,
     "Transpose": _transpose,
 }
-"""By operator; those of other domains are in `_DECLARED`."""
-
-_DECLARED: dict[tuple[str, str], Rule] = {}
-
-
-def declare_reach(domain: str, operator: str, rule: Rule) -> None:
-    """Say what a box of the result of an operator of a domain of your own needs of its inputs.
-
-    The operator may then run in boxes of its output. Nothing checks the promise before the plan is executed.
-    ONNX must know the operator (`onnx.defs.register_schema`).
-    """
-    _DECLARED[domain, operator] = rule
+"""By operator of ONNX itself; `declare_reach` adds those of other domains."""
 
 
 def rule_of(operator: str, domain: str) -> Rule | None:
     """The rule of an operator, None where there is none."""
-    return _DECLARED.get((domain, operator)) if domain else RULES.get(operator)
+    return declared_rule(domain, operator) if domain else RULES.get(operator)

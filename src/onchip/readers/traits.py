@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 __all__ = [
     "ELEMENTWISE",
     "GATHERING",
     "SETTINGS",
     "declare_elementwise",
+    "declare_reach",
+    "declared_rule",
     "is_elementwise",
     "is_setting",
     "reads_any_layout",
@@ -69,6 +74,24 @@ def declare_elementwise(domain: str, *operators: str) -> None:
     promise. ONNX must know the operators (`onnx.defs.register_schema`).
     """
     _DECLARED.update((domain, operator) for operator in operators)
+
+
+_RULES: dict[tuple[str, str], Callable[..., Any]] = {}
+
+
+def declare_reach(domain: str, operator: str, rule: Callable[..., Any]) -> None:
+    """Say what a box of the result of an operator of a domain of your own needs of its inputs.
+
+    `rule` is as `onchip.readers.reach_rules.Rule` says. The operator may then run in boxes of its output.
+    Nothing checks the promise before the plan is executed. ONNX must know the operator
+    (`onnx.defs.register_schema`).
+    """
+    _RULES[domain, operator] = rule
+
+
+def declared_rule(domain: str, operator: str) -> Callable[..., Any] | None:
+    """The rule that was declared for an operator."""
+    return _RULES.get((domain, operator))
 
 
 def is_elementwise(op: str, domain: str) -> bool:
