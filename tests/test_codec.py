@@ -7,9 +7,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from onchip.base.codec import decode, from_wire, to_object, wire_of
 from onchip.base.errors import InputError, OnchipError, PlanFormatError
-from onchip.base.fields import AT, Wire, members
+from onchip.base.fields import AT, members, wire
 from onchip.machines.chip import Memory
 from onchip.network import Constant, Geometry, OperatorSpec, Patches, Reach, Side, Tensor
 from onchip.network.json import WireNetwork, wire_network
@@ -191,13 +191,13 @@ def test_objects_are_written_and_read(record: Any, written: str) -> None:
 @dataclass(frozen=True)
 class Probe:
     tensor: str
-    address: Annotated[int, AT]
+    address: int = field(metadata=AT)
     early: int = 0
     rate: float | None = None
     quiet: bool = False
     way: Literal["up", "down"] = "up"
-    other: Annotated[str | None, Wire("instead")] = None
-    along: Annotated[int, Wire(beside="other")] = 0
+    other: str | None = field(default=None, metadata=wire("instead"))
+    along: int = field(default=0, metadata=wire(beside="other"))
     sizes: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()

@@ -66,8 +66,8 @@ def _columns(m: Member) -> list[tuple[Any, ...]]:
         return [(word_of(kind), Union[wire_of(kind), None], None) for kind in m.kinds]  # noqa: UP007
     if m.needed:
         return [(m.key, wire_type(m.hint))]
-    if m.wire.not_null or m.wire.written:
-        return [column(m.key, m.plain if m.wire.not_null else m.hint)]
+    if m.not_null or m.wire.written:
+        return [column(m.key, m.plain if m.not_null else m.hint)]
     return [(m.key, wire_type(m.hint), {} if m.hint == COUNTS else m.default)]
 
 
@@ -75,7 +75,7 @@ def wire_type(hint: Any) -> Any:
     """Return the type that msgspec decodes the value of a field to."""
     of, inner = get_origin(hint), get_args(hint)
     if is_row(hint):
-        return tuple[tuple(wire_type(m.hint) for m in members(inner[0]))]  # type: ignore[misc]
+        return tuple[tuple(wire_type(m.hint) for m in members(hint))]  # type: ignore[misc]
     if hint is int:
         return Count
     if hint == COUNTS:
@@ -134,7 +134,7 @@ def _put(hint: Any) -> Change | None:
     """Return the function from a field's value to JSON; None where the value is JSON already."""
     inner = [a for a in get_args(hint) if a is not NoneType]
     if is_row(hint):
-        names = [m.name for m in members(inner[0])]
+        names = [m.name for m in members(hint)]
         return lambda row: [getattr(row, name) for name in names]
     if hint == COUNTS:
         return dict
@@ -166,7 +166,7 @@ def _reader(record: type) -> Change:
     several = [(m.name, m.kinds) for m in members(record) if m.kinds]
     others = [m for m in members(record) if not m.kinds]
     changes = [(m.name, m.key, _take(m.hint)) for m in others if m.key != m.name or _take(m.hint)]
-    maybe = [m.name for m in others if not m.needed and (m.wire.not_null or m.wire.written)]
+    maybe = [m.name for m in others if not m.needed and (m.not_null or m.wire.written)]
 
     def read(wire: Any) -> Any:
         given = msgspec.structs.asdict(wire)
@@ -213,7 +213,7 @@ def _take(hint: Any) -> Change | None:
     """Return the function from a decoded value to the field's; None where they are the same."""
     inner = [a for a in get_args(hint) if a is not NoneType]
     if is_row(hint):
-        return lambda row: inner[0](*row)
+        return lambda row: hint(*row)
     if hint == COUNTS:
         return lambda counts: tuple(counts.items())
     if is_dataclass(hint):

@@ -1,4 +1,4 @@
-"""Read how files state a record from its fields: from their types, and from a mark in `Annotated`.
+"""Read how files state a record from its fields: from their types, and from a mark in their metadata.
 
 `onchip.base.codec` makes the JSON of a record from this, and `onchip.plans.lines` its line of text.
 """
@@ -10,23 +10,24 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 __all__ = [
     "AT",
     "COUNTS",
     "LIMIT",
-    "NOT_NULL",
     "OUTSIDE",
-    "ROW",
     "STATED",
     "WRITTEN",
     "Member",
     "Wire",
     "alternatives",
+    "as_row",
     "getter",
     "is_row",
     "members",
+    "wire",
+    "without_nulls",
     "word_of",
 ]
 
@@ -47,8 +48,7 @@ class Wire:
     - `leads`: the attribute comes first in a line of text. `at`: a line has the number as `@8`. `placed`: a
       line has the value last, without a key.
     - `written`: files have the field also where it has its default. `stated`: they must have it.
-    - `not_null`: files never have null for it, though it may be None. `outside`: no file has it.
-    - `row`: JSON has this record as the array of its fields.
+    - `outside`: no file has it.
     """
 
     key: str = ""
@@ -58,22 +58,39 @@ class Wire:
     placed: bool = False
     written: bool = False
     stated: bool = False
-    not_null: bool = False
     outside: bool = False
-    row: bool = False
 
 
-AT = Wire(at=True)
-WRITTEN = Wire(written=True)
-STATED = Wire(stated=True, written=True)
-NOT_NULL = Wire(not_null=True)
-OUTSIDE = Wire(outside=True)
-ROW = Wire(row=True)
+def wire(key: str = "", **marks: Any) -> dict[str, Wire]:
+    """Return the metadata of a field with these marks: `address: int = field(metadata=wire(at=True))`."""
+    return {"wire": Wire(key, **marks)}
+
+
+AT = wire(at=True)
+WRITTEN = wire(written=True)
+STATED = wire(stated=True, written=True)
+OUTSIDE = wire(outside=True)
+
+_ROWS: set[type] = set()
+_WITHOUT_NULLS: set[type] = set()
+_Record = TypeVar("_Record", bound=type)
+
+
+def as_row(record: _Record) -> _Record:
+    """Have JSON state this record as the array of its fields."""
+    _ROWS.add(record)
+    return record
+
+
+def without_nulls(record: _Record) -> _Record:
+    """Have no file state null for a field of this record, though it may be None."""
+    _WITHOUT_NULLS.add(record)
+    return record
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A field of a record: its type without the mark, its default (`MISSING` without one), its mark.
+    """A field of a record: its type, its default (`MISSING` without one), its mark.
 
     `plain` is the type without None, and `kinds` are the records that it is one of, if it is one of several.
     """
@@ -84,6 +101,7 @@ class Member:
     wire: Wire
     plain: Any
     kinds: tuple[type, ...]
+    not_null: bool
 
     @property
     def key(self) -> str:
@@ -99,15 +117,14 @@ class Member:
 @cache
 def members(record: type) -> tuple[Member, ...]:
     """The fields of a dataclass that its files have, in its own order."""
-    hints = get_type_hints(record, include_extras=True)
+    hints = get_type_hints(record)
     found = []
     for f in fields(record):
-        hint, mark = hints[f.name], Wire()
-        if get_origin(hint) is Annotated and isinstance(hint.__metadata__[0], Wire) and not is_row(hint):
-            mark, hint = hint.__metadata__[0], hint.__origin__
+        hint, mark = hints[f.name], f.metadata.get("wire", Wire())
         default = f.default if f.default_factory is MISSING else f.default_factory()
+        not_null = record in _WITHOUT_NULLS and default is None
         if not mark.outside:
-            found.append(Member(f.name, hint, default, mark, _plain(hint), alternatives(hint)))
+            found.append(Member(f.name, hint, default, mark, _plain(hint), alternatives(hint), not_null))
     return tuple(found)
 
 
@@ -126,8 +143,8 @@ def getter(of: Sequence[Member]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def is_row(hint: Any) -> bool:
-    """Whether files have a record of this type as an array."""
-    return get_origin(hint) is Annotated and ROW in hint.__metadata__
+    """Whether JSON has what is of this type as an array."""
+    return hint in _ROWS
 
 
 def alternatives(hint: Any) -> tuple[type, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
-from typing import Annotated, Literal
+from typing import Literal
 
-from onchip.base.fields import OUTSIDE, ROW
+from onchip.base.fields import OUTSIDE, as_row
 
 __all__ = [
     "ELEMENT_BYTES",
@@ -33,6 +33,7 @@ ELEMENT_BYTES = (1, 2, 4, 8)
 """Bytes that an element of a map may have."""
 
 
+@as_row
 @dataclass(frozen=True, slots=True)
 class Patches:
     """How a feature map lies in memory when each channel's plane is cut into patches of `height` x `width`.
@@ -72,11 +73,11 @@ class Tensor:
     With `patches` it is stored in patches, and `bytes` includes their padding.
     """
 
-    id: Annotated[int, OUTSIDE]
+    id: int = field(metadata=OUTSIDE)
     name: str
     bytes: int
     kind: TensorKind
-    patches: Annotated[Patches, ROW] | None = None
+    patches: Patches | None = None
 
 
 KINDS = frozenset({
@@ -139,6 +140,7 @@ class Geometry:
         return 0
 
 
+@as_row
 @dataclass(frozen=True, slots=True)
 class Side:
     """One side of an operand, `size` elements long, and which of them one element of the output needs.
@@ -160,16 +162,13 @@ class Side:
         return self.size, self.axis, self.stride, self.before, self.span, self.per
 
 
-Sides = tuple[Annotated[Side, ROW], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A constant that an operator fetches: what it is called in the model, its bytes, its sides."""
 
     name: str
     bytes: int
-    sides: Sides = ()
+    sides: tuple[Side, ...] = ()
 
 
 MOST_SIDES = 32
@@ -187,7 +186,7 @@ class Reach:
     """
 
     output: tuple[int, ...]
-    reads: tuple[Sides, ...]
+    reads: tuple[tuple[Side, ...], ...]
     weights: tuple[Constant, ...] = ()
     sums: tuple[int, ...] = ()
 

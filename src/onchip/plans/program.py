@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Literal
+from typing import Literal
 
-from onchip.base.fields import AT, NOT_NULL, STATED, WRITTEN, Wire
+from onchip.base.fields import AT, STATED, WRITTEN, wire, without_nulls
 from onchip.machines.chip import Memory
 from onchip.network import Network
 
@@ -45,10 +45,7 @@ __all__ = [
 ]
 
 
-Address = Annotated[int, AT]
-Home = Annotated[str | None, Wire("in", leads=True)]
-Figure = Annotated[int | None, NOT_NULL]
-Rate = Annotated[float | None, NOT_NULL]
+HOME = wire("in", leads=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +56,8 @@ class Load:
     """
 
     tensor: str
-    address: Address
-    memory: Home = None
+    address: int = field(metadata=AT)
+    memory: str | None = field(default=None, metadata=HOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +69,11 @@ class Alloc:
     """
 
     tensor: str
-    address: Address
+    address: int = field(metadata=AT)
     over: str | None = None
-    by: Annotated[int, Wire(beside="over")] = 0
-    parts: Annotated[tuple[str, ...], Wire("of")] = ()
-    memory: Home = None
+    by: int = field(default=0, metadata=wire(beside="over"))
+    parts: tuple[str, ...] = field(default=(), metadata=wire("of"))
+    memory: str | None = field(default=None, metadata=HOME)
 
     def __post_init__(self) -> None:
         if len(set(self.parts)) < len(self.parts):
@@ -92,8 +89,8 @@ class Scratch:
     """Reserve the workspace of `operator` (an operator or group) for its one `run`, which releases it."""
 
     operator: str
-    address: Address
-    memory: Home = None
+    address: int = field(metadata=AT)
+    memory: str | None = field(default=None, metadata=HOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +113,8 @@ class Move:
     """Copy `tensor` to [address, address + its size) of `memory`, and give its old range back."""
 
     tensor: str
-    address: Address
-    memory: Annotated[str, Wire("in", leads=True)]
+    address: int = field(metadata=AT)
+    memory: str = field(metadata=HOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +154,9 @@ class Tiling:
     """
 
     rows: int
-    streamed: Annotated[tuple[str, ...], WRITTEN] = ()
-    channels: Annotated[int, STATED] = 1
-    images: Annotated[int, STATED] = 1
+    streamed: tuple[str, ...] = field(default=(), metadata=WRITTEN)
+    channels: int = field(default=1, metadata=STATED)
+    images: int = field(default=1, metadata=STATED)
 
     def __post_init__(self) -> None:
         if len(set(self.streamed)) < len(self.streamed):
@@ -179,7 +176,7 @@ class Blocks:
     columns: int
     output_channels: int
     channels: int
-    keep_weights: Annotated[bool, WRITTEN] = False
+    keep_weights: bool = field(default=False, metadata=WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,7 @@ class Stage:
     """Operators of a group in `Rings` that sweep bands of `rows` rows of the last one's output together."""
 
     operators: tuple[str, ...]
-    rows: Annotated[int, STATED] = 1
+    rows: int = field(default=1, metadata=STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +210,9 @@ class Rings:
     """
 
     stages: tuple[Stage, ...]
-    strips: Annotated[int, STATED] = 1
-    fetched: Annotated[Literal["rows", "columns"], STATED] = "rows"
-    traversal: Annotated[Literal["forward", "reverse"], STATED] = "forward"
+    strips: int = field(default=1, metadata=STATED)
+    fetched: Literal["rows", "columns"] = field(default="rows", metadata=STATED)
+    traversal: Literal["forward", "reverse"] = field(default="forward", metadata=STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +245,7 @@ class PinnedTensor:
     """
 
     tensor: str
-    address: Annotated[int | None, Wire(at=True, placed=True)] = None
+    address: int | None = field(default=None, metadata=wire(at=True, placed=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +256,7 @@ class PinnedWeights:
     """
 
     operator: str
-    address: Address
+    address: int = field(metadata=AT)
 
 
 Pin = PinnedTensor | PinnedWeights
@@ -295,9 +292,10 @@ class State:
 
     input: str
     output: str
-    address: Address
+    address: int = field(metadata=AT)
 
 
+@without_nulls
 @dataclass(frozen=True, slots=True)
 class PlanChip:
     """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide.
@@ -308,14 +306,14 @@ class PlanChip:
     """
 
     name: str
-    alignment_bytes: Annotated[int, WRITTEN] = 1
-    dram_bytes_per_second: Rate = None
-    dram_picojoules_per_byte: Rate = None
-    macs_per_second: Rate = None
-    scratchpad_bytes_per_second: Rate = None
-    mac_picojoules: Rate = None
-    scratchpad_picojoules_per_byte: Rate = None
-    weight_scratchpad_bytes: Figure = None
+    alignment_bytes: int = field(default=1, metadata=WRITTEN)
+    dram_bytes_per_second: float | None = None
+    dram_picojoules_per_byte: float | None = None
+    macs_per_second: float | None = None
+    scratchpad_bytes_per_second: float | None = None
+    mac_picojoules: float | None = None
+    scratchpad_picojoules_per_byte: float | None = None
+    weight_scratchpad_bytes: int | None = None
     memories: tuple[Memory, ...] = ()
 
     def round_up(self, size: int) -> int:
@@ -349,6 +347,7 @@ class Moved:
     bytes: int
 
 
+@without_nulls
 @dataclass(frozen=True, slots=True)
 class Result:
     """A plan's figures, in bytes unless the name says otherwise; `seconds` is how long planning took.
@@ -375,16 +374,16 @@ class Result:
     peak_bytes: int
     extent_bytes: int
     seconds: float
-    peak_lower_bound_bytes: Figure = None
-    latency_picoseconds: Figure = None
-    latency_lower_bound_picoseconds: Figure = None
-    energy_picojoules: Figure = None
-    energy_lower_bound_picojoules: Figure = None
-    dram_lower_bound_bytes: Figure = None
-    macs: Figure = None
-    move_bytes: Figure = None
-    memory_picoseconds: Figure = None
-    memory_lower_bound_picoseconds: Figure = None
+    peak_lower_bound_bytes: int | None = None
+    latency_picoseconds: int | None = None
+    latency_lower_bound_picoseconds: int | None = None
+    energy_picojoules: int | None = None
+    energy_lower_bound_picojoules: int | None = None
+    dram_lower_bound_bytes: int | None = None
+    macs: int | None = None
+    move_bytes: int | None = None
+    memory_picoseconds: int | None = None
+    memory_lower_bound_picoseconds: int | None = None
     memories: tuple[MemoryUse, ...] = ()
     moves: tuple[Moved, ...] = ()
     space: str = ""
@@ -403,7 +402,7 @@ class Timed:
     index: int
     start: int
     end: int
-    fetched: Annotated[int | None, Wire(placed=True)] = None
+    fetched: int | None = field(default=None, metadata=wire(placed=True))
 
 
 @dataclass(frozen=True, eq=False)
