@@ -96,11 +96,9 @@ def main() -> None:
 
 def overflow(buffers: Sequence[Buffer], capacity: int) -> int:
     """The extent of the best of the quick heuristics."""
-    from onchip import _core
-    from onchip.planners.packing.buffers import columns
-    from onchip.planners.packing.pack import core_rules
+    from onchip.planners.packing.pack import greedily
 
-    return _core.pack_greedy(*columns(buffers), capacity, core_rules(ALL_RULES))[1]
+    return greedily(buffers, capacity)[1]
 
 
 if __name__ == "__main__":

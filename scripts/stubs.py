@@ -1,7 +1,8 @@
-"""Write `src/onchip/__init__.pyi`: the public names, with every option of the verbs as a keyword.
+"""Write what editors and type checkers read, which do not run the code. A test holds both files to the code.
 
-`onchip` loads its names when they are asked for, and its verbs take options as keywords; the file states both
-for editors and type checkers, which do not run the code. A test holds the file to the code.
+`src/onchip/__init__.pyi`: the public names, with every option of the verbs as a keyword; `onchip` loads its
+names when they are asked for, and its verbs take options as keywords. `src/onchip/_core.pyi`: the compiled
+core.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import onchip
+from onchip import _core
 
 PACKAGE = Path(onchip.__file__).parent
-STUB = PACKAGE / "__init__.pyi"
 
 HEAD = '''"""Written by scripts/stubs.py from the code; do not edit."""
 
@@ -95,13 +96,22 @@ def _written(hint: Any) -> str:
     return " | ".join(_written(a) for a in args)
 
 
-def formatted(text: str) -> str:
+def core_stub() -> str:
+    """The text of the compiled core's file."""
+    from nanobind.stubgen import StubGen
+
+    written = StubGen(_core)
+    written.put(_core)
+    return f"{HEAD}\n{written.get()}"
+
+
+def formatted(path: Path, text: str) -> str:
     """The text as `ruff format` leaves it."""
     import subprocess
     import sys
 
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(STUB), "-"],
+        [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"],
         input=text,
         capture_output=True,
         text=True,
@@ -110,6 +120,9 @@ def formatted(text: str) -> str:
     return done.stdout
 
 
+STUBS = {PACKAGE / "__init__.pyi": stub, PACKAGE / "_core.pyi": core_stub}
+
 if __name__ == "__main__":
-    STUB.write_text(formatted(stub()), "utf-8")
-    print(STUB.relative_to(Path.cwd()) if STUB.is_relative_to(Path.cwd()) else STUB)
+    for path, written in STUBS.items():
+        path.write_text(formatted(path, written()), "utf-8")
+        print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -1,270 +1,417 @@
-# The compiled searches. Each section is owned by the package that wraps it; nothing else imports this module.
+"""Written by scripts/stubs.py from the code; do not edit."""
+
+# ruff: noqa
+
 from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from typing import Literal
 
-# -- onchip.planners.placement.search ------------------------------------------------------------------------
-
-Steps = list[tuple[int, list[int]]]
-
-class SearchResult(TypedDict):
-    arrivals: list[tuple[int, list[int], list[int], int, Steps]]
-    steps: Steps
-    value: int
-    bound: int
-    end: Literal["complete", "time", "memory", "stopped", "width"]
-    expanded: int
-    stored: int
-    memory: int
-
-def minimum_traffic(
-    *,
-    size: Sequence[int],
-    cost: Sequence[int],
-    workspace: Sequence[int],
-    inputs: Sequence[Sequence[int]],
-    outputs: Sequence[Sequence[int]],
-    graph_inputs: Sequence[int],
-    graph_outputs: Sequence[int],
-    overwrites: Sequence[Sequence[int]],
-    order: Sequence[int],
-    budget: int,
-    rules: Sequence[bool],
-    seconds: float | None,
-    memory: int,
-    seed: int,
-    stop: Callable[[int, int, int], bool] | None,
-    lives_on: Sequence[int],
-    starts: Sequence[tuple[int, Sequence[int], Sequence[int]]],
-    beam_width: int,
-) -> SearchResult: ...
-def minimum_peak(
-    *,
-    size: Sequence[int],
-    cost: Sequence[int],
-    workspace: Sequence[int],
-    inputs: Sequence[Sequence[int]],
-    outputs: Sequence[Sequence[int]],
-    graph_inputs: Sequence[int],
-    graph_outputs: Sequence[int],
-    overwrites: Sequence[Sequence[int]],
-    order: Sequence[int],
-    budget: int,
-    rules: Sequence[bool],
-    seconds: float | None,
-    memory: int,
-    seed: int,
-    stop: Callable[[int, int, int], bool] | None,
-    lives_on: Sequence[int],
-    starts: Sequence[tuple[int, Sequence[int], Sequence[int]]],
-    beam_width: int,
-) -> SearchResult: ...
-
-# -- onchip.packing ------------------------------------------------------------------------------------------
-
-class PackRules:
-    divide: bool
-    cliques: bool
-    section_bound: bool
-    canonical_skip: bool
-    boundary: bool
-    symmetry: bool
-    decompose: bool
-    table: bool
-    backjump: bool
-    restarts: bool
-    last_conflict: bool
-    def __init__(self) -> None: ...
-
-def pack_greedy(
-    lower: list[int],
-    upper: list[int],
-    size: list[int],
-    alignment: list[int],
-    offset: list[int],
-    gaps: list[list[tuple[int, int]]],
-    enough: int,
-    rules: PackRules,
-) -> tuple[list[int], int]: ...
-def pack_by_blame(
-    lower: list[int],
-    upper: list[int],
-    size: list[int],
-    alignment: list[int],
-    offset: list[int],
-    gaps: list[list[tuple[int, int]]],
-    capacity: int,
-    rules: PackRules,
-    seed: int,
-    tries: int,
-    seconds: float | None,
-    stop: Callable[[int], bool] | None,
-) -> tuple[list[int], int]: ...
-def pack_search(
-    lower: list[int],
-    upper: list[int],
-    size: list[int],
-    alignment: list[int],
-    offset: list[int],
-    gaps: list[list[tuple[int, int]]],
-    capacity: int,
-    rules: PackRules,
-    seed: int,
-    seconds: float | None,
-    node_limit: int | None,
-    stop: Callable[[int], bool] | None,
-) -> tuple[Literal["packed", "infeasible", "unknown"], list[int], int]: ...
-
-# -- onchip.planners.fusion.search ---------------------------------------------------------------------------
-
-TensorRow = tuple[int, int, int, int, int, bool]
-WindowRow = tuple[int, bool, bool, int, int, int]
-BoxRow = tuple[int, int, int, int]
-OperatorRow = tuple[
-    int,
-    Sequence[WindowRow],
-    Sequence[int],
-    int,
-    int,
-    int,
-    Sequence[int],
-    Sequence[BoxRow],
-    Sequence[Sequence[int]],
-]
-GroupRow = tuple[int, int, int, int, int, int, int, int, list[int], list[int], bool, list[int]]
-
-class Fused(TypedDict):
-    groups: list[tuple[list[int], GroupRow]]
-    bound: int
-    complete: bool
-    end: Literal["complete", "time", "memory", "stopped"]
-    misfit: int
-    candidates: int
-    kept: int
-    evaluated: int
-    states: int
-    transitions: int
-    memory: int
-
-class Fuser:
+class Limits:
     def __init__(
         self,
         *,
-        tensors: Sequence[TensorRow],
-        operators: Sequence[OperatorRow],
+        seconds: float | None = None,
+        memory: int = 2147483648,
+        stop: Callable[..., bool] | None = None,
+    ) -> None: ...
+
+class PlacementBoundary:
+    def __init__(self, *, paid: int, resident: Sequence[int], copied: Sequence[int]) -> None: ...
+    @property
+    def paid(self) -> int: ...
+    @property
+    def resident(self) -> list[int]: ...
+    @property
+    def copied(self) -> list[int]: ...
+
+class PlacementProblem:
+    def __init__(
+        self,
+        *,
+        size: Sequence[int],
+        cost: Sequence[int],
+        workspace: Sequence[int],
+        inputs: Sequence[Sequence[int]],
+        outputs: Sequence[Sequence[int]],
+        graph_inputs: Sequence[int],
+        graph_outputs: Sequence[int],
+        overwrites: Sequence[Sequence[int]],
+        order: Sequence[int],
+        read_later: Sequence[int],
+        starts: Sequence[PlacementBoundary],
+        budget: int,
+    ) -> None: ...
+
+class PlacementRules:
+    def __init__(
+        self,
+        *,
+        dominance: bool,
+        safe_moves: bool,
+        safe_loads: bool,
+        safe_chains: bool,
+        minimal_evictions: bool,
+        incumbent: bool,
+    ) -> None: ...
+
+class PlacementOptions:
+    def __init__(self, *, seed: int, beam_width: int) -> None: ...
+
+class PlacementStep:
+    @property
+    def operator(self) -> int: ...
+    @property
+    def evict(self) -> list[int]: ...
+
+class PlacementArrival:
+    @property
+    def at(self) -> PlacementBoundary: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def steps(self) -> list[PlacementStep]: ...
+
+class PlacementFound:
+    @property
+    def arrivals(self) -> list[PlacementArrival]: ...
+    @property
+    def steps(self) -> list[PlacementStep]: ...
+    @property
+    def value(self) -> int: ...
+    @property
+    def bound(self) -> int: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def expanded(self) -> int: ...
+    @property
+    def stored(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+
+def minimum_traffic(
+    *, problem: PlacementProblem, rules: PlacementRules, options: PlacementOptions, limits: Limits
+) -> PlacementFound: ...
+def minimum_peak(
+    *, problem: PlacementProblem, rules: PlacementRules, options: PlacementOptions, limits: Limits
+) -> PlacementFound: ...
+
+class PackBuffer:
+    def __init__(
+        self, *, live: Sequence[tuple[int, int]], size: int, alignment: int, offset: int | None
+    ) -> None: ...
+
+class PackRules:
+    def __init__(
+        self,
+        *,
+        divide: bool,
+        cliques: bool,
+        section_bound: bool,
+        canonical_skip: bool,
+        boundary: bool,
+        symmetry: bool,
+        decompose: bool,
+        table: bool,
+        backjump: bool,
+        restarts: bool,
+        last_conflict: bool,
+    ) -> None: ...
+
+class Packed:
+    @property
+    def offsets(self) -> list[int]: ...
+    @property
+    def extent(self) -> int: ...
+
+class PackFound:
+    @property
+    def status(self) -> Literal["packed", "infeasible", "unknown"]: ...
+    @property
+    def offsets(self) -> list[int]: ...
+    @property
+    def nodes(self) -> int: ...
+
+def pack_greedy(*, buffers: Sequence[PackBuffer], enough: int, rules: PackRules) -> Packed: ...
+def pack_by_blame(
+    *, buffers: Sequence[PackBuffer], capacity: int, rules: PackRules, seed: int, tries: int, limits: Limits
+) -> Packed: ...
+def pack_search(
+    *,
+    buffers: Sequence[PackBuffer],
+    capacity: int,
+    rules: PackRules,
+    seed: int,
+    nodes: int | None,
+    limits: Limits,
+) -> PackFound: ...
+
+class FusionTensor:
+    def __init__(
+        self, *, channels: int, rows: int, columns: int, element: int, bytes: int, output: bool
+    ) -> None: ...
+
+class FusionWindow:
+    def __init__(
+        self, *, tensor: int, whole: bool, broadcast: bool, stride: int, padding: int, span: int
+    ) -> None: ...
+
+class FusionGrid:
+    def __init__(
+        self,
+        *,
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        span: Sequence[int],
+        input_channels: int,
+        output_channels: int,
+        groups: int,
+    ) -> None: ...
+
+class FusionBoxes:
+    def __init__(self, *, scratch: int, again: int, weight: int, tiles: int) -> None: ...
+
+class FusionOperator:
+    def __init__(
+        self,
+        *,
+        form: Literal["opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise"],
+        inputs: Sequence[FusionWindow],
+        outputs: Sequence[int],
+        weight: int,
+        tile: int,
+        workspace: int,
+        grid: FusionGrid | None,
+        boxes: Sequence[FusionBoxes],
+        streams: Sequence[Sequence[int]],
+    ) -> None: ...
+
+class FusionOptions:
+    def __init__(
+        self,
+        *,
+        batch_weights: Literal["per-image", "held", "shared"],
+        isoa: Literal["channelwise", "paper", "off", "sums"],
+        halo: Literal["lines", "paper", "recompute"],
+        residency: Literal["partial", "all", "none"],
+        weight_tile: bool,
+        blocks: bool,
+    ) -> None: ...
+
+class FusionProblem:
+    def __init__(
+        self,
+        *,
+        tensors: Sequence[FusionTensor],
+        operators: Sequence[FusionOperator],
         images: int,
         channel_tile: int,
         least_rows: int,
         alignment: int,
-        parts: tuple[int, int],
-        options: Sequence[int],
-        largest: int,
-        whole_fan_out: bool,
-        chains: bool,
-        shared_inputs: bool,
-        order: Sequence[int],
+        maps_budget: int,
+        weights_budget: int,
+        options: FusionOptions,
     ) -> None: ...
-    def count_convex(self) -> tuple[int, bool]: ...
+
+class FusionSpace:
+    def __init__(
+        self, *, largest: int, whole_fan_out: bool, chains: bool, shared_inputs: bool, order: Sequence[int]
+    ) -> None: ...
+
+class FusionRules:
+    def __init__(self, *, lazy: bool, worth: bool, monotone: bool, incumbent: bool) -> None: ...
+
+class FusionBlocks:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def channels(self) -> int: ...
+    @property
+    def keep(self) -> bool: ...
+    @property
+    def box(self) -> int: ...
+
+class FusionCost:
+    @property
+    def crossing(self) -> int: ...
+    @property
+    def halo(self) -> int: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def scratch(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def subgroups(self) -> int: ...
+    @property
+    def images(self) -> int: ...
+    @property
+    def streamed(self) -> list[int]: ...
+    @property
+    def resident(self) -> list[int]: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def blocks(self) -> FusionBlocks | None: ...
+    @property
+    def dram(self) -> int | None: ...
+
+class FusionListed:
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+
+class FusionPartition:
+    @property
+    def groups(self) -> list[list[int]]: ...
+    @property
+    def costs(self) -> list[FusionCost]: ...
+    @property
+    def bound(self) -> int: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def candidates(self) -> int: ...
+    @property
+    def kept(self) -> int: ...
+    @property
+    def evaluated(self) -> int: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def transitions(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def fits(self) -> bool: ...
+
+class Fuser:
+    def __init__(self, *, problem: FusionProblem, space: FusionSpace) -> None: ...
+    def count_convex(self) -> int | None: ...
     def misfits(self, budget: int) -> list[int]: ...
-    def alone(self, op: int, cost: int) -> None: ...
+    def alone(self, op: int, cost: int | None) -> None: ...
     def enumerate(
-        self,
-        *,
-        budget: int | None,
-        rules: Sequence[bool],
-        seconds: float | None,
-        memory: int,
-        groups: int,
-        stop: Callable[[int, int], bool] | None,
-    ) -> tuple[bool, Literal["complete", "time", "memory", "stopped"]]: ...
+        self, *, budget: int | None, rules: FusionRules, groups: int, limits: Limits
+    ) -> FusionListed: ...
     @property
     def listed(self) -> int: ...
     def candidates(self) -> list[tuple[list[int], int]]: ...
-    def cost(self, members: Sequence[int], budget: int, limit: int | None) -> GroupRow: ...
-    def dram_bytes(self, groups: Sequence[Sequence[int]], budget: int) -> list[int]: ...
-    def least_scratch(self, members: Sequence[int], bands: int) -> int: ...
+    def cost(self, members: Sequence[int], budget: int) -> FusionCost: ...
+    def dram_bytes(self, groups: Sequence[Sequence[int]], budget: int) -> list[int | None]: ...
+    def least_scratch(self, members: Sequence[int], bands: int) -> int | None: ...
     def best(
-        self,
-        *,
-        budget: int,
-        largest: int,
-        rules: Sequence[bool],
-        seconds: float | None,
-        memory: int,
-        groups: int,
-        states: int,
-        stop: Callable[[int, int], bool] | None,
-    ) -> Fused: ...
+        self, *, budget: int, largest: int, rules: FusionRules, groups: int, states: int, limits: Limits
+    ) -> FusionPartition: ...
+
+class Priced:
+    @property
+    def least(self) -> int: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def columns(self) -> list[tuple[list[int], int]]: ...
+    @property
+    def nodes(self) -> int: ...
 
 class Pricer:
     def __init__(
         self, fuser: Fuser, budget: int, alone: Sequence[int], halo_percent: int, guess: bool = False
     ) -> None: ...
     def sound(self) -> bool: ...
-    def cost(self, members: Sequence[int]) -> int: ...
+    def cost(self, members: Sequence[int]) -> int | None: ...
     def price(
-        self, *, first: int, worth: Sequence[int], tolerance: int, nodes: int, seconds: float | None
-    ) -> tuple[int, bool, list[tuple[list[int], int]], int]: ...
+        self, *, first: int, worth: Sequence[int], tolerance: int, nodes: int, limits: Limits
+    ) -> Priced: ...
 
-# -- onchip.planners.joint.search ----------------------------------------------------------------------------
+class JointRules:
+    def __init__(self, *, dominance: bool, minimal: bool, ahead: bool, incumbent: bool) -> None: ...
 
-JointStep = tuple[list[int], list[int], list[int], int, bool, int, GroupRow]
+class JointPriced:
+    @property
+    def worth(self) -> list[int]: ...
+    @property
+    def columns(self) -> list[tuple[list[int], int]]: ...
+    @property
+    def complete(self) -> bool: ...
 
-class JointFound(TypedDict):
-    steps: list[JointStep]
-    cost: int
-    found: bool
-    bound: int
-    complete: bool
-    end: Literal["complete", "time", "memory", "stopped"]
-    states: int
-    downsets: int
-    evaluated: int
-    memory: int
+class JointStep:
+    @property
+    def members(self) -> list[int]: ...
+    @property
+    def whole(self) -> list[int]: ...
+    @property
+    def evicted(self) -> list[int]: ...
+    @property
+    def over(self) -> int | None: ...
+    @property
+    def plain(self) -> bool: ...
+    @property
+    def cost(self) -> FusionCost: ...
+
+class JointFound:
+    @property
+    def steps(self) -> list[JointStep]: ...
+    @property
+    def bound(self) -> int: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def downsets(self) -> int: ...
+    @property
+    def evaluated(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def cost(self) -> int | None: ...
 
 class Joint:
     def __init__(
-        self, *, fuser: Fuser, budget: int, over: Sequence[Sequence[int]], rules: Sequence[bool]
+        self, *, fuser: Fuser, budget: int, over: Sequence[Sequence[int]], rules: JointRules
     ) -> None: ...
-    def prepare(
-        self,
-        *,
-        most: int,
-        seconds: float | None,
-        memory: int,
-        stop: Callable[[int, int], bool] | None,
-    ) -> bool: ...
+    def prepare(self, *, most: int, limits: Limits) -> bool: ...
     def least(self, op: int) -> int: ...
+    def misfits(self) -> list[int]: ...
     def floor(self) -> int: ...
     def worth(self, of: Sequence[int]) -> None: ...
-    def price(
-        self,
-        *,
-        worth: Sequence[int],
-        most: int,
-        seconds: float | None,
-        memory: int,
-        stop: Callable[[int, int], bool] | None,
-    ) -> tuple[list[int], list[tuple[list[int], int]], bool]: ...
-    def search(
-        self,
-        *,
-        width: int,
-        below: int | None,
-        seed: int,
-        seconds: float | None,
-        memory: int,
-        stop: Callable[[int, int], bool] | None,
-    ) -> JointFound: ...
+    def price(self, *, worth: Sequence[int], most: int, limits: Limits) -> JointPriced: ...
+    def search(self, *, width: int, below: int | None, seed: int, limits: Limits) -> JointFound: ...
 
-# -- onchip.multi_dnn.dp ------------------------------------------------------------------------------------
+class PairRules:
+    def __init__(self, *, dominance: bool, bounds: bool) -> None: ...
 
-class PairSchedule(TypedDict):
-    value: float
-    bound: float
-    starts: list[tuple[int, int, int]]
-    end: Literal["complete", "time", "memory", "stopped", "width"]
-    labels: int
-    made: int
+class CorunStart:
+    @property
+    def net(self) -> int: ...
+    @property
+    def group(self) -> int: ...
+    @property
+    def unit(self) -> int: ...
+
+class PairSchedule:
+    @property
+    def value(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def starts(self) -> list[CorunStart]: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def labels(self) -> int: ...
+    @property
+    def made(self) -> int: ...
 
 class BoundedPair:
     def __init__(
@@ -281,24 +428,74 @@ class BoundedPair:
         frames: tuple[float, float],
         upper: float,
         yields: bool,
-        rules: tuple[bool, bool],
-        seconds: float | None,
-        memory: int,
+        rules: PairRules,
         width: int,
-        stop: Callable[[int], bool] | None,
+        limits: Limits,
     ) -> PairSchedule: ...
 
-# -- onchip.multi_dnn.search, onchip.multi_dnn.dispatch ----------------------------------------------------
+class CorunTasks:
+    def __init__(
+        self,
+        *,
+        units: int,
+        work: Sequence[float],
+        gb: Sequence[float],
+        move: Sequence[float],
+        row: Sequence[int],
+        before: Sequence[int | None],
+        gates: Sequence[Sequence[int]],
+    ) -> None: ...
 
-CorunTasks = tuple[int, list[float], list[float], list[float], list[int], list[int], list[list[int]]]
+class CorunStream:
+    def __init__(
+        self, *, task: Sequence[Sequence[int]], chain: Sequence[int], lag: Sequence[int]
+    ) -> None: ...
 
-class LocalSearch(TypedDict):
-    unit: list[int]
-    sequence: list[int]
-    order: list[list[int]]
-    value: float
-    tries: int
-    end: Literal["complete", "time", "stopped"]
+class CorunAim:
+    def __init__(
+        self,
+        *,
+        kind: Literal["latency", "throughput", "rates"],
+        last: Sequence[Sequence[int]],
+        firsts: Sequence[Sequence[int]],
+        pipelined: bool,
+    ) -> None: ...
+
+class CorunCandidate:
+    def __init__(self, *, unit: Sequence[int], sequence: Sequence[int]) -> None: ...
+    @property
+    def unit(self) -> list[int]: ...
+    @property
+    def sequence(self) -> list[int]: ...
+
+class ChainOptions:
+    def __init__(
+        self, *, yields: bool, switches: int | None, rates: bool, upper: float, nodes: int
+    ) -> None: ...
+
+class LocalSchedule:
+    @property
+    def best(self) -> CorunCandidate: ...
+    @property
+    def order(self) -> list[list[int]]: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def tries(self) -> int: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+
+class ChainSchedule:
+    @property
+    def value(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def starts(self) -> list[CorunStart]: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def nodes(self) -> int: ...
 
 class Dispatcher:
     def __init__(self, *, tasks: CorunTasks, slowdown: Callable[[int, float, float], float]) -> None: ...
@@ -308,45 +505,21 @@ def local_search(
     *,
     tasks: CorunTasks,
     slowdown: Callable[[int, float, float], float],
-    token_tasks: Sequence[Sequence[int]],
-    chain: Sequence[int],
-    lag: Sequence[int],
-    aim: Literal["latency", "throughput", "rates"],
-    last: Sequence[Sequence[int]],
-    firsts: Sequence[Sequence[int]],
-    pipelined: bool,
-    starts: Sequence[tuple[Sequence[int], Sequence[int]]],
+    stream: CorunStream,
+    aim: CorunAim,
+    starts: Sequence[CorunCandidate],
     tries: int,
-    seconds: float | None,
     seed: int,
-    stop: Callable[[int, float], bool] | None,
-) -> LocalSearch: ...
-
-# -- onchip.multi_dnn.branch --------------------------------------------------------------------------------
-
-class ChainSchedule(TypedDict):
-    value: float
-    bound: float
-    starts: list[tuple[int, int, int]]
-    end: Literal["complete", "time", "nodes", "stopped"]
-    nodes: int
-
+    limits: Limits,
+) -> LocalSchedule: ...
 def chain_schedule(
     *,
     tasks: CorunTasks,
     slowdown: Callable[[int, float, float], float],
     first: Sequence[int],
-    yields: bool,
-    switches: int | None,
-    rates: bool,
-    upper: float,
-    nodes: int,
-    seconds: float | None,
-    stop: Callable[[int], bool] | None,
+    options: ChainOptions,
+    limits: Limits,
 ) -> ChainSchedule: ...
-
-# -- onchip.guard --------------------------------------------------------------------------------------------
-
 def guard_start(before: float) -> int: ...
 def guard_started() -> bool: ...
 def guard_time(over: float | None, line: bytes) -> None: ...

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 namespace onchip {
+void bind_limits(nanobind::module_& m);                      // limits of any search (limits.cpp)
 namespace placement { void bind(nanobind::module_& m); }     // the capacity-only searches (placement.cpp)
 namespace pack { void bind(nanobind::module_& m); }          // addresses for fixed live ranges (pack.cpp)
 namespace fusion { void bind(nanobind::module_& m); }        // groups of operators that run fused (fusion.cpp)

@@ -13,18 +13,6 @@ namespace onchip {
 // nodes: the states that a search may look at are spent; width: the narrow search that was asked for is done.
 enum class End : std::uint8_t { complete, time, memory, stopped, nodes, width };
 
-inline const char* name_of(End end) {
-    switch (end) {
-        case End::complete: return "complete";
-        case End::time: return "time";
-        case End::memory: return "memory";
-        case End::stopped: return "stopped";
-        case End::nodes: return "nodes";
-        case End::width: return "width";
-    }
-    return "";
-}
-
 // `Progress` is what a search tells its caller.
 template <class Progress>
 struct Limits {

@@ -1,17 +1,16 @@
 // Binds the searches that play schedules of any number of networks and units.
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <stdexcept>
 
 #include "bindings.h"
+#include "border.h"
 #include "corun_branch.h"
 #include "corun_local.h"
 #include "stop.h"
+
+ONCHIP_NAMES(onchip::corun::Aim::Kind, "latency", "throughput", "rates")
 
 namespace onchip::corun {
 
@@ -19,21 +18,11 @@ namespace {
 
 using Numbers = std::vector<double>;
 using Ids = std::vector<std::uint32_t>;
-// units, work, gb, move; row, before (-1: none), gates
-using TaskRows = std::tuple<std::size_t, Numbers, Numbers, Numbers, Ids, std::vector<std::int64_t>, std::vector<Ids>>;
-
-Tasks tasks_of(const TaskRows& rows) {
-    Tasks tasks;
-    std::vector<std::int64_t> before;
-    std::tie(tasks.units, tasks.work, tasks.gb, tasks.move, tasks.row, before, tasks.gates) = rows;
-    for (std::int64_t b : before) tasks.before.push_back(b < 0 ? no_task : static_cast<Task>(b));
-    tasks.check();
-    return tasks;
-}
+using Slowdown = nb::typed<nb::callable, double(int, double, double)>;
 
 // Ctrl-C raises wherever Python happens to run, so also here. It is a wish to end and no answer: the question is
 // asked again, lest a search goes by a wrong slowdown. One that does not get through a second time has failed.
-Slowdowns::Model model_of(Asked& asked, const nb::callable& slowdown) {
+Slowdowns::Model model_of(Asked& asked, const Slowdown& slowdown) {
     return [&asked, &slowdown](std::size_t unit, double requested, double external) {
         nb::gil_scoped_acquire gil;
         for (int attempt = 0; attempt < 2 && !asked.failed(); ++attempt) {
@@ -50,12 +39,13 @@ Slowdowns::Model model_of(Asked& asked, const nb::callable& slowdown) {
 // Dispatches any number of mappings of the same tasks: who is ready first runs first.
 class Dispatcher {
   public:
-    Dispatcher(const TaskRows& rows, nb::callable slowdown)
-        : slowdown_(std::move(slowdown)), tasks_(tasks_of(rows)), slow_(tasks_, model_of(asked_, slowdown_)),
+    Dispatcher(const Tasks& tasks, Slowdown slowdown)
+        : slowdown_(std::move(slowdown)), tasks_(tasks), slow_(tasks_, model_of(asked_, slowdown_)),
           player_(tasks_, slow_) {}
     Dispatcher(const Dispatcher&) = delete;
     Dispatcher& operator=(const Dispatcher&) = delete;
 
+    // Tasks in the order in which they begin, and when each ends.
     std::pair<Ids, Numbers> first_ready(const std::vector<std::uint8_t>& unit, const Ids& rank) {
         if (unit.size() != tasks_.count() || rank.size() != tasks_.count())
             throw std::invalid_argument("corun: lengths of a mapping");
@@ -70,80 +60,70 @@ class Dispatcher {
     }
 
   private:
-    const nb::callable slowdown_;
+    const Slowdown slowdown_;
     const Tasks tasks_;
     Asked asked_;
     Slowdowns slow_;
     Player player_;
 };
 
-nb::dict local_search(const TaskRows& rows, const nb::callable& slowdown, const std::vector<Ids>& token_tasks,
-                      const Ids& chain, const Ids& lag, const std::string& aim_kind, const std::vector<Ids>& last,
-                      const std::vector<Ids>& firsts, bool pipelined,
-                      const std::vector<std::pair<std::vector<std::uint8_t>, Ids>>& starts, std::uint64_t tries,
-                      std::optional<double> seconds, std::uint64_t seed, nb::object stop) {
-    const Tasks tasks = tasks_of(rows);
-    const Stream stream{token_tasks, chain, lag};
-    if (chain.size() != token_tasks.size() || lag.size() != token_tasks.size() || token_tasks.empty() ||
-        last.empty() || last.front().empty() || firsts.size() != last.size())
-        throw std::invalid_argument("corun: lengths of a stream");
-    Aim aim;
-    aim.kind = aim_kind == "latency" ? Aim::latency : aim_kind == "throughput" ? Aim::throughput : Aim::rates;
-    aim.last = last, aim.firsts = firsts, aim.pipelined = pipelined;
-    std::vector<Candidate> candidates;
-    for (const auto& [unit, sequence] : starts) candidates.push_back({unit, sequence});
+LocalOutcome local_search(const Tasks& tasks, const Slowdown& slowdown, const Stream& stream, const Aim& aim,
+                          const std::vector<Candidate>& starts, std::uint64_t tries, std::uint64_t seed,
+                          const Wanted& wanted) {
     Asked asked;
-    const auto limits = asked.limits<LocalProgress>(seconds, 0, std::move(stop));
+    const auto limits = asked.limits<LocalProgress>(wanted);
     Slowdowns slow(tasks, model_of(asked, slowdown));
-    const auto [outcome, order] = asked.run([&] {
-        const LocalOutcome found = improve(tasks, slow, stream, aim, candidates, tries, seed, limits);
-        return std::pair(found, order_of(tasks, stream, found.best));
-    });
-    nb::dict result;
-    result["unit"] = nb::cast(outcome.best.unit);
-    result["sequence"] = nb::cast(outcome.best.sequence);
-    result["order"] = nb::cast(order);
-    result["value"] = outcome.value;
-    result["tries"] = outcome.tries;
-    result["end"] = name_of(outcome.end);
-    return result;
+    return asked.run([&] { return improve(tasks, slow, stream, aim, starts, tries, seed, limits); });
 }
 
-nb::dict chain_schedule(const TaskRows& rows, const nb::callable& slowdown, const std::vector<std::size_t>& first,
-                        bool yields, std::optional<int> switches, bool rates, double upper, std::uint64_t nodes,
-                        std::optional<double> seconds, nb::object stop) {
-    const Chains chains{tasks_of(rows), first};
+BranchOutcome chain_schedule(const Tasks& tasks, const Slowdown& slowdown, const std::vector<std::size_t>& first,
+                             const BranchOptions& options, const Wanted& wanted) {
+    const Chains chains{tasks, first};
     chains.check();
     Asked asked;
-    BranchOptions options;
-    options.yields = yields, options.switches = switches.value_or(-1), options.rates = rates;
-    options.upper = upper, options.nodes = nodes;
-    const auto limits = asked.limits<std::uint64_t>(seconds, 0, std::move(stop));
+    const auto limits = asked.limits<std::uint64_t>(wanted);
     Slowdowns slow(chains.tasks, model_of(asked, slowdown));
-    const BranchOutcome outcome = asked.run([&] { return branch(chains, slow, options, limits); });
-    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> starts;
-    for (const Start& s : outcome.starts) starts.emplace_back(s.net, s.group, s.unit);
-    nb::dict result;
-    result["value"] = outcome.value;
-    result["bound"] = outcome.bound;
-    result["starts"] = nb::cast(starts);
-    result["end"] = name_of(outcome.end);
-    result["nodes"] = outcome.nodes;
-    return result;
+    return asked.run([&] { return branch(chains, slow, options, limits); });
 }
 
 }  // namespace
 
 void bind(nb::module_& m) {
+    nb::class_<Tasks>(m, "CorunTasks")
+        .def(
+            "__init__",
+            [](Tasks* self, std::size_t units, Numbers work, Numbers gb, Numbers move, Ids row,
+               const std::vector<std::optional<Task>>& before, std::vector<Ids> gates) {
+                Tasks tasks{units, std::move(work), std::move(gb), std::move(move), std::move(row), {}, std::move(gates)};
+                for (const std::optional<Task> task : before) tasks.before.push_back(task.value_or(no_task));
+                tasks.check();
+                new (self) Tasks(std::move(tasks));
+            },
+            nb::kw_only(), nb::arg("units"), nb::arg("work"), nb::arg("gb"), nb::arg("move"), nb::arg("row"),
+            nb::arg("before"), nb::arg("gates"));
+    given<Stream>(m, "CorunStream", Field("task", &Stream::task), Field("chain", &Stream::chain),
+                  Field("lag", &Stream::lag));
+    given<Aim>(m, "CorunAim", Field("kind", &Aim::kind), Field("last", &Aim::last), Field("firsts", &Aim::firsts),
+               Field("pipelined", &Aim::pipelined));
+    given<Candidate>(m, "CorunCandidate", Field("unit", &Candidate::unit), Field("sequence", &Candidate::sequence))
+        .def_ro("unit", &Candidate::unit)
+        .def_ro("sequence", &Candidate::sequence);
+    given<BranchOptions>(m, "ChainOptions", Field("yields", &BranchOptions::yields),
+                         Field("switches", &BranchOptions::switches), Field("rates", &BranchOptions::rates),
+                         Field("upper", &BranchOptions::upper), Field("nodes", &BranchOptions::nodes));
+    answer<LocalOutcome>(m, "LocalSchedule", Field("best", &LocalOutcome::best), Field("order", &LocalOutcome::order),
+                         Field("value", &LocalOutcome::value), Field("tries", &LocalOutcome::tries),
+                         Field("end", &LocalOutcome::end));
+    answer<BranchOutcome>(m, "ChainSchedule", Field("value", &BranchOutcome::value),
+                          Field("bound", &BranchOutcome::bound), Field("starts", &BranchOutcome::starts),
+                          Field("end", &BranchOutcome::end), Field("nodes", &BranchOutcome::nodes));
     nb::class_<Dispatcher>(m, "Dispatcher")
-        .def(nb::init<const TaskRows&, nb::callable>(), nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"))
+        .def(nb::init<const Tasks&, Slowdown>(), nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"))
         .def("first_ready", &Dispatcher::first_ready, nb::kw_only(), nb::arg("unit"), nb::arg("rank"));
-    m.def("local_search", &local_search, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("token_tasks"),
-          nb::arg("chain"), nb::arg("lag"), nb::arg("aim"), nb::arg("last"), nb::arg("firsts"), nb::arg("pipelined"),
-          nb::arg("starts"), nb::arg("tries"), nb::arg("seconds").none(), nb::arg("seed"), nb::arg("stop").none());
+    m.def("local_search", &local_search, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("stream"),
+          nb::arg("aim"), nb::arg("starts"), nb::arg("tries"), nb::arg("seed"), nb::arg("limits"));
     m.def("chain_schedule", &chain_schedule, nb::kw_only(), nb::arg("tasks"), nb::arg("slowdown"), nb::arg("first"),
-          nb::arg("yields"), nb::arg("switches").none(), nb::arg("rates"), nb::arg("upper"), nb::arg("nodes"),
-          nb::arg("seconds").none(), nb::arg("stop").none());
+          nb::arg("options"), nb::arg("limits"));
 }
 
 }  // namespace onchip::corun

@@ -273,7 +273,7 @@ void Branch::complete(State s, std::size_t x) {
         o.group = static_cast<std::uint32_t>(group + 1), o.unit = static_cast<std::uint8_t>(v);
         // A run's first group is where it likes to be.
         if (chains_.tasks.before[chains_.first[x] + group + 1] == no_task) o.switches = 0;
-        else if (v != unit && options_.switches >= 0 && ++o.switches > options_.switches) continue;
+        else if (v != unit && options_.switches && ++o.switches > *options_.switches) continue;
         const double delay = move(x, group, unit, v);
         o.doing = delay > 0 ? Doing::moving : Doing::waiting;
         o.left = delay;

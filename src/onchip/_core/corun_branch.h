@@ -24,7 +24,7 @@ struct Chains {
 
 struct BranchOptions {
     bool yields = true;
-    int switches = -1;                // changes of unit in a run at most; negative: any number
+    std::optional<int> switches;      // changes of unit in a run at most
     bool rates = false;               // 1 / sum of 1 / end instead of the latest end
     double upper = never;             // only what is better is of interest
     std::uint64_t nodes = 1'000'000;  // states looked at, at most

@@ -38,6 +38,9 @@ double Aim::value(const std::vector<double>& ends) const {
     return kind == latency ? worst : 1 / sum;
 }
 
+namespace {
+
+// The order in which the units run a candidate's tasks.
 Order order_of(const Tasks& tasks, const Stream& stream, const Candidate& candidate) {
     Order order(tasks.units);
     const std::size_t frames = stream.task.front().size();
@@ -51,8 +54,6 @@ Order order_of(const Tasks& tasks, const Stream& stream, const Candidate& candid
     }
     return order;
 }
-
-namespace {
 
 constexpr std::size_t most_unasked = 10'000;  // about a millisecond
 
@@ -243,6 +244,7 @@ LocalOutcome Local::run(const std::vector<Candidate>& starts) {
             if (value < result.value * (1 - 1e-12)) result.best = now, result.value = best_ = value;
         }
     }
+    result.order = order_of(tasks_, stream_, result.best);
     result.tries = tries_, result.end = clock_.ended().value_or(End::complete);
     return result;
 }
@@ -253,6 +255,9 @@ LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, 
                      const std::vector<Candidate>& starts, std::uint64_t tries, std::uint64_t seed,
                      const Limits<LocalProgress>& limits) {
     if (starts.empty() || stream.task.empty()) throw std::invalid_argument("corun: no start");
+    if (stream.chain.size() != stream.task.size() || stream.lag.size() != stream.task.size() || aim.last.empty() ||
+        aim.last.front().empty() || aim.firsts.size() != aim.last.size())
+        throw std::invalid_argument("corun: lengths of a stream");
     for (const Candidate& c : starts) {
         if (c.unit.size() != stream.task.size() || c.sequence.size() != stream.task.size())
             throw std::invalid_argument("corun: lengths of a start");

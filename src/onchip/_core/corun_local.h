@@ -43,6 +43,7 @@ struct LocalProgress {
 
 struct LocalOutcome {
     Candidate best;
+    Order order;  // in which the units run its tasks
     double value = never;
     std::uint64_t tries = 0;
     End end = End::complete;  // also when all tries are done
@@ -52,8 +53,5 @@ struct LocalOutcome {
 LocalOutcome improve(const Tasks& tasks, Slowdowns& slow, const Stream& stream, const Aim& aim,
                      const std::vector<Candidate>& starts, std::uint64_t tries, std::uint64_t seed,
                      const Limits<LocalProgress>& limits);
-
-// The order in which the units run a candidate's tasks.
-Order order_of(const Tasks& tasks, const Stream& stream, const Candidate& candidate);
 
 }  // namespace onchip::corun

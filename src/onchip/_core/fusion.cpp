@@ -1,76 +1,32 @@
-// Binds the fuser. Everything crosses as plain lists of integers; onchip.fusion.search types it.
+// Binds the fuser. Operators go by their places in an order in which they can run.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "bindings.h"
+#include "border.h"
 #include "fusion_fuser.h"
-#include "fusion_guard.h"
+#include "stop.h"
+
+ONCHIP_NAMES(onchip::fusion::Form, "opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise")
+ONCHIP_NAMES(onchip::fusion::BatchWeights, "per-image", "held", "shared")
+ONCHIP_NAMES(onchip::fusion::Isoa, "channelwise", "paper", "off", "sums")
+ONCHIP_NAMES(onchip::fusion::Halo, "lines", "paper", "recompute")
+ONCHIP_NAMES(onchip::fusion::Residency, "partial", "all", "none")
 
 namespace onchip::fusion {
 
 namespace {
 
-// channels, rows, columns, element, bytes, whether it is an output of the network
-using TensorRow = std::tuple<std::int64_t, std::int64_t, std::int64_t, Bytes, Bytes, bool>;
-// tensor, whole, broadcast, stride, padding, span
-using WindowRow = std::tuple<Id, bool, bool, std::int64_t, std::int64_t, std::int64_t>;
-// kernel, stride, padding, span (rows and columns each), input channels, output channels, groups; or nothing
-using GridRow = std::vector<std::int64_t>;
-// scratch, what crosses again, weight, tiles
-using BoxRow = std::tuple<Bytes, Bytes, Bytes, std::int64_t>;
-// form, windows, outputs, weight, tile, workspace, grid, boxes, streams
-using OperatorRow = std::tuple<int, std::vector<WindowRow>, std::vector<Id>, Bytes, Bytes, Bytes, GridRow, std::vector<BoxRow>,
-                               std::vector<std::vector<Id>>>;
+struct Listed {
+    bool complete = false;
+    End end = End::complete;
+};
 
-Problem problem_of(const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
-                   std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
-                   std::pair<Bytes, Bytes> parts, const std::vector<int>& options) {
-    Problem p;
-    for (const auto& [channels, rows, columns, element, bytes, output] : tensors) {
-        Tensor t;
-        t.channels = channels, t.rows = rows, t.columns = columns, t.element = element;
-        t.row_bytes = columns * element, t.bytes = bytes, t.output = output;
-        p.tensors.push_back(std::move(t));
-    }
-    for (const auto& [form, windows, outputs, weight, tile, workspace, grid, boxes, streams] : operators) {
-        Operator op;
-        if (form < 0 || form > 5) throw std::invalid_argument("fusion: form");
-        op.form = static_cast<Form>(form);
-        for (const auto& [tensor, whole, broadcast, stride, padding, span] : windows)
-            op.inputs.push_back({tensor, whole, broadcast, stride, padding, span});
-        op.outputs = outputs, op.weight = weight, op.tile = tile, op.workspace = workspace;
-        if (!grid.empty()) {
-            if (grid.size() != 11) throw std::invalid_argument("fusion: grid");
-            op.grid = {{grid[0], grid[1]}, {grid[2], grid[3]}, {grid[4], grid[5]}, {grid[6], grid[7]},
-                       grid[8],            grid[9],            grid[10]};
-        }
-        for (const auto& [scratch, again, fetched, tiles] : boxes) op.boxes.push_back({scratch, again, fetched, tiles});
-        op.streams = streams;
-        p.operators.push_back(std::move(op));
-    }
-    if (options.size() != 6) throw std::invalid_argument("fusion: options");
-    for (std::size_t i = 0; i < 4; ++i)
-        if (options[i] < 0 || options[i] > (i == 1 ? 3 : 2)) throw std::invalid_argument("fusion: options");
-    p.options = {static_cast<BatchWeights>(options[0]), static_cast<Isoa>(options[1]),
-                 static_cast<fusion::Halo>(options[2]), static_cast<Residency>(options[3]), options[4] != 0,
-                 options[5] != 0};
-    p.images = images, p.channel_tile = channel_tile, p.least_rows = least_rows, p.alignment = alignment;
-    std::tie(p.maps_budget, p.weights_budget) = parts;
-    p.complete();
-    return p;
-}
-
-Rules rules_of(const std::vector<bool>& given) {
-    Rules r;
-    bool* const fields[] = {&r.lazy, &r.worth, &r.monotone, &r.incumbent};
-    if (given.size() != std::size(fields)) throw std::invalid_argument("fusion: rules");
-    for (std::size_t i = 0; i < given.size(); ++i) *fields[i] = given[i];
-    return r;
-}
+std::optional<Bytes> known(Bytes cost) { return cost < unlimited ? std::optional(cost) : std::nullopt; }
 
 void check_members(const Fuser& fuser, const std::vector<Id>& members) {
     if (members.empty()) throw std::invalid_argument("fusion: an empty group");
@@ -79,46 +35,96 @@ void check_members(const Fuser& fuser, const std::vector<Id>& members) {
             throw std::invalid_argument("fusion: members do not ascend");
 }
 
+void bind_problem(nb::module_& m) {
+    given<Tensor>(m, "FusionTensor", Field("channels", &Tensor::channels), Field("rows", &Tensor::rows),
+                  Field("columns", &Tensor::columns), Field("element", &Tensor::element), Field("bytes", &Tensor::bytes),
+                  Field("output", &Tensor::output));
+    given<Window>(m, "FusionWindow", Field("tensor", &Window::tensor), Field("whole", &Window::whole),
+                  Field("broadcast", &Window::broadcast), Field("stride", &Window::stride),
+                  Field("padding", &Window::padding), Field("span", &Window::span));
+    given<Grid>(m, "FusionGrid", Field("kernel", &Grid::kernel), Field("stride", &Grid::stride),
+                Field("padding", &Grid::padding), Field("span", &Grid::span),
+                Field("input_channels", &Grid::input_channels), Field("output_channels", &Grid::output_channels),
+                Field("groups", &Grid::groups));
+    given<Boxed>(m, "FusionBoxes", Field("scratch", &Boxed::scratch), Field("again", &Boxed::again),
+                 Field("weight", &Boxed::weight), Field("tiles", &Boxed::tiles));
+    given<Operator>(m, "FusionOperator", Field("form", &Operator::form), Field("inputs", &Operator::inputs),
+                    Field("outputs", &Operator::outputs), Field("weight", &Operator::weight),
+                    Field("tile", &Operator::tile), Field("workspace", &Operator::workspace),
+                    Field("grid", &Operator::grid), Field("boxes", &Operator::boxes),
+                    Field("streams", &Operator::streams));
+    given<Options>(m, "FusionOptions", Field("batch_weights", &Options::batch_weights), Field("isoa", &Options::isoa),
+                   Field("halo", &Options::halo), Field("residency", &Options::residency),
+                   Field("weight_tile", &Options::weight_tile), Field("blocks", &Options::blocks));
+    given<Problem>(m, "FusionProblem", Field("tensors", &Problem::tensors), Field("operators", &Problem::operators),
+                   Field("images", &Problem::images), Field("channel_tile", &Problem::channel_tile),
+                   Field("least_rows", &Problem::least_rows), Field("alignment", &Problem::alignment),
+                   Field("maps_budget", &Problem::maps_budget), Field("weights_budget", &Problem::weights_budget),
+                   Field("options", &Problem::options));
+    given<Space>(m, "FusionSpace", Field("largest", &Space::largest), Field("whole_fan_out", &Space::whole_fan_out),
+                 Field("chains", &Space::chains), Field("shared_inputs", &Space::shared_inputs),
+                 Field("order", &Space::order));
+    given<Rules>(m, "FusionRules", Field("lazy", &Rules::lazy), Field("worth", &Rules::worth),
+                 Field("monotone", &Rules::monotone), Field("incumbent", &Rules::incumbent));
+}
+
+void bind_answers(nb::module_& m) {
+    answer<Blocked>(m, "FusionBlocks", Field("rows", &Blocked::rows), Field("columns", &Blocked::columns),
+                    Field("outputs", &Blocked::outputs), Field("channels", &Blocked::channels),
+                    Field("keep", &Blocked::keep), Field("box", &Blocked::box));
+    answer<Cost>(m, "FusionCost", Field("crossing", &Cost::crossing), Field("halo", &Cost::halo),
+                 Field("weight", &Cost::weight), Field("scratch", &Cost::scratch), Field("rows", &Cost::rows),
+                 Field("subgroups", &Cost::subgroups), Field("images", &Cost::images),
+                 Field("streamed", &Cost::streamed), Field("resident", &Cost::resident), Field("whole", &Cost::whole),
+                 Field("blocks", &Cost::blocks))
+        .def_prop_ro("dram", [](const Cost& self) { return known(self.dram); });
+    answer<Listed>(m, "FusionListed", Field("complete", &Listed::complete), Field("end", &Listed::end));
+    answer<Partition>(m, "FusionPartition", Field("groups", &Partition::groups), Field("costs", &Partition::costs),
+                      Field("bound", &Partition::bound), Field("end", &Partition::end),
+                      Field("complete", &Partition::complete), Field("candidates", &Partition::candidates),
+                      Field("kept", &Partition::kept), Field("evaluated", &Partition::evaluated),
+                      Field("states", &Partition::states), Field("transitions", &Partition::transitions),
+                      Field("memory", &Partition::memory))
+        .def_prop_ro("fits", [](const Partition& self) { return self.misfit == no_id; });
+}
+
 }  // namespace
 
 void bind(nb::module_& m) {
+    bind_problem(m);
+    bind_answers(m);
     nb::class_<Fuser>(m, "Fuser")
         .def(
             "__init__",
-            [](Fuser* self, const std::vector<TensorRow>& tensors, const std::vector<OperatorRow>& operators,
-               std::int64_t images, std::int64_t channel_tile, std::int64_t least_rows, Bytes alignment,
-               std::pair<Bytes, Bytes> parts, const std::vector<int>& options, std::size_t largest, bool whole_fan_out, bool chains,
-               bool shared_inputs, const std::vector<Id>& order) {
-                Problem p = problem_of(tensors, operators, images, channel_tile, least_rows, alignment, parts, options);
-                for (const Id v : order)
-                    if (v >= p.operators.size()) throw std::invalid_argument("fusion: order");
-                new (self) Fuser(std::move(p), {largest, whole_fan_out, chains, shared_inputs, order});
+            [](Fuser* self, Problem problem, Space space) {
+                problem.complete();
+                for (const Id v : space.order)
+                    if (v >= problem.operators.size()) throw std::invalid_argument("fusion: order");
+                new (self) Fuser(std::move(problem), std::move(space));
             },
-            nb::kw_only(), nb::arg("tensors"), nb::arg("operators"), nb::arg("images"), nb::arg("channel_tile"),
-            nb::arg("least_rows"), nb::arg("alignment"), nb::arg("parts"), nb::arg("options"),
-            nb::arg("largest"), nb::arg("whole_fan_out"), nb::arg("chains"), nb::arg("shared_inputs"), nb::arg("order"))
+            nb::kw_only(), nb::arg("problem"), nb::arg("space"))
         .def("count_convex",
              [](const Fuser& self) {
                  nb::gil_scoped_release release;
                  const Count c = count_convex(self.problem());
-                 return std::make_pair(c.sets, c.saturated);
+                 return c.saturated ? std::nullopt : std::optional(c.sets);
              })
         .def("misfits", &Fuser::misfits, nb::arg("budget"))
-        .def("alone", &Fuser::alone, nb::arg("op"), nb::arg("cost"))
+        .def(
+            "alone", [](Fuser& self, Id op, std::optional<Bytes> cost) { self.alone(op, cost.value_or(unlimited)); },
+            nb::arg("op"), nb::arg("cost").none())
         .def(
             "enumerate",
-            [](Fuser& self, std::optional<Bytes> budget, const std::vector<bool>& rules,
-               std::optional<double> seconds, std::size_t memory, std::size_t groups, nb::object stop) {
+            [](Fuser& self, std::optional<Bytes> budget, const Rules& rules, std::size_t groups, const Wanted& wanted) {
                 Asked asked;
-                const Limits limits = limits_of(asked, seconds, memory, groups, 0, std::move(stop));
-                return asked.run([&] {
+                const Limits limits{asked.limits<Progress>(wanted), groups, 0};
+                return asked.run([&]() -> Listed {
                     Clock clock(limits);
-                    const bool all = self.enumerate(budget.value_or(unlimited), rules_of(rules), clock);
-                    return std::pair(all, name_of(clock.ended().value_or(all ? End::complete : End::memory)));
+                    const bool all = self.enumerate(budget.value_or(unlimited), rules, clock);
+                    return {all, clock.ended().value_or(all ? End::complete : End::memory)};
                 });
             },
-            nb::kw_only(), nb::arg("budget").none(), nb::arg("rules"), nb::arg("seconds").none(), nb::arg("memory"),
-            nb::arg("groups"), nb::arg("stop").none())
+            nb::kw_only(), nb::arg("budget").none(), nb::arg("rules"), nb::arg("groups"), nb::arg("limits"))
         .def_prop_ro("listed", [](const Fuser& self) { return self.candidates().size(); })
         .def("candidates",
              [](const Fuser& self) {
@@ -132,21 +138,18 @@ void bind(nb::module_& m) {
              })
         .def(
             "cost",
-            [](Fuser& self, const std::vector<Id>& members, Bytes budget, std::optional<Bytes> limit) {
+            [](Fuser& self, const std::vector<Id>& members, Bytes budget) {
                 check_members(self, members);
-                return row_of(self.cost(members, budget, limit.value_or(unlimited)));
+                return self.cost(members, budget, unlimited);
             },
-            nb::arg("members"), nb::arg("budget"), nb::arg("limit").none())
+            nb::arg("members"), nb::arg("budget"))
         .def(
             "dram_bytes",
             [](Fuser& self, const std::vector<std::vector<Id>>& groups, Bytes budget) {
                 for (const auto& members : groups) check_members(self, members);
                 nb::gil_scoped_release release;
-                std::vector<Bytes> result;
-                for (const auto& members : groups) {
-                    const Bytes dram = self.cost(members, budget, unlimited).dram;
-                    result.push_back(dram < unlimited ? dram : -1);
-                }
+                std::vector<std::optional<Bytes>> result;
+                for (const auto& members : groups) result.push_back(known(self.cost(members, budget, unlimited).dram));
                 return result;
             },
             nb::arg("groups"), nb::arg("budget"))
@@ -154,37 +157,19 @@ void bind(nb::module_& m) {
             "least_scratch",
             [](Fuser& self, const std::vector<Id>& members, std::int64_t bands) {
                 check_members(self, members);
-                const Bytes least = self.least_scratch(members, bands);
-                return least < unlimited ? least : -1;
+                return known(self.least_scratch(members, bands));
             },
             nb::arg("members"), nb::arg("bands"))
         .def(
             "best",
-            [](Fuser& self, Bytes budget, std::size_t largest, const std::vector<bool>& rules,
-               std::optional<double> seconds, std::size_t memory, std::size_t groups, std::size_t states,
-               nb::object stop) {
+            [](Fuser& self, Bytes budget, std::size_t largest, const Rules& rules, std::size_t groups,
+               std::size_t states, const Wanted& wanted) {
                 Asked asked;
-                const Limits limits = limits_of(asked, seconds, memory, groups, states, std::move(stop));
-                const Partition found = asked.run([&] { return self.best(budget, largest, rules_of(rules), limits); });
-                std::vector<std::pair<std::vector<Id>, CostRow>> rows;
-                for (std::size_t i = 0; i < found.groups.size(); ++i)
-                    rows.emplace_back(found.groups[i], row_of(found.costs[i]));
-                nb::dict result;
-                result["groups"] = nb::cast(rows);
-                result["bound"] = found.bound;
-                result["complete"] = found.complete;
-                result["end"] = name_of(found.end);
-                result["misfit"] = found.misfit == no_id ? -1 : static_cast<std::int64_t>(found.misfit);
-                result["candidates"] = found.candidates;
-                result["kept"] = found.kept;
-                result["evaluated"] = found.evaluated;
-                result["states"] = found.states;
-                result["transitions"] = found.transitions;
-                result["memory"] = found.memory;
-                return result;
+                const Limits limits{asked.limits<Progress>(wanted), groups, states};
+                return asked.run([&] { return self.best(budget, largest, rules, limits); });
             },
-            nb::kw_only(), nb::arg("budget"), nb::arg("largest"), nb::arg("rules"), nb::arg("seconds").none(),
-            nb::arg("memory"), nb::arg("groups"), nb::arg("states"), nb::arg("stop").none());
+            nb::kw_only(), nb::arg("budget"), nb::arg("largest"), nb::arg("rules"), nb::arg("groups"),
+            nb::arg("states"), nb::arg("limits"));
 }
 
 }  // namespace onchip::fusion

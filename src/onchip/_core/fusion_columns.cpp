@@ -1,19 +1,21 @@
-// Binds pricing. Everything crosses as plain lists of integers; onchip.fusion.pricing types it.
+// Binds pricing.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "bindings.h"
+#include "border.h"
 #include "fusion_fuser.h"
-#include "fusion_guard.h"
 #include "fusion_pricing.h"
+#include "stop.h"
 
 namespace onchip::fusion {
 
 void bind_pricer(nb::module_& m) {
+    answer<Priced>(m, "Priced", Field("least", &Priced::least), Field("complete", &Priced::complete),
+                   Field("columns", &Priced::columns), Field("nodes", &Priced::nodes));
     nb::class_<Pricer>(m, "Pricer")
         .def(
             "__init__",
@@ -30,26 +32,24 @@ void bind_pricer(nb::module_& m) {
             "cost",
             [](Pricer& self, const std::vector<Id>& members) {
                 const Bytes found = self.cost(members);
-                return found < unlimited ? found : -1;
+                return found < unlimited ? std::optional(found) : std::nullopt;
             },
             nb::arg("members"))
         .def(
             "price",
             [](Pricer& self, Id first, const std::vector<Bytes>& worth, Bytes tolerance, std::uint64_t nodes,
-               std::optional<double> seconds) {
+               const Wanted& wanted) {
                 if (first >= worth.size() || worth.size() != self.operators() || tolerance < 0)
                     throw std::invalid_argument("pricing: operator, worths or tolerance");
                 Asked asked;
-                const Limits limits = limits_of(asked, seconds, 0, 0, 0, nb::none());
-                Priced found = asked.run_through([&] {
+                const Limits limits{asked.limits<Progress>(wanted), 0, 0};
+                return asked.run_through([&] {
                     Clock clock(limits);
                     return self.price(first, worth, tolerance, nodes, clock);
                 });
-                std::vector<std::pair<std::vector<Id>, Bytes>> columns;
-                for (Priced::Column& c : found.columns) columns.emplace_back(std::move(c.members), c.cost);
-                return std::make_tuple(found.least, found.complete, std::move(columns), found.nodes);
             },
-            nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("tolerance"), nb::arg("nodes"), nb::arg("seconds").none());
+            nb::kw_only(), nb::arg("first"), nb::arg("worth"), nb::arg("tolerance"), nb::arg("nodes"),
+            nb::arg("limits"));
 }
 
 }  // namespace onchip::fusion

@@ -7,10 +7,7 @@
 namespace onchip::fusion {
 
 struct Priced {
-    struct Column {
-        std::vector<Id> members;
-        Bytes cost;
-    };
+    using Column = std::pair<std::vector<Id>, Bytes>;  // members, cost
     Bytes least = 0;        // no group from here is cheaper than its worth by more; never positive
     bool complete = true;   // `least` is reached
     std::vector<Column> columns;  // groups cheaper than their worth, ever cheaper

@@ -23,7 +23,8 @@ void Problem::complete() {
     require(images >= 1 && channel_tile >= 1 && least_rows >= 1 && alignment >= 1, "fusion: sizes below 1");
     require(maps_budget >= 0 && weights_budget >= 0, "fusion: negative budget");
     for (Tensor& t : tensors) {
-        require(t.bytes >= 0 && t.rows >= 0 && t.channels >= 0 && t.row_bytes >= 0 && t.columns >= 0 && t.element >= 0, "fusion: negative size");
+        require(t.bytes >= 0 && t.rows >= 0 && t.channels >= 0 && t.columns >= 0 && t.element >= 0, "fusion: negative size");
+        t.row_bytes = t.columns * t.element;
         t.producer = no_id;
         t.readers.clear();
     }

@@ -60,10 +60,11 @@ struct Grid {
 // A map of one image; `row_bytes` are those of one row of one channel, `bytes` the tensor's over the whole batch.
 struct Tensor {
     std::int64_t channels = 0, rows = 0, columns = 0, element = 0;
-    Bytes row_bytes = 0, bytes = 0;
+    Bytes bytes = 0;
     bool output = false;  // of the network
 
-    Id producer = no_id;  // derived
+    Bytes row_bytes = 0;  // derived
+    Id producer = no_id;
     std::vector<Id> readers;
     std::int64_t needed = 0;  // rows that every reader in the network needs at least
     // What f (rows made ahead of the band), and the paper's rows beyond it, are at least in whatever group.

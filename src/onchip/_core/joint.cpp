@@ -1,82 +1,78 @@
-// Binds the joint search. Everything crosses as plain lists of integers; onchip.joint.search types it.
+// Binds the joint search. Operators go by their places in an order in which they can run.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "bindings.h"
-#include "fusion_guard.h"
+#include "border.h"
 #include "joint_search.h"
+#include "stop.h"
 
 namespace onchip::joint {
 
+namespace {
+
+fusion::Limits limits_of(Asked& asked, const Wanted& wanted) { return {asked.limits<fusion::Progress>(wanted), 0, 0}; }
+
+}  // namespace
+
 void bind(nb::module_& m) {
+    given<Rules>(m, "JointRules", Field("dominance", &Rules::dominance), Field("minimal", &Rules::minimal),
+                 Field("ahead", &Rules::ahead), Field("incumbent", &Rules::incumbent));
+    answer<Search::Priced>(m, "JointPriced", Field("worth", &Search::Priced::worth),
+                           Field("columns", &Search::Priced::columns), Field("complete", &Search::Priced::complete));
+    answer<Step>(m, "JointStep", Field("members", &Step::members), Field("whole", &Step::whole),
+                 Field("evicted", &Step::evicted))
+        .def_prop_ro("over", [](const Step& self) { return self.over == no_id ? std::nullopt : std::optional(self.over); })
+        .def_prop_ro("plain", [](const Step& self) { return self.way.plain; })
+        .def_prop_ro("cost", [](const Step& self) { return self.way.cost; });
+    answer<Found>(m, "JointFound", Field("steps", &Found::steps), Field("bound", &Found::bound),
+                  Field("complete", &Found::complete), Field("end", &Found::end), Field("states", &Found::states),
+                  Field("downsets", &Found::downsets), Field("evaluated", &Found::evaluated),
+                  Field("memory", &Found::memory))
+        .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
     nb::class_<Search>(m, "Joint")
         .def(
             "__init__",
             [](Search* self, const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               const std::vector<bool>& rules) {
+               const Rules& rules) {
                 if (over.size() != fuser.problem().operators.size())
                     throw std::invalid_argument("joint: what may be written over, for every operator");
-                if (rules.size() != 4) throw std::invalid_argument("joint: rules");
                 nb::gil_scoped_release release;
-                new (self) Search(fuser, budget, std::move(over), {rules[0], rules[1], rules[2], rules[3]});
+                new (self) Search(fuser, budget, std::move(over), rules);
             },
             nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("fuser"), nb::arg("budget"), nb::arg("over"),
             nb::arg("rules"))
         .def(
             "prepare",
-            [](Search& self, std::size_t most, std::optional<double> seconds, std::size_t memory, nb::object stop) {
+            [](Search& self, std::size_t most, const Wanted& wanted) {
                 Asked asked;
-                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
+                const fusion::Limits limits = limits_of(asked, wanted);
                 return asked.run([&] { return self.prepare(most, limits); });
             },
-            nb::kw_only(), nb::arg("most"), nb::arg("seconds").none(), nb::arg("memory"), nb::arg("stop").none())
+            nb::kw_only(), nb::arg("most"), nb::arg("limits"))
         .def("least", &Search::least, nb::arg("op"))
+        .def("misfits", &Search::misfits)
         .def("floor", &Search::floor)
         .def("worth", &Search::worth, nb::arg("of"))
         .def(
             "price",
-            [](Search& self, std::vector<Bytes> worth, std::size_t most, std::optional<double> seconds,
-               std::size_t memory, nb::object stop) {
+            [](Search& self, std::vector<Bytes> worth, std::size_t most, const Wanted& wanted) {
                 Asked asked;
-                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
-                const Search::Priced found = asked.run([&] { return self.price(std::move(worth), most, limits); });
-                return std::make_tuple(found.worth, found.columns, found.complete);
+                const fusion::Limits limits = limits_of(asked, wanted);
+                return asked.run([&] { return self.price(std::move(worth), most, limits); });
             },
-            nb::kw_only(), nb::arg("worth"), nb::arg("most"), nb::arg("seconds").none(), nb::arg("memory"),
-            nb::arg("stop").none())
+            nb::kw_only(), nb::arg("worth"), nb::arg("most"), nb::arg("limits"))
         .def(
             "search",
-            [](Search& self, std::size_t width, std::optional<Bytes> below, std::uint64_t seed,
-               std::optional<double> seconds, std::size_t memory, nb::object stop) {
+            [](Search& self, std::size_t width, std::optional<Bytes> below, std::uint64_t seed, const Wanted& wanted) {
                 Asked asked;
-                const fusion::Limits limits = fusion::limits_of(asked, seconds, memory, 0, 0, std::move(stop));
-                const Found found =
-                    asked.run([&] { return self.pass(width, below.value_or(unlimited), seed, limits); });
-                nb::list steps;
-                for (const Step& s : found.steps) {
-                    const std::int64_t over = s.over == no_id ? -1 : static_cast<std::int64_t>(s.over);
-                    steps.append(nb::make_tuple(s.members, s.whole, s.evicted, over, s.way.plain, s.way.own,
-                                                fusion::row_of(s.way.cost)));
-                }
-                nb::dict result;
-                result["steps"] = steps;
-                result["cost"] = found.cost < unlimited ? found.cost : -1;
-                result["found"] = found.cost < unlimited;
-                result["bound"] = found.bound;
-                result["complete"] = found.complete;
-                result["end"] = name_of(found.end);
-                result["states"] = found.states;
-                result["downsets"] = found.downsets;
-                result["evaluated"] = found.evaluated;
-                result["memory"] = found.memory;
-                return result;
+                const fusion::Limits limits = limits_of(asked, wanted);
+                return asked.run([&] { return self.pass(width, below.value_or(unlimited), seed, limits); });
             },
-            nb::kw_only(), nb::arg("width"), nb::arg("below").none(), nb::arg("seed"), nb::arg("seconds").none(),
-            nb::arg("memory"), nb::arg("stop").none());
+            nb::kw_only(), nb::arg("width"), nb::arg("below").none(), nb::arg("seed"), nb::arg("limits"));
 }
 
 }  // namespace onchip::joint

@@ -20,6 +20,13 @@ Bytes Search::floor() {
     return sum;
 }
 
+std::vector<Id> Search::misfits() {
+    std::vector<Id> result;
+    for (Id v = 0; v < problem_.operators.size(); ++v)
+        if (least(v) >= unlimited) result.push_back(v);
+    return result;
+}
+
 bool Search::prepare(std::size_t most, const Limits& limits) {
     if (!rules_.ahead) return true;
     Clock clock(limits);

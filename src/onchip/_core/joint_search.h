@@ -45,6 +45,8 @@ class Search {
     };
     Priced price(std::vector<Bytes> worth, std::size_t most, const fusion::Limits& limits);
     Bytes least(Id op) { return prices_.least(prices_.alone(op)); }
+    // The operators that cannot run at all.
+    std::vector<Id> misfits();
     // What all operators cost at least beside what crosses in any case, however they are grouped.
     Bytes floor();
 

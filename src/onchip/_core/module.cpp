@@ -4,6 +4,7 @@
 #include "bindings.h"
 
 NB_MODULE(_core, m) {
+    onchip::bind_limits(m);
     onchip::placement::bind(m);
     onchip::pack::bind(m);
     onchip::fusion::bind(m);

@@ -1,52 +1,49 @@
-// Python's view of the packing search: plain lists in and out, the GIL released while it runs.
-#include <nanobind/stl/optional.h>
+// Binds the packing searches.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <limits>
 #include <optional>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
+#include "border.h"
 #include "pack_greedy.h"
 #include "pack_search.h"
 #include "stop.h"
+
+ONCHIP_NAMES(onchip::pack::Outcome, "packed", "infeasible", "unknown")
 
 namespace onchip::pack {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-using Gaps = std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>;
+using Buffers = std::vector<Buffer>;
 
-// Gaps are (first, last) times at which a buffer is not live, ascending and disjoint.
-std::vector<Buffer> buffers_of(const Ints& lower, const Ints& upper, const Ints& size,
-                                     const Ints& alignment, const Ints& offset, const Gaps& gaps) {
-    for (std::size_t n : {upper.size(), size.size(), alignment.size(), offset.size(), gaps.size()}) {
-        if (n != lower.size()) throw nb::value_error("unequal lengths");
-    }
+// Offsets and extent in bytes; none where nothing was packed.
+struct Packed {
+    Ints offsets;
+    std::int64_t extent = 0;
+};
+
+struct Found {
+    Outcome status = Outcome::unknown;
+    Ints offsets;
+    std::int64_t nodes = 0;
+};
+
+Buffer buffer(std::vector<std::pair<std::int64_t, std::int64_t>> live, std::int64_t size, std::int64_t alignment,
+              std::optional<std::int64_t> offset) {
     constexpr std::int64_t most = std::int64_t{1} << 50;  // sums of two never overflow
-    std::vector<Buffer> result;
-    for (std::size_t i = 0; i < size.size(); ++i) {
-        Buffer b{{}, size[i], alignment[i], offset[i]};
-        std::int64_t from = lower[i];
-        for (const auto& [begin, end] : gaps[i]) {
-            if (begin < from || end <= begin || end > upper[i]) throw nb::value_error("not a gap");
-            if (begin > from) b.live.emplace_back(from, begin);
-            from = end;
-        }
-        if (upper[i] > from) b.live.emplace_back(from, upper[i]);
-        if (b.live.empty() || b.size < 1 || b.size > most || b.alignment < 1 || b.alignment > most ||
-            b.offset < -1 || b.offset > most || (b.offset >= 0 && b.offset % b.alignment != 0)) {
-            throw nb::value_error("not a buffer");
-        }
-        result.push_back(std::move(b));
-    }
-    return result;
+    if (live.empty()) throw nb::value_error("not a live range");
+    for (std::size_t i = 0; i < live.size(); ++i)
+        if (live[i].first >= live[i].second || (i && live[i].first < live[i - 1].second))
+            throw nb::value_error("not a live range");
+    const std::int64_t at = offset.value_or(-1);
+    if (size < 1 || size > most || alignment < 1 || alignment > most || (offset && (at < 0 || at > most || at % alignment)))
+        throw nb::value_error("not a buffer");
+    return {std::move(live), size, alignment, at};
 }
 
 Ints in_bytes(const Instance& instance, const Ints& offsets) {
@@ -55,75 +52,68 @@ Ints in_bytes(const Instance& instance, const Ints& offsets) {
     return result;
 }
 
-std::tuple<Ints, std::int64_t> greedy(const Ints& lower, const Ints& upper, const Ints& size,
-                                      const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t enough, const Rules& rules) {
-    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
+Packed packed(const Instance& instance, const Greedy& found) {
+    return {in_bytes(instance, found.offsets), instance.buffers ? found.extent * instance.unit : 0};
+}
+
+Packed greedy(const Buffers& buffers, std::int64_t enough, const Rules& rules) {
     nb::gil_scoped_release release;
     const Instance instance(buffers, enough, rules);
-    const Greedy found = pack_greedily(instance, instance.capacity);
-    return {in_bytes(instance, found.offsets), buffers.empty() ? 0 : found.extent * instance.unit};
+    return packed(instance, pack_greedily(instance, instance.capacity));
 }
 
 // Reads the time whenever a search asks, which is seldom; the caller hears at once that it has begun.
 constexpr Pace seldom{.calls = 1, .at_once = true};
 
-std::tuple<Ints, std::int64_t> blame(const Ints& lower, const Ints& upper, const Ints& size,
-                                     const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t capacity, const Rules& rules, std::uint64_t seed,
-                                     int tries, std::optional<double> seconds, nb::object stop) {
-    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
+Packed blame(const Buffers& buffers, std::int64_t capacity, const Rules& rules, std::uint64_t seed, int tries,
+             const Wanted& wanted) {
     Asked asked;
-    const auto limits = asked.limits<std::int64_t>(seconds, 0, std::move(stop));
-    return asked.run_through([&]() -> std::tuple<Ints, std::int64_t> {
+    const auto limits = asked.limits<std::int64_t>(wanted);
+    return asked.run_through([&] {
         const Instance instance(buffers, capacity, rules);
         Clock<std::int64_t> clock(limits, seldom);
-        const Greedy found = pack_by_blame(instance, tries, seed, clock);
-        return {in_bytes(instance, found.offsets), buffers.empty() ? 0 : found.extent * instance.unit};
+        return packed(instance, pack_by_blame(instance, tries, seed, clock));
     });
 }
 
-std::tuple<std::string, Ints, std::int64_t> search(const Ints& lower, const Ints& upper, const Ints& size,
-                                                   const Ints& alignment, const Ints& offset, const Gaps& gaps, std::int64_t capacity, const Rules& rules,
-                                                   std::uint64_t seed, std::optional<double> seconds,
-                                                   std::optional<std::int64_t> node_limit,
-                                                   nb::object stop) {
-    const auto buffers = buffers_of(lower, upper, size, alignment, offset, gaps);
+Found search(const Buffers& buffers, std::int64_t capacity, const Rules& rules, std::uint64_t seed,
+             std::optional<std::int64_t> nodes, const Wanted& wanted) {
     Asked asked;
-    const auto limits = asked.limits<std::int64_t>(seconds, 0, std::move(stop));
-    return asked.run_through([&]() -> std::tuple<std::string, Ints, std::int64_t> {
-        constexpr const char* names[] = {"packed", "infeasible", "unknown"};
+    const auto limits = asked.limits<std::int64_t>(wanted);
+    return asked.run_through([&]() -> Found {
         const Instance instance(buffers, capacity, rules);
         Clock<std::int64_t> clock(limits, seldom);
-        Search search(instance, rules, seed, clock);
-        const Outcome outcome = search.run(node_limit.value_or(std::numeric_limits<std::int64_t>::max()));
-        return {names[static_cast<int>(outcome)],
-                outcome == Outcome::packed ? in_bytes(instance, search.offsets()) : Ints{}, search.nodes()};
+        Search tree(instance, rules, seed, clock);
+        const Outcome status = tree.run(nodes.value_or(std::numeric_limits<std::int64_t>::max()));
+        return {status, status == Outcome::packed ? in_bytes(instance, tree.offsets()) : Ints{}, tree.nodes()};
     });
 }
 
 }  // namespace
 
 void bind(nb::module_& m) {
-    nb::class_<Rules>(m, "PackRules")
-        .def(nb::init<>())
-        .def_rw("divide", &Rules::divide)
-        .def_rw("cliques", &Rules::cliques)
-        .def_rw("section_bound", &Rules::section_bound)
-        .def_rw("canonical_skip", &Rules::canonical_skip)
-        .def_rw("boundary", &Rules::boundary)
-        .def_rw("symmetry", &Rules::symmetry)
-        .def_rw("decompose", &Rules::decompose)
-        .def_rw("table", &Rules::table)
-        .def_rw("backjump", &Rules::backjump)
-        .def_rw("restarts", &Rules::restarts)
-        .def_rw("last_conflict", &Rules::last_conflict);
-    m.def("pack_greedy", &greedy, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("enough"),
-          nb::arg("rules"));
-    m.def("pack_by_blame", &blame, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("capacity"),
-          nb::arg("rules"), nb::arg("seed"), nb::arg("tries"), nb::arg("seconds").none(),
-          nb::arg("stop").none());
-    m.def("pack_search", &search, nb::arg("lower"), nb::arg("upper"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset"), nb::arg("gaps"), nb::arg("capacity"),
-          nb::arg("rules"), nb::arg("seed"), nb::arg("seconds").none(), nb::arg("node_limit").none(),
-          nb::arg("stop").none());
+    nb::class_<Buffer>(m, "PackBuffer")
+        .def(
+            "__init__",
+            [](Buffer* self, std::vector<std::pair<std::int64_t, std::int64_t>> live, std::int64_t size,
+               std::int64_t alignment, std::optional<std::int64_t> offset) {
+                new (self) Buffer(buffer(std::move(live), size, alignment, offset));
+            },
+            nb::kw_only(), nb::arg("live"), nb::arg("size"), nb::arg("alignment"), nb::arg("offset").none());
+    given<Rules>(m, "PackRules", Field("divide", &Rules::divide), Field("cliques", &Rules::cliques),
+                 Field("section_bound", &Rules::section_bound), Field("canonical_skip", &Rules::canonical_skip),
+                 Field("boundary", &Rules::boundary), Field("symmetry", &Rules::symmetry),
+                 Field("decompose", &Rules::decompose), Field("table", &Rules::table),
+                 Field("backjump", &Rules::backjump), Field("restarts", &Rules::restarts),
+                 Field("last_conflict", &Rules::last_conflict));
+    answer<Packed>(m, "Packed", Field("offsets", &Packed::offsets), Field("extent", &Packed::extent));
+    answer<Found>(m, "PackFound", Field("status", &Found::status), Field("offsets", &Found::offsets),
+                  Field("nodes", &Found::nodes));
+    m.def("pack_greedy", &greedy, nb::kw_only(), nb::arg("buffers"), nb::arg("enough"), nb::arg("rules"));
+    m.def("pack_by_blame", &blame, nb::kw_only(), nb::arg("buffers"), nb::arg("capacity"), nb::arg("rules"),
+          nb::arg("seed"), nb::arg("tries"), nb::arg("limits"));
+    m.def("pack_search", &search, nb::kw_only(), nb::arg("buffers"), nb::arg("capacity"), nb::arg("rules"),
+          nb::arg("seed"), nb::arg("nodes").none(), nb::arg("limits"));
 }
 
 }  // namespace onchip::pack

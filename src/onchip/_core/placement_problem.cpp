@@ -8,10 +8,15 @@ namespace onchip::placement {
 
 void Problem::complete() {
     const std::size_t n = operators(), m = tensors();
-    if (outputs.size() != n || workspace.size() != n || cost.size() != m || graph_input.size() != m ||
-        graph_output.size() != m || (!order.empty() && order.size() != n))
+    if (outputs.size() != n || workspace.size() != n || cost.size() != m ||
+        (!order.empty() && order.size() != n))
         throw std::invalid_argument("placement problem: lengths differ");
-    lives_on.resize(m);
+    const auto marked = [m](const std::vector<Id>& ids) {
+        std::vector<bool> marks(m);
+        for (Id t : ids) marks.at(t) = true;
+        return marks;
+    };
+    graph_input = marked(graph_inputs), graph_output = marked(graph_outputs), lives_on = marked(read_later);
 
     constexpr Id none = static_cast<Id>(-1);
     std::vector<Id> producer(m, none);

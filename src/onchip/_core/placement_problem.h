@@ -25,15 +25,16 @@ struct Problem {
     std::vector<Bytes> cost;       // per tensor: bytes of one transfer, exact
     std::vector<Bytes> workspace;  // per operator: scratchpad while it runs
     std::vector<std::vector<Id>> inputs, outputs;  // per operator: distinct tensors
-    std::vector<bool> graph_input, graph_output;   // per tensor
+    std::vector<Id> graph_inputs, graph_outputs;   // tensors
     std::vector<std::vector<Id>> overwrites;  // per operator: inputs its one output may be written over, if
                                               // they die with it; may be left empty
     std::vector<Id> order;         // all operators, when the order is fixed; empty when it is free
-    std::vector<bool> lives_on;    // per tensor: read after this problem ends, so never dead (a stage of a larger one)
+    std::vector<Id> read_later;    // tensors: read after this problem ends, so never dead (a stage of a larger one)
     std::vector<Boundary> starts;  // of a stage: where it may begin; empty: at the graph inputs
     Bytes budget = 0;              // for the peak search: bytes that no order gets by with less than
 
     // Derived by complete().
+    std::vector<bool> graph_input, graph_output, lives_on;  // per tensor: whether it is one of those above
     std::vector<std::vector<Id>> readers;  // per tensor
     std::vector<std::vector<Id>> before;   // per operator: the distinct producers of its inputs
     std::vector<Id> sources;               // operators without inputs

@@ -1,6 +1,7 @@
 // What a search asks Python while it runs without the interpreter's lock, and what Python raised meanwhile.
 #pragma once
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <optional>
 #include <tuple>
@@ -13,6 +14,13 @@ namespace onchip {
 
 namespace nb = nanobind;
 
+// Limits as Python makes them. `stop` hears of a search's progress.
+struct Wanted {
+    std::optional<double> seconds;  // none: no limit
+    std::size_t memory;
+    std::optional<nb::typed<nb::callable, bool(...)>> stop;
+};
+
 class Asked {
   public:
     Asked() = default;
@@ -22,14 +30,14 @@ class Asked {
     // Limits by which the caller may stop. Python runs its signal handlers while it is asked, so Ctrl-C arrives
     // there: it is a wish to end, too. So is an error, which `run` raises.
     template <class Progress>
-    Limits<Progress> limits(std::optional<double> seconds, std::size_t memory, nb::object wish) {
-        return {seconds.value_or(-1), memory, [this, wish = std::move(wish)](const Progress& progress) {
+    Limits<Progress> limits(const Wanted& wanted) {
+        return {wanted.seconds.value_or(-1), wanted.memory, [this, &stop = wanted.stop](const Progress& progress) {
                     if (failed_ || interrupted_) return true;
                     nb::gil_scoped_acquire gil;
                     try {
                         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                        if (wish.is_none()) return false;
-                        return std::apply([&](auto... figures) { return nb::cast<bool>(wish(figures...)); },
+                        if (!stop) return false;
+                        return std::apply([&](auto... figures) { return nb::cast<bool>((*stop)(figures...)); },
                                           figures_of(progress));
                     } catch (nb::python_error& error) {
                         keep(error);

@@ -149,7 +149,7 @@ def h2h(workload: Workload) -> Rows:
     rows = [list(row) for row in _listed(workload, lambda profile, g, u, v: profile.transition_ms(g, u, v))]
     frame = one_frame(workload)
     tasks = tasks_of(frame)
-    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=NO_CONTENTION.slowdown)
+    dispatcher = _core.Dispatcher(tasks=tasks.core, slowdown=NO_CONTENTION.slowdown)
     rank = list(range(len(tasks.steps)))
 
     def makespan() -> float:

@@ -69,31 +69,32 @@ def solve_branching(
         raise UsageError(f"branch and bound {reason}", where="corun")
     value = cost_ms(simulate(workload, known), objective) if known else inf
     answer = _core.chain_schedule(
-        tasks=(
-            len(workload.soc.units),
-            [ms for chain in chains for ms in chain.work],
-            [gb for chain in chains for gb in chain.gb_per_second],
-            [ms for chain in chains for ms in chain.move],
-            list(range(sum(len(chain.steps) for chain in chains))),
-            _before(chains),
-            [[] for chain in chains for _ in chain.steps],
+        tasks=_core.CorunTasks(
+            units=len(workload.soc.units),
+            work=[ms for chain in chains for ms in chain.work],
+            gb=[gb for chain in chains for gb in chain.gb_per_second],
+            move=[ms for chain in chains for ms in chain.move],
+            row=range(sum(len(chain.steps) for chain in chains)),
+            before=_before(chains),
+            gates=[[] for chain in chains for _ in chain.steps],
         ),
         slowdown=workload.model.slowdown,
         first=[sum(len(chain.steps) for chain in chains[:n]) for n in range(len(chains) + 1)],
-        yields=options.any_order,
-        switches=options.switches,
-        rates=objective == "rates",
-        upper=value,
-        nodes=options.nodes,
-        seconds=options.time_limit,
-        stop=stop,
+        options=_core.ChainOptions(
+            yields=options.any_order,
+            switches=options.switches,
+            rates=objective == "rates",
+            upper=value,
+            nodes=options.nodes,
+        ),
+        limits=_core.Limits(seconds=options.time_limit, stop=stop),
     )
     best = known
-    if answer["starts"]:
-        best = schedule_of(workload, [(chains[n].steps[at], unit) for n, at, unit in answer["starts"]])
+    if answer.starts:
+        best = schedule_of(workload, [(chains[s.net].steps[s.group], s.unit) for s in answer.starts])
     if best is None:
         raise UsageError("no schedule was found; allow more switches, states or seconds", where="corun")
-    space = Claim("any order" if options.any_order else "non-delay", answer["end"] == "complete")
+    space = Claim("any order" if options.any_order else "non-delay", answer.end == "complete")
     if options.switches is not None:
         space = Claim("few switches", space.proved and options.any_order, options.switches)
     return Solution(
@@ -101,10 +102,10 @@ def solve_branching(
         simulate(workload, best),
         objective,
         space,
-        answer["bound"],
+        answer.bound,
         time.monotonic() - began,
         "branch and bound",
-        answer["end"],
+        answer.end,
     )
 
 
@@ -124,13 +125,13 @@ def _why_not(chains: Sequence[Chain] | None, workload: Workload, objective: Obje
     return ""
 
 
-def _before(chains: Sequence[Chain]) -> list[int]:
-    """The group before each in its run, -1 for the first of a run."""
-    before: list[int] = []
+def _before(chains: Sequence[Chain]) -> list[int | None]:
+    """The group before each in its run; None for the first of a run."""
+    before: list[int | None] = []
     for chain in chains:
         last: Step | None = None
         for step in chain.steps:
             same = last is not None and last[:2] == step[:2]
-            before.append(len(before) - 1 if same else -1)
+            before.append(len(before) - 1 if same else None)
             last = step
     return before

@@ -22,7 +22,7 @@ def first_come(
     order is that under another contention model than the workload's.
     """
     tasks = tasks_of(workload)
-    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=(model or workload.model).slowdown)
+    dispatcher = _core.Dispatcher(tasks=tasks.core, slowdown=(model or workload.model).slowdown)
     starts, _ = dispatcher.first_ready(
         unit=[units[j][r][g] for j, r, g in tasks.steps],
         rank=list(range(len(tasks.steps))),

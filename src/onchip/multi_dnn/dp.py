@@ -10,11 +10,11 @@ without it, which the first one's result and the bounds keep short.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf, isfinite
-from typing import Literal
 
 from onchip import _core
+from onchip.base.ends import End
 from onchip.base.errors import UsageError
 from onchip.multi_dnn.chains import Chain, chains_of, contention_table, schedule_of
 from onchip.multi_dnn.schedule import Schedule, Step
@@ -33,7 +33,6 @@ MEETINGS = 4_000_000
 PROVABLE = 2500
 """Meetings up to which a proof is tried with all its memory: beyond, it is short or does not come."""
 
-End = Literal["complete", "time", "memory", "stopped", "width"]
 Stop = Callable[[int], bool]
 """Called with the number of labels a few times a second; true ends the search."""
 
@@ -112,15 +111,12 @@ class Pair:
             frames=frames,
             upper=upper if isfinite(upper) else 1e300,
             yields=any_order,
-            rules=(rules.dominance, rules.bounds),
-            seconds=time_limit,
-            memory=memory,
+            rules=_core.PairRules(**asdict(rules)),
             width=width,
-            stop=stop,
+            limits=_core.Limits(seconds=time_limit, memory=memory, stop=stop),
         )
-        return PairResult(
-            answer["value"], answer["bound"], tuple(answer["starts"]), answer["end"], answer["labels"]
-        )
+        starts = tuple((start.net, start.group, start.unit) for start in answer.starts)
+        return PairResult(answer.value, answer.bound, starts, answer.end, answer.labels)
 
 
 def pairable(workload: Workload, objective: Objective) -> bool:

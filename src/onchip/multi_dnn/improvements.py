@@ -42,7 +42,7 @@ def naive(workload: Workload) -> Schedule:
     """
     tasks = tasks_of(workload)
     rank = list(range(len(tasks.steps)))
-    dispatcher = _core.Dispatcher(tasks=tasks.rows, slowdown=cache(workload.model.slowdown))
+    dispatcher = _core.Dispatcher(tasks=tasks.core, slowdown=cache(workload.model.slowdown))
     best: tuple[float, list[int], list[int]] | None = None
     for where in islice(_whole(workload), MAPPINGS):
         unit = [where[j][g] for j, _, g in tasks.steps]

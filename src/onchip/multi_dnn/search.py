@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from onchip import _core
 from onchip.multi_dnn.bound import lower_bound
@@ -18,9 +17,6 @@ from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import Claim, Objective, Solution
 from onchip.multi_dnn.tasks import Tasks, one_frame, tasks_of
 from onchip.multi_dnn.workload import Workload
-
-if TYPE_CHECKING:
-    from onchip._core import LocalSearch
 
 __all__ = ["Pattern", "SearchOptions", "improve", "pattern_of", "played_ms"]
 
@@ -65,7 +61,7 @@ def improve(
     began = time.monotonic()
     tasks = tasks_of(workload)
     answer = _searched(tasks, objective, patterns, options, stop)
-    schedule = tasks.schedule(answer["unit"], answer["order"])
+    schedule = tasks.schedule(answer.best.unit, answer.order)
     timeline = simulate(workload, schedule)
     return Solution(
         schedule,
@@ -75,13 +71,13 @@ def improve(
         lower_bound(workload, objective),
         time.monotonic() - began,
         "local search",
-        answer["end"],
+        answer.end,
     )
 
 
 def played_ms(workload: Workload, objective: Objective, pattern: Pattern) -> float:
     """What the search's own player says that a pattern costs; the judge must say the same."""
-    return _searched(tasks_of(workload), objective, [pattern], SearchOptions(tries=0), None)["value"]
+    return _searched(tasks_of(workload), objective, [pattern], SearchOptions(tries=0), None).value
 
 
 def _searched(
@@ -90,30 +86,28 @@ def _searched(
     patterns: Sequence[Pattern],
     options: SearchOptions,
     stop: Stop | None,
-) -> LocalSearch:
+) -> _core.LocalSchedule:
     workload = tasks.workload
     return _core.local_search(
-        tasks=tasks.rows,
+        tasks=tasks.core,
         slowdown=workload.model.slowdown,
-        token_tasks=tasks.token_tasks,
-        chain=[step.job for step in tasks.tokens],
-        lag=tasks.lag,
-        aim=objective,
-        last=tasks.last,
-        firsts=tasks.firsts,
-        pipelined=workload.pipelined,
+        stream=_core.CorunStream(
+            task=tasks.token_tasks, chain=[step.job for step in tasks.tokens], lag=tasks.lag
+        ),
+        aim=_core.CorunAim(
+            kind=objective, last=tasks.last, firsts=tasks.firsts, pipelined=workload.pipelined
+        ),
         starts=[_candidate(tasks, pattern) for pattern in patterns],
         tries=options.tries,
-        seconds=options.time_limit,
         seed=options.seed,
-        stop=stop,
+        limits=_core.Limits(seconds=options.time_limit, stop=stop),
     )
 
 
-def _candidate(tasks: Tasks, pattern: Pattern) -> tuple[list[int], list[int]]:
+def _candidate(tasks: Tasks, pattern: Pattern) -> _core.CorunCandidate:
     """Units by token, and the sequence of tokens."""
     token = {step: n for n, step in enumerate(tasks.tokens)}
     units = [0] * len(tasks.tokens)
     for step, unit in pattern.starts:
         units[token[step]] = unit
-    return units, [token[step] for step, _ in pattern.starts]
+    return _core.CorunCandidate(unit=units, sequence=[token[step] for step, _ in pattern.starts])

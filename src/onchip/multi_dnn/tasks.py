@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from onchip import _core
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.workload import Workload
 
-__all__ = ["TaskRows", "Tasks", "one_frame", "tasks_of"]
-
-TaskRows = tuple[int, list[float], list[float], list[float], list[int], list[int], list[list[int]]]
-"""Units; work, GB/s and moves by group; the group of every task, the one before it in its run, its gates."""
+__all__ = ["Tasks", "one_frame", "tasks_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Tasks:
     """The workload's tasks, in the order of `steps`, and its tokens, in that of `tokens`."""
 
     workload: Workload
-    rows: TaskRows
+    core: _core.CorunTasks
     steps: tuple[Step, ...]
     ids: dict[Step, int]
     tokens: tuple[Step, ...]
@@ -79,9 +77,17 @@ def tasks_of(workload: Workload) -> Tasks:
         ]
         for j, job in enumerate(jobs)
     ]
-    before = [ids[step._replace(group=step.group - 1)] if step.group else -1 for step in steps]
+    before = [ids[step._replace(group=step.group - 1)] if step.group else None for step in steps]
     gates = [_gates(workload, ids, ends, step) for step in steps]
-    rows = (len(units), work, gb, move, [base[s.job] + s.group for s in steps], before, gates)
+    core = _core.CorunTasks(
+        units=len(units),
+        work=work,
+        gb=gb,
+        move=move,
+        row=[base[s.job] + s.group for s in steps],
+        before=before,
+        gates=gates,
+    )
     depth: dict[int, int] = {}
 
     def depth_of(job: int) -> int:
@@ -97,7 +103,7 @@ def tasks_of(workload: Workload) -> Tasks:
     tokens = tuple(step for step in steps if step.run < jobs[step.job].iterations)
     return Tasks(
         workload,
-        rows,
+        core,
         steps,
         ids,
         tokens,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from onchip import _core
 from onchip.base import guard
 from onchip.base.interrupt import until_interrupted
 
@@ -84,6 +85,10 @@ class Limits:
     def patient(self, seconds: float) -> Limits:
         """The same; without a time limit, with so many seconds from now."""
         return self.anew(seconds) if self.time_limit is None else self
+
+    def core(self, stop: Callable[..., bool]) -> _core.Limits:
+        """The same for a compiled search, which tells `stop` how far it is; from now on."""
+        return _core.Limits(seconds=self.left(), memory=self.memory_limit, stop=stop)
 
     def say(self, line: str) -> None:
         """Tell how far the search is."""

@@ -101,19 +101,17 @@ def test_pricing_finds_the_cheapest_group_there_is(seed: int) -> None:
         return
     copies = Copies(problem)
     groups = [tuple(bits(s)) for s in range(1, 1 << n)]
-    cost = {g: c for g in groups if copies.convex(g) and (c := pricer.cost(g)) >= 0}
+    cost = {g: c for g in groups if copies.convex(g) and (c := pricer.cost(g)) is not None}
     top = max(pricer.cost([v]) for v in range(n))
     worth = [rng.randint(0, top) for _ in range(n)]
     for first in range(n - 1, -1, -1):
         mine = [c - sum(worth[v] for v in g) for g, c in cost.items() if g[0] == first]
-        least, complete, columns, _ = pricer.price(
-            first=first, worth=worth, tolerance=0, nodes=0, seconds=None
-        )
-        assert complete
-        assert least == min(0, *mine)
-        for members, price in columns:
+        found = pricer.price(first=first, worth=worth, tolerance=0, nodes=0, limits=_core.Limits())
+        assert found.complete
+        assert found.least == min(0, *mine)
+        for members, price in found.columns:
             assert price == cost[tuple(members)]
-        worth[first] += least
+        worth[first] += found.least
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -127,8 +125,9 @@ def test_a_limit_leaves_a_bound(seed: int) -> None:
     worth = [pricer.cost([v]) for v in range(len(problem.operators))]
     short, full = list(worth), list(worth)
     for v in range(len(worth) - 1, -1, -1):
-        short[v] += pricer.price(first=v, worth=short, tolerance=0, nodes=1, seconds=None)[0]
-        full[v] += pricer.price(first=v, worth=full, tolerance=rng.choice((0, 50)), nodes=0, seconds=None)[0]
+        slack, unlimited = rng.choice((0, 50)), _core.Limits()
+        short[v] += pricer.price(first=v, worth=short, tolerance=0, nodes=1, limits=unlimited).least
+        full[v] += pricer.price(first=v, worth=full, tolerance=slack, nodes=0, limits=unlimited).least
     optimum = fuser.best().dram_bytes
     assert sum(short) <= optimum
     assert sum(full) <= optimum

@@ -148,10 +148,12 @@ class _Search:
         self.pricer, self.operators, self.copies = pricer, operators, copies
         self.master = _Master(operators)
         for v in range(operators):
-            self.master.add((v,), pricer.cost([v]))
+            alone = pricer.cost([v])
+            assert alone is not None
+            self.master.add((v,), alone)
         for members in known:
             cost = pricer.cost(members)
-            if cost >= 0:
+            if cost is not None:
                 self.master.add(members, cost)
         self.value, self.worth = 0, [0] * operators
         self.used: tuple[tuple[int, ...], ...] = ()
@@ -202,13 +204,13 @@ class _Search:
                 if self.best_worth is not None or left <= -GRACE:
                     return added, False
                 nodes, left = LAST_NODES, GRACE + left  # without the rest there is no bound at all
-            least, reached, columns, seen = self.pricer.price(
-                first=v, worth=bound, tolerance=tolerance, nodes=nodes, seconds=left
+            found = self.pricer.price(
+                first=v, worth=bound, tolerance=tolerance, nodes=nodes, limits=_core.Limits(seconds=left)
             )
-            self.nodes += seen
-            exact = exact and reached
-            bound[v] += least
-            added += self._take(columns)
+            self.nodes += found.nodes
+            exact = exact and found.complete
+            bound[v] += found.least
+            added += self._take(found.columns)
         if sum(bound) > self.bound:
             self.bound, self.best_worth = sum(bound), list(worth)
         return added, exact
@@ -224,7 +226,7 @@ class _Search:
             if self.copies is None or len(group) == 1:
                 continue
             for copy in self.copies(group):
-                if copy not in self.master.columns and (price := self.pricer.cost(copy)) >= 0:
+                if copy not in self.master.columns and (price := self.pricer.cost(copy)) is not None:
                     self.master.add(copy, price)
         return new
 

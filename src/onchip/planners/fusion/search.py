@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
 
 from onchip import _core
+from onchip.base.ends import End
 from onchip.network import bits, mask
 from onchip.planners.fusion.cost import GroupCost, misfits
-from onchip.planners.fusion.problem import FusionProblem
+from onchip.planners.fusion.problem import FusedOperator, FusionProblem
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.plans import Blocks, Boxes
 
@@ -36,17 +36,11 @@ __all__ = [
     "line_of",
 ]
 
-End = Literal["complete", "time", "memory", "stopped"]
-"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it."""
-
 Stop = Callable[[int, int], bool]
 """Told how many groups and states there are; true ends the search."""
 
 Alone = Callable[[FusionProblem, int], GroupCost | None]
 """What a single operator (bitset) costs in a way of the caller's; None where that is no way."""
-
-UNLIMITED = ((1 << 63) - 1) // 4
-"""The cost of what cannot run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +141,19 @@ class Fuser:
     ) -> None:
         self.problem, self.space = problem, space
         self._alone = alone
-        network, options = problem.network, problem.options
-        self._order = network.order
+        self._order = problem.network.order
         self._place = {v: i for i, v in enumerate(self._order)}
         if space.order and sorted(space.order) != sorted(self._order):
             raise ValueError("the order is not one of all operators")
         self._core = _core.Fuser(
-            tensors=[_tensor(problem, t) for t in range(len(network.tensors))],
-            operators=[_operator(problem, v) for v in self._order],
-            images=problem.batch,
-            channel_tile=problem.channel_tile,
-            least_rows=problem.least_rows,
-            alignment=problem.alignment,
-            parts=(min(problem.maps_budget, UNLIMITED), min(problem.weights_budget, UNLIMITED)),
-            options=(
-                ("per-image", "held", "shared").index(options.batch_weights),
-                ("channelwise", "paper", "off", "sums").index(options.isoa),
-                ("lines", "paper", "recompute").index(options.halo),
-                ("partial", "all", "none").index(options.residency),
-                int(options.weight_tile),
-                int(options.blocks == "best"),
+            problem=_problem(problem),
+            space=_core.FusionSpace(
+                largest=space.largest,
+                whole_fan_out=space.whole_fan_out,
+                chains=space.chains,
+                shared_inputs=space.shared_inputs,
+                order=[self._place[v] for v in space.order],
             ),
-            largest=space.largest,
-            whole_fan_out=space.whole_fan_out,
-            chains=space.chains,
-            shared_inputs=space.shared_inputs,
-            order=[self._place[v] for v in space.order],
         )
 
     @property
@@ -206,14 +187,13 @@ class Fuser:
         stop: Stop | None = None,
     ) -> tuple[bool, End]:
         """The same, left where the search finds them; whether those are all, and why it ended."""
-        return self._core.enumerate(
+        found = self._core.enumerate(
             budget=budget,
-            rules=astuple(rules),
-            seconds=limits.left(),
-            memory=limits.memory_limit,
+            rules=_core.FusionRules(**asdict(rules)),
             groups=most_groups,
-            stop=stop or _stop(limits),
+            limits=limits.core(stop or _stop(limits)),
         )
+        return found.complete, found.end
 
     def best(
         self,
@@ -236,41 +216,38 @@ class Fuser:
         found = self._core.best(
             budget=problem.budget,
             largest=largest,
-            rules=astuple(rules),
-            seconds=limits.left(),
-            memory=limits.memory_limit,
+            rules=_core.FusionRules(**asdict(rules)),
             groups=most_groups,
             states=most_states,
-            stop=_stop(limits),
+            limits=limits.core(_stop(limits)),
         )
-        if found["misfit"] >= 0:
+        if not found.fits:
             raise misfits(problem, [self._order[i] for i in self._core.misfits(problem.budget)])
         groups = []
-        for places, row in found["groups"]:
+        for places, cost in zip(found.groups, found.costs, strict=True):
             members = self._members(places)
-            way = row[5] or row[10] or row[11]  # bands, whole or blocks; else the caller's
-            groups.append(self._cost(members, row) if way else priced[members])
+            ours = cost.rows or cost.whole or cost.blocks  # bands, whole or blocks; else the caller's way
+            groups.append(self._cost(members, cost) if ours else priced[members])
         figures = Figures(
-            found["candidates"],
-            found["kept"],
-            found["evaluated"],
-            found["states"],
-            found["transitions"],
-            found["memory"],
+            found.candidates,
+            found.kept,
+            found.evaluated,
+            found.states,
+            found.transitions,
+            found.memory,
             time.perf_counter() - began,
         )
-        return Partition(tuple(groups), found["bound"], found["complete"], found["end"], figures)
+        return Partition(tuple(groups), found.bound, found.complete, found.end, figures)
 
     def cost(self, members: int, budget: int | None = None) -> GroupCost | None:
         """What a convex group (bitset) costs in bands of rows, None where no band fits."""
-        row = self._core.cost(self._places(members), self.problem.budget if budget is None else budget, None)
-        return self._cost(members, row) if row[0] >= 0 else None
+        found = self._core.cost(self._places(members), self.problem.budget if budget is None else budget)
+        return None if found.dram is None else self._cost(members, found)
 
     def dram_bytes(self, groups: Iterable[int], budget: int | None = None) -> tuple[int | None, ...]:
         """The same for many groups, bytes only."""
         places = [self._places(members) for members in groups]
-        found = self._core.dram_bytes(places, self.problem.budget if budget is None else budget)
-        return tuple(None if cost < 0 else cost for cost in found)
+        return tuple(self._core.dram_bytes(places, self.problem.budget if budget is None else budget))
 
     def least_scratch(self, members: int, bands: int = 0) -> int | None:
         """Bytes of scratchpad that a group needs at least in `bands` bands of an image or fewer.
@@ -278,13 +255,11 @@ class Fuser:
         With 0 in any number; None for groups that cannot run in bands. The look-up
         table of Optimus' Algorithm 3 is made of these.
         """
-        least = self._core.least_scratch(self._places(members), bands)
-        return None if least < 0 else least
+        return self._core.least_scratch(self._places(members), bands)
 
     def count_convex(self) -> int | None:
         """How many non-empty convex sets of operators there are, connected or not; None beyond 2^63."""
-        sets, saturated = self._core.count_convex()
-        return None if saturated else sets
+        return self._core.count_convex()
 
     def _priced(self, problem: FusionProblem) -> dict[int, GroupCost]:
         """What operators cost in the caller's own way."""
@@ -292,7 +267,7 @@ class Fuser:
         if self._alone is not None:
             for place, v in enumerate(self._order):
                 found = self._alone(problem, 1 << v)
-                self._core.alone(place, UNLIMITED if found is None else found.dram_bytes)
+                self._core.alone(place, None if found is None else found.dram_bytes)
                 if found is not None:
                     result[1 << v] = found
         return result
@@ -303,24 +278,9 @@ class Fuser:
     def _places(self, members: int) -> list[int]:
         return sorted(self._place[v] for v in bits(members))
 
-    def _cost(self, members: int, row: _core.GroupRow) -> GroupCost:
-        dram, crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, whole, blocks = (
-            row
-        )
-        return GroupCost(
-            members,
-            rows,
-            subgroups,
-            self.problem.batch if whole else images,
-            mask(streamed),
-            self._members(resident),
-            scratch,
-            crossing,
-            halo,
-            weight,
-            dram,
-            blocks_of(self.problem, members, blocks),
-        )
+    def _cost(self, members: int, found: _core.FusionCost) -> GroupCost:
+        assert found.dram is not None  # of a way of the caller's this is all that is known
+        return replace(cost_of(self.problem, members, found), dram_bytes=found.dram)
 
 
 def best_partition(
@@ -377,60 +337,129 @@ def line_of(groups: int, states: int) -> str:
     return f"fusing: {states:,} states" if states else f"fusing: {groups:,} groups"
 
 
-def blocks_of(problem: FusionProblem, members: int, row: Sequence[int]) -> Blocks | Boxes | None:
-    """The blocks or boxes of an operator in a row of the compiled search; None without."""
-    if not row:
-        return None
-    *sizes, keep, place = row
-    if place >= 0:
-        return problem.operators[members.bit_length() - 1].boxes[place].boxes
-    return Blocks(sizes[0], sizes[1], sizes[2], sizes[3], bool(keep))
-
-
-FORMS = ("opaque", "reduce", "channelwise", "elementwise", "concat", "rowwise")
-
-
-def _tensor(problem: FusionProblem, t: int) -> _core.TensorRow:
-    shape, tensor = problem.maps[t], problem.network.tensors[t]
-    output = bool(problem.network.output_roots >> t & 1)
-    if shape is None:
-        return 0, 0, 0, 0, tensor.bytes, output
-    return shape.channels, shape.rows, shape.columns, shape.element, tensor.bytes, output
-
-
-def _operator(problem: FusionProblem, v: int) -> _core.OperatorRow:
-    op, form = problem.operators[v], problem.operators[v].form
-    windows = [
-        (x.tensor, x.whole, x.broadcast, x.rows.stride or 1, x.rows.before, x.rows.span) for x in op.operands
-    ]
-    if form == "opaque":
-        windows = [(t, True, True, 1, 0, 1) for t in bits(problem.network.reads[v])]
-    workspace = problem.network.operators[v].workspace
-    grid: list[int] = []
-    if op.access is not None and op.windowed:
-        kernel, (operand,) = op.access.kernel, op.operands
-        rows, columns = operand.rows, operand.columns
-        grid += [rows.taps, columns.taps] if kernel.taps else [0, 0]
-        grid += [rows.stride, columns.stride, rows.before, columns.before, rows.span, columns.span]
-        grid += [kernel.inputs, kernel.outputs, op.access.groups]
-    return (
-        FORMS.index(form),
-        windows,
-        op.outputs,
-        op.weight_bytes,
-        op.tile_bytes,
-        workspace,
-        grid,
-        _boxes(problem, v),
-        [list(bits(streams)) for streams in op.streams],
+def cost_of(problem: FusionProblem, members: int, found: _core.FusionCost) -> GroupCost:
+    """How the compiled search runs a group, and what that moves."""
+    return GroupCost(
+        members,
+        found.rows,
+        found.subgroups,
+        problem.batch if found.whole else found.images,
+        mask(found.streamed),
+        mask(problem.network.order[i] for i in found.resident),
+        found.scratch,
+        found.crossing,
+        found.halo,
+        found.weight,
+        found.crossing + found.halo + found.weight,
+        _blocks(problem, members, found.blocks),
     )
 
 
-def _boxes(problem: FusionProblem, v: int) -> list[_core.BoxRow]:
+def _blocks(problem: FusionProblem, members: int, found: _core.FusionBlocks | None) -> Blocks | Boxes | None:
+    if found is None:
+        return None
+    if found.box >= 0:
+        return problem.operators[members.bit_length() - 1].boxes[found.box].boxes
+    return Blocks(found.rows, found.columns, found.outputs, found.channels, found.keep)
+
+
+def _problem(problem: FusionProblem) -> _core.FusionProblem:
+    network, options = problem.network, problem.options
+    assert options.halo != "auto"  # resolved where options are made
+    return _core.FusionProblem(
+        tensors=[_tensor(problem, t) for t in range(len(network.tensors))],
+        operators=[_operator(problem, v) for v in network.order],
+        images=problem.batch,
+        channel_tile=problem.channel_tile,
+        least_rows=problem.least_rows,
+        alignment=problem.alignment,
+        maps_budget=problem.maps_budget,
+        weights_budget=problem.weights_budget,
+        options=_core.FusionOptions(
+            batch_weights=options.batch_weights,
+            isoa=options.isoa,
+            halo=options.halo,
+            residency=options.residency,
+            weight_tile=options.weight_tile,
+            blocks=options.blocks == "best",
+        ),
+    )
+
+
+def _tensor(problem: FusionProblem, t: int) -> _core.FusionTensor:
+    shape = problem.maps[t]
+    return _core.FusionTensor(
+        channels=shape.channels if shape else 0,
+        rows=shape.rows if shape else 0,
+        columns=shape.columns if shape else 0,
+        element=shape.element if shape else 0,
+        bytes=problem.network.tensors[t].bytes,
+        output=bool(problem.network.output_roots >> t & 1),
+    )
+
+
+def _operator(problem: FusionProblem, v: int) -> _core.FusionOperator:
+    op = problem.operators[v]
+    return _core.FusionOperator(
+        form=op.form,
+        inputs=_windows(problem, v),
+        outputs=op.outputs,
+        weight=op.weight_bytes,
+        tile=op.tile_bytes,
+        workspace=problem.network.operators[v].workspace,
+        grid=_grid(op),
+        boxes=_boxes(problem, v),
+        streams=[list(bits(streams)) for streams in op.streams],
+    )
+
+
+def _windows(problem: FusionProblem, v: int) -> list[_core.FusionWindow]:
+    op = problem.operators[v]
+    if op.form == "opaque":
+        return [
+            _core.FusionWindow(tensor=t, whole=True, broadcast=True, stride=1, padding=0, span=1)
+            for t in bits(problem.network.reads[v])
+        ]
+    return [
+        _core.FusionWindow(
+            tensor=x.tensor,
+            whole=x.whole,
+            broadcast=x.broadcast,
+            stride=x.rows.stride or 1,
+            padding=x.rows.before,
+            span=x.rows.span,
+        )
+        for x in op.operands
+    ]
+
+
+def _grid(op: FusedOperator) -> _core.FusionGrid | None:
+    """Both axes and the channels of an operator with one windowed operand."""
+    if op.access is None or not op.windowed:
+        return None
+    kernel, (operand,) = op.access.kernel, op.operands
+    axes = (operand.rows, operand.columns)
+    return _core.FusionGrid(
+        kernel=[axis.taps if kernel.taps else 0 for axis in axes],
+        stride=[axis.stride for axis in axes],
+        padding=[axis.before for axis in axes],
+        span=[axis.span for axis in axes],
+        input_channels=kernel.inputs,
+        output_channels=kernel.outputs,
+        groups=op.access.groups,
+    )
+
+
+def _boxes(problem: FusionProblem, v: int) -> list[_core.FusionBoxes]:
     """The ways in boxes, with what crosses of the operands beyond their bytes."""
     network = problem.network
     entering = sum(network.tensors[t].bytes for t in bits(network.reads[v]))
     return [
-        (way.scratch_bytes, way.moved_bytes - entering, way.weight_bytes, way.tiles)
+        _core.FusionBoxes(
+            scratch=way.scratch_bytes,
+            again=way.moved_bytes - entering,
+            weight=way.weight_bytes,
+            tiles=way.tiles,
+        )
         for way in problem.operators[v].boxes
     ]

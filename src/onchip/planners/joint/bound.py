@@ -46,19 +46,16 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
         worth = [round(duals[row] * UNIT) for row in rows]
         if best is not None:  # between the two: worths that swing find worse groups
             worth = [(w + b) // 2 for w, b in zip(worth, best, strict=True)]
-        lowered, columns, complete = joint.price(
-            worth=worth,
-            most=COLUMNS,
-            seconds=limits.left(),
-            memory=limits.memory_limit,
-            stop=lambda groups, states: limits.stopped(),
+        found = joint.price(
+            worth=worth, most=COLUMNS, limits=limits.core(lambda groups, states: limits.stopped())
         )
-        better = best is None or sum(lowered) > sum(best)
+        better = best is None or sum(found.worth) > sum(best)
         if better:
-            best = lowered
+            best = found.worth
         value = result.objective_value() * UNIT
         assert best is not None
-        if not complete or (not columns and not better) or sum(best) >= value * (1 - 1e-6):
+        columns = found.columns
+        if not found.complete or (not columns and not better) or sum(best) >= value * (1 - 1e-6):
             return best
         for members, cost in columns:
             add(members, cost)

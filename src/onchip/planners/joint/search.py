@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from onchip import _core
+from onchip.base.ends import End
 from onchip.network import bits, mask
 from onchip.planners.fusion import FusionProblem, GroupCost
-from onchip.planners.fusion.search import End, Fuser, Space, Stop, blocks_of
+from onchip.planners.fusion.search import Fuser, Space, Stop, cost_of
 from onchip.planners.joint.bound import worths
 from onchip.planners.limits import NO_LIMITS, Limits
 
@@ -138,9 +139,9 @@ class JointSearch:
             fuser=self.fuser.core,
             budget=problem.budget,
             over=[list(over[v]) if over else [] for v in self._order],
-            rules=astuple(rules),
+            rules=_core.JointRules(**asdict(rules)),
         )
-        self.misfits = tuple(v for i, v in enumerate(self._order) if self._core.least(i) >= UNLIMITED)
+        self.misfits = tuple(self._order[i] for i in self._core.misfits())
         self._seconds = time.perf_counter() - began
 
     def best(
@@ -172,15 +173,13 @@ class JointSearch:
                 width=width,
                 below=known,
                 seed=seed,
-                seconds=limits.left(),
-                memory=limits.memory_limit,
-                stop=_stop(limits, began),
+                limits=limits.core(_stop(limits, began)),
             )
-            states += found["states"]
-            bound = max(bound, found["bound"])
-            if found["found"]:
-                best, known = found, found["cost"]
-            end, complete = found["end"], found["complete"]
+            states += found.states
+            bound = max(bound, found.bound)
+            if found.cost is not None:
+                best, known = found, found.cost
+            end, complete = found.end, found.complete
             if complete or end in ("time", "stopped"):
                 break
         if not self.all_groups:
@@ -188,16 +187,16 @@ class JointSearch:
         figures = Figures(
             self.groups,
             states,
-            0 if best is None else best["downsets"],
-            0 if best is None else best["evaluated"],
-            0 if best is None else best["memory"],
+            0 if best is None else best.downsets,
+            0 if best is None else best.evaluated,
+            0 if best is None else best.memory,
             self._seconds + time.perf_counter() - began,
         )
-        total = None if best is None else best["cost"] + self._compulsory
+        total = None if best is None or best.cost is None else best.cost + self._compulsory
         least = self._compulsory + (bound if self.all_groups else self._least())
         if known is not None:
             least = min(least, known + self._compulsory)
-        steps = () if best is None else tuple(self._step(row) for row in best["steps"])
+        steps = () if best is None else tuple(self._step(step) for step in best.steps)
         return Found(steps, total, least, complete, end, figures)
 
     def _bounded(self, limits: Limits, began: float) -> int:
@@ -205,10 +204,7 @@ class JointSearch:
         if not self.rules.ahead:
             return self._least()
         prepared = self._core.prepare(
-            most=MOST_DOWNSETS,
-            seconds=limits.patient(PATIENCE).left(),
-            memory=limits.memory_limit,
-            stop=_stop(limits, began),
+            most=MOST_DOWNSETS, limits=limits.patient(PATIENCE).core(_stop(limits, began))
         )
         if prepared:
             return self._least()
@@ -221,35 +217,10 @@ class JointSearch:
         """What operators cost at least beside what crosses in any case."""
         return self._core.floor()
 
-    def _step(self, row: _core.JointStep) -> Step:
-        members, whole, evicted, over, plain, _, cost = row
-        group = self._members(members)
-        way = None if plain else self._way(group, cost)
-        return Step(group, mask(whole), tuple(evicted), None if over < 0 else over, way)
-
-    def _members(self, places: Iterable[int]) -> int:
-        return mask(self._order[i] for i in places)
-
-    def _way(self, members: int, row: _core.GroupRow) -> GroupCost:
-        _, crossing, halo, weight, scratch, rows, subgroups, images, streamed, resident, _, blocks = row
-        return GroupCost(
-            members,
-            rows,
-            subgroups,
-            images,
-            mask(streamed),
-            self._members(resident),
-            scratch,
-            crossing,
-            halo,
-            weight,
-            crossing + halo + weight,
-            blocks_of(self.problem, members, blocks),
-        )
-
-
-UNLIMITED = ((1 << 63) - 1) // 4
-"""The cost of what cannot run."""
+    def _step(self, step: _core.JointStep) -> Step:
+        group = mask(self._order[i] for i in step.members)
+        way = None if step.plain else cost_of(self.problem, group, step.cost)
+        return Step(group, mask(step.whole), tuple(step.evicted), step.over, way)
 
 
 def _stop(limits: Limits, began: float) -> Stop:

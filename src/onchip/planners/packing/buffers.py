@@ -18,7 +18,6 @@ __all__ = [
     "Rules",
     "Status",
     "aligned",
-    "columns",
     "fault",
     "max_load",
 ]
@@ -198,17 +197,3 @@ def max_load(buffers: Sequence[Buffer], *, alignment: int = 1) -> int:
             pads = [-buffers[i].size % grid for i in live]
             most = max(most, load + sum(pads) - max(pads))
     return most
-
-
-def columns(
-    buffers: Sequence[Buffer],
-) -> tuple[list[int], list[int], list[int], list[int], list[int], list[list[tuple[int, int]]]]:
-    """The buffers as the compiled core takes them."""
-    return (
-        [b.lower for b in buffers],
-        [b.upper for b in buffers],
-        [b.size for b in buffers],
-        [b.alignment for b in buffers],
-        [-1 if b.offset is None else b.offset for b in buffers],
-        [list(b.gaps) for b in buffers],
-    )

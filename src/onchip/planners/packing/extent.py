@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from onchip import _core
 from onchip.planners.limits import Limits
 from onchip.planners.packing.buffers import (
     ALL_RULES,
@@ -14,12 +13,11 @@ from onchip.planners.packing.buffers import (
     Engine,
     Rules,
     aligned,
-    columns,
     fault,
     max_load,
 )
 from onchip.planners.packing.large import allocate, is_large
-from onchip.planners.packing.pack import Progress, core_rules, pack
+from onchip.planners.packing.pack import Progress, greedily, pack
 
 __all__ = ["Extent", "minimise"]
 
@@ -72,7 +70,7 @@ def minimise(
     if is_large(given):
         found_offsets, end = allocate(given)
         return Extent(end, lower, tuple(found_offsets), limits.spent(), "greedy")
-    offsets, best = _core.pack_greedy(*columns(given), lower, core_rules(rules))
+    offsets, best = greedily(given, lower, rules)
     engine: Engine = "greedy"
     nodes, interrupted = 0, False
     undecided = lower  # capacities from `lower` to below this one were given up

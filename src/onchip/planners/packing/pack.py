@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 
 from onchip import _core
 from onchip.planners.limits import Limits
@@ -15,13 +16,12 @@ from onchip.planners.packing.buffers import (
     Rules,
     Status,
     aligned,
-    columns,
     fault,
     max_load,
 )
 from onchip.planners.packing.large import allocate, is_large
 
-__all__ = ["ENGINES", "Progress", "core_rules", "pack"]
+__all__ = ["ENGINES", "Progress", "greedily", "pack"]
 
 Progress = Callable[[int], object]
 
@@ -38,14 +38,6 @@ LONG_SEARCH = 3_000_000
 
 SEARCH_SHARE = 0.6
 """Share of a time limit that the search may use before CP-SAT gets the rest."""
-
-
-def core_rules(rules: Rules) -> _core.PackRules:
-    """The switches as the compiled core takes them."""
-    result = _core.PackRules()
-    for name, value in asdict(rules).items():
-        setattr(result, name, value)
-    return result
 
 
 def pack(
@@ -81,6 +73,24 @@ def pack(
     return Packing(status, offsets, run.nodes, limits.spent(), engine)
 
 
+def greedily(buffers: Sequence[Buffer], enough: int, rules: Rules = ALL_RULES) -> tuple[list[int], int]:
+    """Offsets by the best of the quick heuristics, and the bytes that they reach up to.
+
+    The first heuristic that stays within `enough` bytes is the last one tried.
+    """
+    found = _core.pack_greedy(
+        buffers=core_buffers(buffers), enough=enough, rules=_core.PackRules(**asdict(rules))
+    )
+    return found.offsets, found.extent
+
+
+def core_buffers(buffers: Sequence[Buffer]) -> list[_core.PackBuffer]:
+    """The buffers as the compiled core takes them."""
+    return [
+        _core.PackBuffer(live=b.live, size=b.size, alignment=b.alignment, offset=b.offset) for b in buffers
+    ]
+
+
 class _Run:
     """One call of `pack`."""
 
@@ -94,9 +104,8 @@ class _Run:
         progress: Progress | None,
     ) -> None:
         self.buffers, self.room = buffers, room
-        self.columns = columns(buffers)
         self.limits, self.node_limit = limits, node_limit
-        self.rules, self.progress = core_rules(rules), progress
+        self.rules, self.progress = _core.PackRules(**asdict(rules)), progress
         self.nodes = 0
 
     def decide(self, engines: Collection[Engine]) -> tuple[Status, Sequence[int], Engine]:
@@ -105,7 +114,7 @@ class _Run:
         if max_load(self.buffers) > self.room or fault(fixed, [b.offset or 0 for b in fixed], self.room):
             return "infeasible", (), "bound"
         if is_large(self.buffers):
-            status, offsets = self._fits(allocate(self.buffers)) if "greedy" in engines else ("unknown", ())
+            status, offsets = self._fits(*allocate(self.buffers)) if "greedy" in engines else ("unknown", ())
             return status, offsets, "greedy"
         last: Engine = "bound"
         for engine, attempt in self._stages(engines):
@@ -134,37 +143,42 @@ class _Run:
         if "cp-sat" in engines:
             yield "cp-sat", self._cpsat
 
-    def _fits(self, found: tuple[Sequence[int], int]) -> tuple[Status, Sequence[int]]:
-        offsets, extent = found
+    @cached_property
+    def _core_buffers(self) -> list[_core.PackBuffer]:
+        return core_buffers(self.buffers)
+
+    def _fits(self, offsets: Sequence[int], extent: int) -> tuple[Status, Sequence[int]]:
         return ("packed", offsets) if extent <= self.room else ("unknown", ())
 
     def _greedily(self) -> tuple[Status, Sequence[int]]:
-        return self._fits(_core.pack_greedy(*self.columns, self.room, self.rules))
+        found = _core.pack_greedy(buffers=self._core_buffers, enough=self.room, rules=self.rules)
+        return self._fits(found.offsets, found.extent)
 
     def _repair(self) -> tuple[Status, Sequence[int]]:
-        return self._fits(
-            _core.pack_by_blame(
-                *self.columns,
-                self.room,
-                self.rules,
-                self.limits.seed,
-                REPAIRS,
-                self.limits.left(),
-                self._told,
-            )
+        found = _core.pack_by_blame(
+            buffers=self._core_buffers,
+            capacity=self.room,
+            rules=self.rules,
+            seed=self.limits.seed,
+            tries=REPAIRS,
+            limits=self.limits.core(self._told),
         )
+        return self._fits(found.offsets, found.extent)
 
     def _search(self, nodes: int | None, share: float) -> tuple[Status, Sequence[int]]:
         limits = [n for n in (nodes, self.node_limit and self.node_limit - self.nodes) if n is not None]
         if limits and min(limits) <= 0:
             return "unknown", ()
-        limit = min(limits, default=None)
-        left = self.limits.until(share).left()
-        status, offsets, spent = _core.pack_search(
-            *self.columns, self.room, self.rules, self.limits.seed, left, limit, self._told
+        found = _core.pack_search(
+            buffers=self._core_buffers,
+            capacity=self.room,
+            rules=self.rules,
+            seed=self.limits.seed,
+            nodes=min(limits, default=None),
+            limits=self.limits.until(share).core(self._told),
         )
-        self.nodes += spent
-        return status, offsets
+        self.nodes += found.nodes
+        return found.status, found.offsets
 
     def _told(self, done: int) -> bool:
         if self.progress is not None:

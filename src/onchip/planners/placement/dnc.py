@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from onchip.base.ends import End
 from onchip.planners.limits import Limits
 from onchip.planners.placement.addressed import with_addresses
 from onchip.planners.placement.cuts import break_points, exact_cuts, last_reads, topological
 from onchip.planners.placement.greedy import evictions, list_order
 from onchip.planners.placement.partition import partition_bound
 from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import End, Found, Step
+from onchip.planners.placement.search import Found, Step
 from onchip.planners.placement.stages import START, Front, Stages, cheapest, relaxed
 from onchip.planners.placement.strategy import Answer, Task
 

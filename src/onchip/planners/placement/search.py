@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
 
 from onchip import _core
+from onchip.base.ends import End
 from onchip.network import bits
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.problem import Problem
@@ -19,7 +19,6 @@ from onchip.planners.placement.problem import Problem
 __all__ = [
     "Arrival",
     "Boundary",
-    "End",
     "Found",
     "Rules",
     "Step",
@@ -28,10 +27,6 @@ __all__ = [
     "minimum_peak",
     "minimum_traffic",
 ]
-
-End = Literal["complete", "time", "memory", "stopped", "width"]
-"""Why a search ended: it is complete, or it ran into a limit, or the caller (or Ctrl-C) stopped it, or only a
-beam was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +163,7 @@ def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO
 
 
 def _run(
-    search: Callable[..., _core.SearchResult],
+    search: Callable[..., _core.PlacementFound],
     problem: Problem,
     budget: int,
     rules: Rules,
@@ -187,40 +182,46 @@ def _run(
         return limits.stopped()
 
     result = search(
-        size=problem.size,
-        cost=problem.cost,
-        workspace=problem.workspace,
-        inputs=problem.inputs,
-        outputs=problem.outputs,
-        graph_inputs=tuple(bits(problem.graph_inputs)),
-        graph_outputs=tuple(bits(problem.graph_outputs)),
-        overwrites=problem.overwrites,
-        order=problem.order or (),
-        budget=budget,
-        rules=astuple(rules),
-        seconds=limits.left(),
-        memory=limits.memory_limit,
-        seed=limits.seed,
-        stop=stop,
-        lives_on=lives_on,
-        starts=[(at.paid, sorted(at.resident), sorted(at.copied)) for at in starts],
-        beam_width=beam_width,
+        problem=_core.PlacementProblem(
+            size=problem.size,
+            cost=problem.cost,
+            workspace=problem.workspace,
+            inputs=problem.inputs,
+            outputs=problem.outputs,
+            graph_inputs=tuple(bits(problem.graph_inputs)),
+            graph_outputs=tuple(bits(problem.graph_outputs)),
+            overwrites=problem.overwrites,
+            order=problem.order or (),
+            read_later=lives_on,
+            starts=[
+                _core.PlacementBoundary(paid=at.paid, resident=sorted(at.resident), copied=sorted(at.copied))
+                for at in starts
+            ],
+            budget=budget,
+        ),
+        rules=_core.PlacementRules(**asdict(rules)),
+        options=_core.PlacementOptions(seed=limits.seed, beam_width=beam_width),
+        limits=limits.core(stop),
     )
     return Found(
-        steps=_steps(result["steps"]),
-        value=result["value"],
-        bound=result["bound"],
-        end="stopped" if already and result["end"] == "time" else result["end"],
-        states=result["expanded"],
-        stored=result["stored"],
-        memory=result["memory"],
+        steps=_steps(result.steps),
+        value=result.value,
+        bound=result.bound,
+        end="stopped" if already and result.end == "time" else result.end,
+        states=result.expanded,
+        stored=result.stored,
+        memory=result.memory,
         seconds=time.perf_counter() - began,
         arrivals=tuple(
-            Arrival(Boundary(paid, frozenset(resident), frozenset(copied)), start, _steps(steps))
-            for paid, resident, copied, start, steps in result["arrivals"]
+            Arrival(
+                Boundary(found.at.paid, frozenset(found.at.resident), frozenset(found.at.copied)),
+                found.start,
+                _steps(found.steps),
+            )
+            for found in result.arrivals
         ),
     )
 
 
-def _steps(found: _core.Steps) -> tuple[Step, ...]:
-    return tuple(Step(operator, tuple(evict)) for operator, evict in found)
+def _steps(found: Sequence[_core.PlacementStep]) -> tuple[Step, ...]:
+    return tuple(Step(step.operator, tuple(step.evict)) for step in found)
