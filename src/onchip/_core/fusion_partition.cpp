@@ -23,7 +23,7 @@ struct State {
 class Search {
   public:
     Search(const Problem& problem, const Rules& rules, Clock& clock, const Limits& limits)
-        : problem_(problem), rules_(rules), clock_(clock), limits_(limits), words_(problem.words()), table_(64, no_id) {}
+        : problem_(problem), rules_(rules), clock_(clock), limits_(limits), words_(problem.words()) {}
 
     // A way into a state.
     struct Way {
@@ -42,13 +42,13 @@ class Search {
     std::size_t words_;
     std::vector<Word> pool_;
     std::vector<State> states_;
-    std::vector<Id> table_;
+    Slots<no_id> table_{64};
     std::vector<Id> ids_;
     std::vector<Way> ways_;
     std::vector<std::vector<Step>> steps_;  // by the first operator of the group
 
     std::size_t bytes() const {
-        return pool_.size() * sizeof(Word) + states_.size() * (sizeof(State) + 32) + table_.size() * sizeof(Id) +
+        return pool_.size() * sizeof(Word) + states_.size() * (sizeof(State) + 32) + table_.bytes() +
                ways_.size() * sizeof(Way);
     }
 
@@ -86,18 +86,17 @@ class Search {
         std::copy_n(pool_.begin() + static_cast<std::ptrdiff_t>(states_[from].at), words_,
                     pool_.begin() + static_cast<std::ptrdiff_t>(at));
         for (const Id v : members) add(&pool_[at], v);
-        const std::size_t mask = table_.size() - 1;
-        std::size_t slot = hash & mask;
-        for (; table_[slot] != no_id; slot = (slot + 1) & mask) {
-            const State& s = states_[table_[slot]];
-            if (s.hash == hash && std::equal(pool_.begin() + static_cast<std::ptrdiff_t>(at), pool_.end(),
-                                             pool_.begin() + static_cast<std::ptrdiff_t>(s.at))) {
-                pool_.resize(at);
-                return {table_[slot], false};
-            }
+        const Id known = table_.find(hash, [&](Id i) {
+            const State& s = states_[i];
+            return s.hash == hash && std::equal(pool_.begin() + static_cast<std::ptrdiff_t>(at), pool_.end(),
+                                                pool_.begin() + static_cast<std::ptrdiff_t>(s.at));
+        });
+        if (known != no_id) {
+            pool_.resize(at);
+            return {known, false};
         }
         const auto id = static_cast<Id>(states_.size());
-        table_[slot] = id;
+        table_.put(id, hash, [&](Id i) { return states_[i].hash; });
         State next{at, hash, unlimited, 0, from, no_id, no_id, {}};
         for (const Id r : states_[from].ready)
             if (!test(&pool_[at], r)) next.ready.push_back(r);
@@ -111,7 +110,6 @@ class Search {
                     next.ready.push_back(s);
             }
         states_.push_back(std::move(next));
-        if (states_.size() * 2 > table_.size()) rehash();
         return {id, true};
     }
 
@@ -121,19 +119,8 @@ class Search {
         for (Id v = 0; v < problem_.operators.size(); ++v)
             if (problem_.before[v].empty()) first.ready.push_back(v);
         states_.push_back(std::move(first));
-        table_[0] = 0;
+        table_.put(0, 0, [](Id) { return 0; });
         return 0;
-    }
-
-  private:
-    void rehash() {
-        table_.assign(table_.size() * 2, no_id);
-        const std::size_t mask = table_.size() - 1;
-        for (Id i = 0; i < states_.size(); ++i) {
-            std::size_t slot = states_[i].hash & mask;
-            while (table_[slot] != no_id) slot = (slot + 1) & mask;
-            table_[slot] = i;
-        }
     }
 };
 

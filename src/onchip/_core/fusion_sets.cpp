@@ -12,30 +12,17 @@ std::uint64_t random_word(Id op) {
 }
 
 Id Sets::insert(const Word* bits, std::uint32_t first, std::uint32_t words, std::uint64_t hash) {
-    const std::size_t mask = table_.size() - 1;
-    std::size_t slot = hash & mask;
-    for (; table_[slot] != no_id; slot = (slot + 1) & mask) {
-        const Entry& e = entries_[table_[slot]];
-        if (e.hash == hash && e.first == first && e.words == words &&
-            std::equal(bits + first, bits + first + words, pool_.data() + e.at))
-            return table_[slot];
-    }
+    const Id known = table_.find(hash, [&](Id i) {
+        const Entry& e = entries_[i];
+        return e.hash == hash && e.first == first && e.words == words &&
+               std::equal(bits + first, bits + first + words, pool_.data() + e.at);
+    });
+    if (known != no_id) return known;
     const auto id = static_cast<Id>(entries_.size());
-    table_[slot] = id;
+    table_.put(id, hash, [&](Id i) { return entries_[i].hash; });
     entries_.push_back({pool_.size(), first, words, hash});
     pool_.insert(pool_.end(), bits + first, bits + first + words);
-    if (entries_.size() * 2 > table_.size()) rehash();
     return id;
-}
-
-void Sets::rehash() {
-    table_.assign(table_.size() * 2, no_id);
-    const std::size_t mask = table_.size() - 1;
-    for (Id i = 0; i < entries_.size(); ++i) {
-        std::size_t slot = entries_[i].hash & mask;
-        while (table_[slot] != no_id) slot = (slot + 1) & mask;
-        table_[slot] = i;
-    }
 }
 
 void Hull::put(Id op) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "fusion_problem.h"
+#include "slots.h"
 
 namespace onchip::fusion {
 
@@ -16,10 +17,9 @@ class Sets {
         std::uint64_t hash;
     };
 
-    Sets() : table_(64, no_id) {}
     std::size_t size() const { return entries_.size(); }
     std::size_t bytes() const {
-        return pool_.size() * sizeof(Word) + entries_.size() * sizeof(Entry) + table_.size() * sizeof(Id);
+        return pool_.size() * sizeof(Word) + entries_.size() * sizeof(Entry) + table_.bytes();
     }
     // The number of the set, which is new exactly when it was size() before. `bits` is a whole bitset whose
     // members lie in the words [first, first + words).
@@ -34,10 +34,9 @@ class Sets {
     }
 
   private:
-    void rehash();
     std::vector<Word> pool_;
     std::vector<Entry> entries_;
-    std::vector<Id> table_;
+    Slots<no_id> table_{64};
 };
 
 // A convex set that grows: every operator between its members joins it.

@@ -8,8 +8,7 @@ Downsets::Downsets(Prices& prices)
     : prices_(prices),
       problem_(prices.problem()),
       operator_words_(problem_.words()),
-      tensor_words_(words_for(problem_.tensors.size())),
-      table_(64, no_id) {
+      tensor_words_(words_for(problem_.tensors.size())) {
     const auto n = static_cast<Id>(problem_.operators.size());
     starts_.resize(n);
     worth_.resize(n);
@@ -33,7 +32,7 @@ Downsets::Downsets(Prices& prices)
     for (Id v = 0; v < n; ++v) worth_[v] = prices_.floor(prices_.alone(v));
     pool_.assign(operator_words_ + tensor_words_, 0);
     sets_.push_back({0, 0, 0, 0});
-    table_[0] = 0;
+    table_.put(0, 0, [](Id) { return 0; });
     refresh(0);
 }
 
@@ -61,31 +60,19 @@ std::pair<Id, bool> Downsets::reach(Id from, std::span<const Id> members) {
     std::copy_n(pool_.begin() + static_cast<std::ptrdiff_t>(sets_[from].at), operator_words_,
                 pool_.begin() + static_cast<std::ptrdiff_t>(at));
     for (const Id v : members) add(&pool_[at], v);
-    const std::size_t mask = table_.size() - 1;
-    std::size_t slot = hash & mask;
-    for (; table_[slot] != no_id; slot = (slot + 1) & mask) {
-        const Set& s = sets_[table_[slot]];
-        if (s.hash == hash && std::equal(&pool_[at], &pool_[at] + operator_words_, &pool_[s.at])) {
-            pool_.resize(at);
-            return {table_[slot], false};
-        }
+    const Id known = table_.find(hash, [&](Id i) {
+        const Set& s = sets_[i];
+        return s.hash == hash && std::equal(&pool_[at], &pool_[at] + operator_words_, &pool_[s.at]);
+    });
+    if (known != no_id) {
+        pool_.resize(at);
+        return {known, false};
     }
     const auto id = static_cast<Id>(sets_.size());
-    table_[slot] = id;
+    table_.put(id, hash, [&](Id i) { return sets_[i].hash; });
     sets_.push_back({at, hash, sets_[from].count + static_cast<std::uint32_t>(members.size()), 0});
     refresh(id);
-    if (sets_.size() * 2 > table_.size()) rehash();
     return {id, true};
-}
-
-void Downsets::rehash() {
-    table_.assign(table_.size() * 2, no_id);
-    const std::size_t mask = table_.size() - 1;
-    for (Id i = 0; i < sets_.size(); ++i) {
-        std::size_t slot = sets_[i].hash & mask;
-        while (table_[slot] != no_id) slot = (slot + 1) & mask;
-        table_[slot] = i;
-    }
 }
 
 bool Downsets::ready(Id op, const Word* ran) const {

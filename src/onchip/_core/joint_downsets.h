@@ -15,7 +15,7 @@ class Downsets {
     explicit Downsets(Prices& prices);
 
     std::size_t size() const { return sets_.size(); }
-    std::size_t bytes() const { return pool_.size() * sizeof(Word) + sets_.size() * 96 + table_.size() * sizeof(Id); }
+    std::size_t bytes() const { return pool_.size() * sizeof(Word) + sets_.size() * 96 + table_.bytes(); }
     Id empty() const { return 0; }
     std::size_t count(Id set) const { return sets_[set].count; }
     // Tensors that are made (or given) and still to be read.
@@ -45,7 +45,6 @@ class Downsets {
     };
     std::pair<Id, bool> reach(Id from, std::span<const Id> members);
     void refresh(Id set);
-    void rehash();
     bool ready(Id op, const Word* done) const;
 
     Prices& prices_;
@@ -53,7 +52,8 @@ class Downsets {
     std::size_t operator_words_, tensor_words_;
     std::vector<Set> sets_;
     std::vector<Word> pool_;
-    std::vector<Id> table_, ids_;
+    Slots<no_id> table_{64};
+    std::vector<Id> ids_;
     std::vector<std::vector<Start>> starts_;  // by the first operator of a group
     std::vector<Bytes> worth_;
     std::uint64_t looked_ = 0;

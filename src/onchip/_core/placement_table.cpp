@@ -31,17 +31,14 @@ Ref Arena::allocate(std::size_t words) {
 }
 
 Ref Table::find_group(const State& s) const {
-    for (std::size_t i = s.hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
-        if (slots_[i] == no_ref) return no_ref;
-        const Word* g = arena_.at(slots_[i]);
-        if (g[0] == s.hash && std::equal(s.done(), s.done() + s.operator_words(), g + group_header))
-            return slots_[i];
-    }
+    return slots_.find(s.hash, [&](Ref r) {
+        const Word* g = arena_.at(r);
+        return g[0] == s.hash && std::equal(s.done(), s.done() + s.operator_words(), g + group_header);
+    });
 }
 
 Ref Table::group_of(const State& s) {
     if (const Ref found = find_group(s); found != no_ref) return found;
-    if (++groups_ * 2 > slots_.size()) grow_slots();
     std::size_t live = 0;
     for (std::size_t w = 0; w < s.tensor_words(); ++w) live += static_cast<std::size_t>(std::popcount(s.live()[w]));
     const Ref r = arena_.allocate(group_header + s.operator_words() + (live + 1) / 2);
@@ -50,21 +47,8 @@ Ref Table::group_of(const State& s) {
     std::copy_n(s.done(), s.operator_words(), g + group_header);
     Id* id = reinterpret_cast<Id*>(g + group_header + s.operator_words());
     each(s.live(), s.tensor_words(), [&](Id t) { std::construct_at(id++, t); });
-    std::size_t i = s.hash & (slots_.size() - 1);
-    while (slots_[i] != no_ref) i = (i + 1) & (slots_.size() - 1);
-    slots_[i] = r;
+    slots_.put(r, s.hash, [&](Ref group) { return arena_.at(group)[0]; });
     return r;
-}
-
-void Table::grow_slots() {
-    std::vector<Ref> old(slots_.size() * 2, no_ref);
-    old.swap(slots_);
-    for (Ref r : old) {
-        if (r == no_ref) continue;
-        std::size_t i = arena_.at(r)[0] & (slots_.size() - 1);
-        while (slots_[i] != no_ref) i = (i + 1) & (slots_.size() - 1);
-        slots_[i] = r;
-    }
 }
 
 void Table::pack(const State& s, std::span<const Id> live) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "placement_state.h"
+#include "slots.h"
 
 namespace onchip::placement {
 
@@ -30,7 +31,7 @@ class Arena {
 // each live tensor; states with the same D form a list.
 class Table {
   public:
-    Table(const Problem& p, bool dominance) : p_(p), dominance_(dominance), slots_(1024, no_ref) {}
+    Table(const Problem& p, bool dominance) : p_(p), dominance_(dominance) {}
 
     // The new state's reference, or no_ref when a stored state makes it needless (R1; with dominance off,
     // when the same state is stored no dearer). Stored states that it makes needless are marked killed.
@@ -42,7 +43,7 @@ class Table {
     Ref parent(Ref state) const { return static_cast<Ref>(arena_.at(state)[1] >> 32); }
 
     std::uint64_t stored() const { return stored_; }
-    std::size_t bytes() const { return arena_.bytes() + slots_.capacity() * sizeof(Ref); }
+    std::size_t bytes() const { return arena_.bytes() + slots_.bytes(); }
 
   private:
     // A group: all states of one D. Words: hash; head of the list | live tensors; depth; D; live ids.
@@ -50,15 +51,13 @@ class Table {
     Ref group_of(const State& s);
     Ref find_group(const State& s) const;
     void pack(const State& s, std::span<const Id> live);
-    void grow_slots();
     bool dominates(std::span<const Id> live, Bytes g1, const Word* m1, const Word* h1, Bytes g2, const Word* m2,
                    const Word* h2) const;
 
     const Problem& p_;
     bool dominance_;
     Arena arena_;
-    std::vector<Ref> slots_;
-    std::size_t groups_ = 0;
+    Slots<no_ref> slots_{1024};
     std::uint64_t stored_ = 0;
     std::vector<Word> packed_;  // M, H of the state at hand
 };
