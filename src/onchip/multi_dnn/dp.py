@@ -14,14 +14,13 @@ from dataclasses import asdict, dataclass
 from math import inf, isfinite
 
 from onchip import _core
-from onchip.base.ends import End
 from onchip.base.errors import UsageError
 from onchip.multi_dnn.chains import Chain, chains_of, contention_table, schedule_of
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
 from onchip.multi_dnn.workload import Workload
-from onchip.planners.limits import Limits
+from onchip.planners.limits import End, Limits
 
 __all__ = ["Pair", "PairOptions", "PairResult", "Rules", "pairable", "solve_pair"]
 

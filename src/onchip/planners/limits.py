@@ -6,16 +6,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from onchip import _core
 from onchip.base import guard
 from onchip.base.interrupt import until_interrupted
 
-__all__ = ["NO_LIMITS", "Limits", "Progress"]
+__all__ = ["NO_LIMITS", "End", "Limits", "Progress"]
 
 Progress = Callable[[str], None]
 """Called now and then with one line that says how far a long search is."""
+
+End = Literal["complete", "time", "memory", "stopped", "nodes", "width"]
+"""Why a search ended: it is complete, or a limit was hit (`nodes`: of states to look at), or the caller (or
+Ctrl-C) stopped it, or only a search of some width was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

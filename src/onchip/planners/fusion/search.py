@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from onchip import _core
-from onchip.base.ends import End
 from onchip.network import bits, mask
 from onchip.planners.fusion.cost import GroupCost, misfits
 from onchip.planners.fusion.problem import FusedOperator, FusionProblem
-from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.planners.limits import NO_LIMITS, End, Limits
 from onchip.plans import Blocks, Boxes
 
 __all__ = [

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from onchip import _core
-from onchip.base.ends import End
 from onchip.network import bits, mask
 from onchip.planners.fusion import FusionProblem, GroupCost
 from onchip.planners.fusion.search import Fuser, Space, Stop, cost_of
 from onchip.planners.joint.bound import worths
-from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.planners.limits import NO_LIMITS, End, Limits
 
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
 

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from onchip.base.ends import End
-from onchip.planners.limits import Limits
+from onchip.planners.limits import End, Limits
 from onchip.planners.placement.addressed import with_addresses
 from onchip.planners.placement.cuts import break_points, exact_cuts, last_reads, topological
 from onchip.planners.placement.greedy import evictions, list_order

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from onchip import _core
-from onchip.base.ends import End
 from onchip.network import bits
-from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.planners.limits import NO_LIMITS, End, Limits
 from onchip.planners.placement.problem import Problem
 
 __all__ = [
