@@ -8,6 +8,7 @@ from typing import Protocol
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from onchip.base.figures import Writers, columns
 from onchip.comparison.baselines import SCHEMES
 from onchip.comparison.row import Row
 from onchip.planners import registry
@@ -47,26 +48,16 @@ class Compared(Protocol):
 
 def table(made: Compared) -> RenderableType:
     """A rich renderable: a line that says of what, the rows, and what they mean."""
+
+    def over_limit(n: int | None) -> str:
+        return f"{n / made.limit_bytes:.3f}" if made.limit_bytes and n is not None else ""
+
     unproved = [row.scheme for row in made.rows if row.gap and _searches(row.scheme)]
-    figures = (
-        "DRAM bytes",
-        *(("gap",) if unproved else ()),
-        "avoidable",
-        "/ limit",
-        "traffic",
-        "peak",
-        "seconds",
-    )
-    rows = Grid(("scheme", False), ("status", False), *((heading, True) for heading in figures))
+    figures = [c for c in columns(Row, made.rows) if unproved or c.figure.unit != "gap"]
+    rows = Grid(("scheme", False), ("status", False), *((column.heading, True) for column in figures))
     for row in made.rows:
-        if row.dram_bytes is None:
-            why = "" if row.needs_bytes is None else f"needs {row.needs_bytes:,}"
-            cells = ["-", "", "", "-", why]
-        else:
-            cells = _figures(row, made.limit_bytes)
-        if unproved:
-            cells.insert(1, _gap(row))
-        rows.add_row(row.scheme, row.status, *cells, f"{row.seconds:.2f}")
+        cells = (column.cell(row, {**WRITERS, "limit": over_limit}) for column in figures)
+        rows.add_row(row.scheme, row.status, *cells)
     head = Text(visible(made.network), style="bold")
     limit = f"; every plan moves {exact(made.limit_bytes)}" if made.limit_bytes else ""
     head.append(f", {exact(made.budget)}, weights {made.weights}{limit}", style="not bold")
@@ -104,14 +95,17 @@ def _not_proved(names: Sequence[str], seconds: float | None) -> str:
     return f"not proved to be the least{had}, at most the gap above it: {', '.join(names)}"
 
 
-def _gap(row: Row) -> str:
+def _gap(gap: float | None) -> str:
     """How far above the least a row may lie; empty where it does not."""
-    if not row.gap:
+    if not gap:
         return ""
-    return f"{100 * row.gap:.1f} %" if row.gap < 9.995 else f"x {1 + row.gap:,.1f}"
+    return f"{100 * gap:.1f} %" if gap < 9.995 else f"x {1 + gap:,.1f}"
 
 
-def _figures(row: Row, limit: int) -> list[str]:
-    share = "" if row.reduction is None else f"{100 * row.reduction:.1f} %"
-    over = f"{row.dram_bytes / limit:.3f}" if limit and row.dram_bytes is not None else ""
-    return [f"{row.dram_bytes:,}", share, over, f"{row.traffic_bytes:,}", f"{row.peak_bytes:,}"]
+WRITERS: Writers = {
+    "known": lambda n: "-" if n is None else f"{n:,}",
+    "share": lambda share: "" if share is None else f"{100 * share:.1f} %",
+    "gap": _gap,
+    "seconds": "{:.2f}".format,
+}
+"""How the figures of a row are written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from onchip.base.figures import derived, figure
 from onchip.plans import Plan
 
 __all__ = ["Row"]
@@ -20,19 +21,31 @@ class Row:
     are proved to be the least, 0.05 for 5 %); both None where there is no plan.
     """
 
-    scheme: str
-    title: str
-    status: Literal["optimal", "feasible", "does not fit", "no plan"]
-    traffic_bytes: int | None
-    dram_bytes: int | None
-    peak_bytes: int | None
-    extent_bytes: int | None
-    needs_bytes: int | None
-    seconds: float
-    reduction: float | None
-    plan: Plan | None
+    scheme: str = figure()
+    title: str = figure()
+    status: Literal["optimal", "feasible", "does not fit", "no plan"] = figure()
+    traffic_bytes: int | None = figure(heading="traffic", unit="known", place=5)
+    dram_bytes: int | None = figure(heading="DRAM bytes", unit="known", place=1)
+    peak_bytes: int | None = figure(heading="peak", cell="peak_or_needs", place=6)
+    extent_bytes: int | None = figure()
+    needs_bytes: int | None = figure()
+    seconds: float = figure(heading="seconds", unit="seconds", place=99)
+    reduction: float | None = figure(heading="avoidable", unit="share", place=3)
+    plan: Plan | None = figure()
     reason: str = ""
-    gap: float | None = None
+    gap: float | None = figure(None, heading="gap", unit="gap", optional=True, place=2)
+
+    @derived(heading="/ limit", unit="limit", place=4)
+    def above_limit(self) -> int | None:
+        """What is held against the least that every plan moves."""
+        return self.dram_bytes
+
+    @property
+    def peak_or_needs(self) -> str:
+        """The peak, or what it takes to have a plan."""
+        if self.peak_bytes is not None:
+            return f"{self.peak_bytes:,}"
+        return "" if self.needs_bytes is None else f"needs {self.needs_bytes:,}"
 
     def data(self) -> dict[str, Any]:
         """The row without its plan, for JSON."""
