@@ -1,7 +1,7 @@
 """The checker: an abstract interpreter of the plan program, which knows no planner.
 
 `check` proves a plan legal and recomputes every figure of its result; `certify` turns a planner's program
-into a plan whose figures come from the program alone; `replay` tells a listener what the program does.
+into a plan whose figures come from the program alone; `events_of` tells what the program does.
 docs/plan-program.md is the law that it enforces.
 """
 
@@ -19,7 +19,7 @@ from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.named import prove_named
 from onchip.check.options import prove_options
 from onchip.check.overlap import may_overwrite
-from onchip.check.replay import events_of, replay
+from onchip.check.replay import events_of
 from onchip.check.rules import RULES, Broken, broken
 from onchip.check.standing import Standing, standing, why_derived
 from onchip.check.streaming import streaming_scratch
@@ -54,7 +54,6 @@ __all__ = [
     "may_overwrite",
     "plain_concat",
     "plan_chip_of",
-    "replay",
     "standing",
     "streaming_scratch",
     "times_of",
