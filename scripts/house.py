@@ -43,6 +43,8 @@ def imports(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
 def package_of(name: str, packages: set[str]) -> str:
     """The innermost package of at most two levels that a module is in, else the module itself."""
     parts = name.split(".")
+    if parts[1] == "planners" and len(parts) > 2:
+        return ".".join(parts[:3])  # what planners share lies beside them, below and above
     for depth in (3, 2):
         candidate = ".".join(parts[:depth])
         if candidate in packages and (depth == 2 or parts[1] in GROUPS):
