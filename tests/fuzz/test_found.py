@@ -17,6 +17,7 @@ from onchip.base.errors import LINE, ChipError, ModelError
 from onchip.machines.soc_file import parse_soc
 from onchip.readers import ReadOptions
 from onchip.readers.onnx_reader import read_onnx
+from onchip.readers.tflite_reader import read_tflite
 
 
 def parted(content: bytes) -> None:
@@ -173,3 +174,11 @@ def test_a_size_that_no_integer_of_onnx_holds() -> None:
         (float[4000000000, 4000000000, 4000000000] x) => (int64 y) { y = Size(x) }"""
     with pytest.raises(ModelError):
         parted(onnx.parser.parse_model(text).SerializeToString())
+
+
+def test_a_view_of_a_tensor_of_no_type() -> None:
+    """The root of a view is no operand of any node, so nothing else had looked at its type."""
+    content = (Path(__file__).parent / "found" / "root_without_type.tflite").read_bytes()
+    options = ReadOptions()
+    with pytest.raises(ModelError, match="tensor t0: is of type .* cannot be planned"):
+        read_tflite(content, options, name="n", where="n.tflite", dtype="file")

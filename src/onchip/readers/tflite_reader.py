@@ -154,6 +154,8 @@ class _Reader:
     def size(self, t: int) -> int:
         """Bytes of a tensor, as planned."""
         row = self.graph.tensors[t]
+        if row.element in (0, 8):  # a view's root need not be an operand of any node
+            raise self.graph.refuse(f"is of type {row.stated}, which cannot be planned", f"tensor {row.name}")
         return value_bytes(row.element, row.shape, self.dtype)
 
     def boundary(self, t: int) -> tuple[int, list[int]]:
