@@ -180,5 +180,5 @@ def test_a_view_of_a_tensor_of_no_type() -> None:
     """The root of a view is no operand of any node, so nothing else had looked at its type."""
     content = (Path(__file__).parent / "found" / "root_without_type.tflite").read_bytes()
     options = ReadOptions()
-    with pytest.raises(ModelError, match="tensor t0: is of type .* cannot be planned"):
+    with pytest.raises(ModelError, match=r"tensor t0: is of type .* cannot be planned"):
         read_tflite(content, options, name="n", where="n.tflite", dtype="file")
