@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -137,12 +136,14 @@ class _Verb(ModuleType):
         return getattr(import_module("onchip.api"), self.__name__.rpartition(".")[2])(*args, **kwargs)
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder:
+    # A finder and loader by what it does: `importlib.abc` alone takes longer to import than all of this.
+
     def __init__(self) -> None:
         self.specs: dict[str, ModuleSpec | None] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return None if _now(name) is None else ModuleSpec(name, self)
+        return None if _now(name) is None else ModuleSpec(name, self)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         now = _now(spec.name)
