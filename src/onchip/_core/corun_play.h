@@ -1,6 +1,6 @@
 // A fast player of schedules of any number of networks and units, for searches that try thousands.
 //
-// It follows the rules of the simulator in onchip.corun.simulate, which judges what a search returns.
+// It follows the rules of the simulator in onchip.multi_dnn.simulate, which judges what a search returns.
 #pragma once
 #include <cstdint>
 #include <functional>

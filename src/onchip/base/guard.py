@@ -2,8 +2,9 @@
 
 The command line starts it (`start`); in somebody's own process everything here does nothing, and limits are
 those of the searches. A thread without the interpreter's lock ends the process, its children and its
-temporary files with one line, exit code 1, when a limit is over by most of what it may be over. It counts a
-process's own seconds: those in which it waits for a core (`/proc/self/task/*/schedstat`) are left out.
+temporary files with one line, exit code 1, when most of the permitted overrun of a limit is used up. It
+counts a process's own seconds: those in which it waits for a core (`/proc/self/task/*/schedstat`) are left
+out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checker: an abstract interpreter of the plan program, which knows no planner.
+"""The checker: an abstract interpreter of the plan program, which imports no planner.
 
 `check` proves a plan legal and recomputes every figure of its result; `certify` turns a planner's program
 into a plan whose figures come from the program alone; `events_of` tells what the program does.
@@ -62,7 +62,9 @@ __all__ = [
 
 
 def check(plan: Plan) -> Result:
-    """Prove a plan legal and return its figures, all recomputed from the program (bytes; seconds as claimed).
+    """Prove a plan legal and return its figures, recomputed from the program (bytes; seconds as claimed).
+
+    Latency, energy, multiply-accumulates and memory time are recomputed where the plan states them.
 
     Raises `IllegalPlan` with the rule (a name of `RULES`), the instruction that breaks it and why. The rule
     is `result` when the program is legal and a stated figure is not what it gives.

@@ -176,6 +176,8 @@ class Machine:
                 self.free(self.tensor(name))
             case Join(name):
                 self.join(self.unit(name))
+            case _:
+                raise NotImplementedError(f"the checker has no rule for {type(instruction).__name__}")
 
     def load(self, t: int, at: Space, address: int) -> None:
         if t not in self.ledger.copies:
@@ -480,7 +482,7 @@ class Machine:
             broken("memory", f"{self.name(x)} is in {self.home[x].name}, {self.name(t)} in {at.name}")
 
     def beside(self, at: Space, address: int, t: int, under: list[int]) -> Range:
-        """The range of `t` if it may be taken: it may meet the tensors `under`, which step aside."""
+        """Release the ranges of the tensors `under`; return the range of `t`, which may then meet them."""
         for x in under:
             for part in self.parts[x]:
                 at.ranges.release(*part)

@@ -3,6 +3,8 @@
 The operator writes T in steps (see `walk`), and a step may overwrite a byte of X only if no later step reads
 it. Both sides are known exactly from the geometry: for each pixel of X the last step that reads it, and the
 first step that writes one of its bytes. The proof compares the two for every pixel; nothing is estimated.
+`group_overlap` proves the same of groups in tiles, `ring_overlap` of groups in rings, and `joins` of concats
+whose operands lie in their output.
 """
 
 from __future__ import annotations

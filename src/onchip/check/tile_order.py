@@ -1,9 +1,9 @@
 """When an operator of a group in bands reads and writes every element, if its weights come tile by tile.
 
-A tile is fetched once in a sub-group and then gives way to the next, so all that it has to do there is done
-while it is there: tiles of output channels follow each other, for each of them slices of the input channels
-that it sums over, and for each slice the steps of the walk. So a later tile reads the whole input again,
-after an earlier one has written its channels of every output pixel of the sub-group.
+A tile is fetched once in a sub-group, and all work that needs it is done before the next tile replaces it.
+Tiles of output channels follow each other; for each of them slices of the input channels that it sums over;
+for each slice the steps of the walk. So a later tile reads the whole input again, after an earlier one has
+written its channels of every output pixel of the sub-group.
 """
 
 from __future__ import annotations

@@ -32,10 +32,11 @@ class ContentionModel(Protocol):
 class Contention:
     """The three-region model's constants of one unit. Bandwidths in GB/s.
 
-    A group that asks for less than `normal_bw` suffers minor contention, from `normal_bw` on normal, from
-    `intensive_bw` on intensive. `mrmc` is the most that minor contention costs, in percent of speed, reached
-    when the external traffic is the memory's peak. From `tbwdc` of total traffic on, normal contention costs
-    `rate` percent for every GB/s; external traffic beyond `cbp` costs no more.
+    A group that asks for less than `normal_bw` suffers minor contention, one that asks for less than
+    `intensive_bw` normal contention, and any other intensive contention. `mrmc` is the most that minor
+    contention costs, in percent of speed, reached when the external traffic is the memory's peak. From
+    `tbwdc` of total traffic on, normal contention costs `rate` percent for every GB/s; external traffic
+    beyond `cbp` costs no more.
     """
 
     normal_bw: float

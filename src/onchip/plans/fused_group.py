@@ -22,7 +22,7 @@ class FusedGroup:
     Operators and tensors go by name. `rows` are those of a band (0: whole, or in blocks), `subgroups` the
     pieces it runs in, `images` how many a piece does at once. Of the tensors `streamed` a few channels are in
     the buffer at a time; the weights of `resident` operators stay there, and `weighted` is the number of
-    those that have any. `in_bytes` are without the rows that two bands share, which are `halo_bytes`.
+    those that have any. `in_bytes` exclude the rows that two bands share: those are `halo_bytes`.
     `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no band of rows, or
     the sides of a box. `labels` say shortly what each operator is; `whole_bytes` are those of operands that
     lie beside the scratch while it runs.

@@ -1,7 +1,7 @@
 """Addresses for a chain of modules, each of which finds its input where the one before left its output.
 
-Module by module, the output goes to the end of the memory that the input is not at, so that modules take
-turns; where that leads nowhere, other bases are tried, depth first. What depth first cannot do is searched
+Input and output of a module lie at opposite ends of the memory, so the ends alternate from module to module.
+Where that leads nowhere, other bases are tried, depth first. What depth first cannot do is searched
 whole: a chain is one problem of `regions`, in which the input of a module is one more part, at distance 0 and
 later in time, of the cluster that is the output of the module before. That gives addresses or a proof.
 """

@@ -1,4 +1,4 @@
-"""What every operator is worth, so that no group costs less than its operators: a bound by duality.
+"""A bound by duality: a worth for each operator such that no group costs less than its operators' worths.
 
 Where sets of operators are too many to price one by one, the relaxation of set partitioning over all groups
 bounds every plan: its groups cover each operator once. Groups are listed; a round of column generation looks

@@ -1,4 +1,6 @@
-"""Strategy `exact`: the complete search over orders and evictions, then addresses for what it found.
+"""Strategy `exact` (COSMA's problem): search orders and evictions completely, then find addresses.
+
+The search itself is C++ (`_core/placement_traffic.cpp`), behind `onchip.planners.placement.search`.
 
 Large networks are divided at their exact cuts first (`onchip.planners.placement.dnc`), which loses nothing.
 """

@@ -1,9 +1,9 @@
 """Windows over a streamed map: strips of one row of output patches, behind a line buffer of input patches.
 
-The output channels of as many groups as fit run together (all for a convolution without groups; a depthwise
-one and a pool have a group for each channel): for every row of output patches the rows of input patches that
-its windows span lie in the scratch, each having come once, beside the weights of the groups, which every
-strip needs again, and a piece in which the output's patches leave.
+As many groups of channels run together as fit (a convolution without groups has one; a depthwise one and a
+pool have a group for each channel). For each row of output patches the scratch holds the rows of input
+patches that its windows span, each fetched once; the weights of the groups, which every strip needs again;
+and a piece in which the output's patches leave.
 """
 
 from __future__ import annotations
