@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "hash.h"
+
 namespace onchip::fusion {
 
 std::uint64_t random_word(Id op) {
-    std::uint64_t x = (op + 1) * 0x9e3779b97f4a7c15ULL;  // splitmix64
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
+    return mix(op * golden);
 }
 
 Id Sets::insert(const Word* bits, std::uint32_t first, std::uint32_t words, std::uint64_t hash) {

@@ -6,17 +6,9 @@
 #include <numeric>
 #include <tuple>
 
+#include "hash.h"
+
 namespace onchip::pack {
-namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
-
-}  // namespace
 
 bool RefutedStates::contains(const Key& key) const {
     for (std::size_t i = 0; i < probes; ++i) {
