@@ -33,6 +33,7 @@ LOOKS = 16
 class _Reading:
     where: str
     error: type[InputError]
+    soonest: float
     until: float
     seconds: float
     most: int
@@ -63,7 +64,9 @@ def reading(where: str, size: int, *, error: type[InputError] = InputError) -> I
     beyond = max(0, size - SMALL_FILE)
     seconds = limit.reading_seconds * (1 + beyond / SMALL_FILE)
     most = limit.reading_bytes + 8 * beyond
-    token = _now.set(_Reading(where, error, time.thread_time() + seconds, seconds, most, _resident()))
+    soonest = time.monotonic() + seconds
+    until = time.thread_time() + seconds
+    token = _now.set(_Reading(where, error, soonest, until, seconds, most, _resident()))
     try:
         yield
     except MemoryError:
@@ -85,7 +88,8 @@ def spend(item: str | Callable[[], str] | None = None) -> None:
         return
     now.looks += 1
     reason = ""
-    if time.thread_time() > now.until:
+    # The thread's own clock is dear, and never runs faster than the wall's.
+    if time.monotonic() > now.soonest and time.thread_time() > now.until:
         reason = f"takes more than {now.seconds:.0f} s of processor time to read ({VARIABLE}READING_SECONDS)"
     elif now.looks % LOOKS == 0 and _resident() - now.resident > now.most:
         reason = _too_much(now.most)
