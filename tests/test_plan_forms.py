@@ -188,6 +188,7 @@ plans = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(plan=plans)
 @settings(max_examples=50)

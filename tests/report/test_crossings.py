@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from fused_plans import diamond_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ def adds_up(plan: Plan) -> None:
     assert all(row["total"] > 0 for row in words["tensors"])
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_rows_of_random_plans_add_up_to_the_checkers_figures(rng: Random) -> None:
