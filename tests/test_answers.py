@@ -31,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["plan", "fuse", "branches", "corun", "pack", "export", "report"])
 def test_ctrl_c_after_the_output_is_in_its_place_is_an_answer(command: str, place: Path) -> None:
     assert "--output" in outputs(command)

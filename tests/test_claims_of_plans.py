@@ -281,7 +281,7 @@ def test_a_plan_below_its_own_space_is_not_proved() -> None:
     assert proof.unproved == ("dram_lower_bound_bytes",)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_shared_bytes_need_an_option_that_lets_them(
     ladder: Network,
     tmp_path: Path,

@@ -36,7 +36,7 @@ def offered(*words: str, shell: str = "bash", folder: Path | None = None) -> lis
     return done.stdout.split()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_names_are_offered_as_bash_and_zsh_ask_for_them(tmp_path: Path) -> None:
     (tmp_path / "mine.onnx").touch()
     (tmp_path / "mine.txt").touch()

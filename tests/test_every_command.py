@@ -38,7 +38,7 @@ def test_every_command_has_a_call() -> None:
     assert set(CALLS) == set(COMMANDS)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_it_works_and_survives_a_full_disk(command: str, place: Path) -> None:
     """Nothing can be written to a disk that takes 10 bytes of a file; and the same call works on another."""
@@ -59,7 +59,7 @@ def test_it_works_and_survives_a_full_disk(command: str, place: Path) -> None:
         assert command in JOURNALS or written(place) == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_behind_stdout_is_one_line(command: str, place: Path) -> None:
     with open("/dev/full", "wb") as full:
@@ -69,7 +69,7 @@ def test_a_full_disk_behind_stdout_is_one_line(command: str, place: Path) -> Non
     assert "No space left on device" in ended.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_reader_that_has_left_is_no_error(command: str, place: Path) -> None:
     """As in `onchip ... | head -1`."""
@@ -77,7 +77,7 @@ def test_a_reader_that_has_left_is_no_error(command: str, place: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_reader_of_both_streams_that_has_left_is_no_error(place: Path) -> None:
     """As in `onchip ... 2>&1 | head -1`, an error's line included."""
     assert piped(place, "chips", "stdout", "stderr").code == 0
@@ -110,7 +110,7 @@ sys.addaudithook(hear)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("event", ["open", "os.rename"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_is_one_line_and_no_half_of_a_file(command: str, event: str, place: Path) -> None:

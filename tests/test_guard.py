@@ -83,7 +83,7 @@ import_module("onchip.planners.placement.plan")._plan = deaf
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_time_limit_ends_what_asks_no_clock(given: Path, tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = begin(given, (*PLAN[:3], "64", "--time-limit", "0.5"), tmp_path, DEAF)
@@ -105,7 +105,7 @@ os.fsync = slow
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_answer_is_written_though_the_time_limit_ends_meanwhile(given: Path, tmp_path: Path) -> None:
     process = begin(given, (*PLAN, "--time-limit", "1.5", "-o", "slow.json"), tmp_path, SLOW)
     _, err = process.communicate(timeout=600)
@@ -113,7 +113,7 @@ def test_an_answer_is_written_though_the_time_limit_ends_meanwhile(given: Path, 
     assert json.loads((given / "slow.json").read_text())["format"] == "onchip.plan/1"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_deaf_process_ends_on_a_signal(given: Path, tmp_path: Path) -> None:
     process = begin(
         given, (*PLAN[:3], "64"), tmp_path, DEAF.replace("sum(", "print('here', flush=True); sum(")
@@ -137,7 +137,7 @@ import_module("onchip.planners.placement.plan")._plan = greedy
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_memory_limit_ends_what_does_not_count(given: Path, tmp_path: Path) -> None:
     process = begin(given, (*PLAN[:3], "64", "--memory-limit", "64MiB"), tmp_path, GREEDY)
     peak = 0
@@ -152,7 +152,7 @@ def test_a_memory_limit_ends_what_does_not_count(given: Path, tmp_path: Path) ->
     assert peak < 1_000_000  # KB, of 2 GB that are asked for
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", ["MemoryError()", "RecursionError('deep')", "KeyError('x')"])
 def test_an_unexpected_exception_has_its_own_exit_code_and_a_log(
     fault: str, given: Path, tmp_path: Path
@@ -169,7 +169,7 @@ def test_an_unexpected_exception_has_its_own_exit_code_and_a_log(
     assert "in broken" in log.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer reports crashes itself")
 @pytest.mark.parametrize("fault", ["ctypes.string_at(0)", "os.abort()"])
 def test_a_crash_of_native_code_has_them_too(fault: str, given: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_crash_of_native_code_has_them_too(fault: str, given: Path, tmp_path: 
     assert "in broken" in log.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_ignored_hangup_stays_ignored(given: Path, tmp_path: Path) -> None:
     """As under nohup."""
     first = "import os, signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
@@ -218,13 +218,13 @@ def signalled(folder: Path, call: list[str], temporary: Path, number: int, secon
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", SIGNALS)
 def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
     signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(0, 2))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -> None:
     if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
@@ -259,7 +259,7 @@ KILLED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", KILLED)
 def test_children_die_with_a_parent_that_is_killed(what: str, given: Path, tmp_path: Path) -> None:
     if what == "ilp":

@@ -21,7 +21,7 @@ SEEDS = ("0", "1", "4242")
 TIMES = re.compile(r'"seconds": ?[0-9.e+-]+|"claim_sha256": ?"[0-9a-f]*"|[0-9][0-9.,]* m?s\b')
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_every_hash_seed_gives_the_same(call: tuple[str, ...], tmp_path: Path) -> None:
     running, made = [], []

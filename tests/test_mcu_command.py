@@ -54,7 +54,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     toolchain.find_toolchain.cache_clear()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 def test_a_run_prints_what_was_linked_and_that_every_byte_matched(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -155,7 +155,7 @@ def test_a_network_of_the_zoo_is_no_int8_file(
     assert "zoo:resnet18: is in floating point: an int8 FILE.tflite is needed" in line
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 def test_a_reader_is_asked_for_the_whole_image_where_that_takes_less(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -168,7 +168,7 @@ def test_a_reader_is_asked_for_the_whole_image_where_that_takes_less(
     assert "int ad01_invoke(ad01_reader read, void *context);" in (tmp_path / "project/model.h").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_project_and_a_plan_are_written_and_the_plan_serves_again(
     no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_project_and_a_plan_are_written_and_the_plan_serves_again(
     assert "another network" in line
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_front_is_a_curve_and_a_point_of_it_a_plan(
     no_tools: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,7 +223,7 @@ def test_the_table_names_the_step_that_limits(
     assert "RAM by step" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("args", "code", "line"),
     [
@@ -279,7 +279,7 @@ def test_a_folder_with_other_files_is_left_alone(
     assert "has not written" in line
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_other_methods_stand_beside_the_plan(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,7 +299,7 @@ def test_a_file_that_the_interpreter_refuses_has_no_arena_but_a_reason() -> None
     assert "\n" not in found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 @pytest.mark.parametrize("kernels", ["specialised", "shared"])
 def test_a_plan_in_rings_runs_by_itself(

@@ -23,7 +23,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_argument(command: str, odd: Path) -> None:
     ended = run(odd, [command, os.fsdecode(b"\xff")])
@@ -32,7 +32,7 @@ def test_an_argument(command: str, odd: Path) -> None:
     assert len(ended.err.splitlines()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["plan", "mcu", "sweep", "corun", "check"])
 def test_the_current_folder_and_that_of_temporary_files(command: str, odd: Path) -> None:
     place = f"import os; os.environ['TMPDIR'] = {str(odd)!r}; "
@@ -42,7 +42,7 @@ def test_the_current_folder_and_that_of_temporary_files(command: str, odd: Path)
     assert not any(name.startswith("onchip-") for name in left)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_output(odd: Path) -> None:
     name = os.fsdecode(b"p\xff.json")
     assert run(odd, ["plan", "net.json", "--budget", "MP", "-o", name]).code == 0

@@ -87,7 +87,7 @@ PLAIN = {"check", "run", "export"}
 """Lines of these are printed as they are: the terminal folds them."""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_no_figure_is_cut_on_a_narrow_terminal(
     case: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

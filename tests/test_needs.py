@@ -104,7 +104,7 @@ def test_fused_and_joint(seed: int) -> None:
     holds(lambda budget: joint.plan(network, chip, budget))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(seeds, st.sampled_from(["paper", "ours"]))
 def test_branches(seed: int, rules: str) -> None:
@@ -115,7 +115,7 @@ def test_branches(seed: int, rules: str) -> None:
     holds(lambda budget: plan_branches(network, chip, budget, BranchOptions(rules=rules)))  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(seeds)
 def test_in_memories(seed: int) -> None:
@@ -179,7 +179,7 @@ def test_the_answer_no_is_data(
     assert "error" not in json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("objective", "way"), [("free", "held"), ("once", "again"), ("least", "once")])
 def test_a_microcontroller_needs_stack_and_statics_too(
     way: str,

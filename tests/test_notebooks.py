@@ -18,7 +18,7 @@ def test_it_is_committed_without_outputs(path: Path) -> None:
         assert cell.cell_type == "markdown" or (cell.outputs == [] and cell.execution_count is None)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("default")  # those of Jupyter's own libraries
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_it_runs(path: Path, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ plans = st.builds(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 @given(plan=plans)
 @settings(max_examples=50)

@@ -38,7 +38,7 @@ def test_importing_onchip_alone_imports_next_to_nothing() -> None:
     assert [name for name in loaded("import onchip") if name.startswith("onchip.")] == ["onchip._renamed"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", [["--help"], ["plan", "--help"], ["--version"], ["chips"]])
 def test_light_commands_import_no_heavy_library(call: list[str]) -> None:
     assert not HEAVY & set(loaded(calling(call)))
@@ -106,7 +106,7 @@ assert "multi_dnn.export" in str(said[-1].message)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_old_name_of_a_module_is_one_line_of_warning() -> None:
     subprocess.run([sys.executable, "-c", ALL_OLD_NAMES], check=True)
 

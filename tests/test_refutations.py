@@ -23,7 +23,7 @@ HELD = [(placement_case, 300), (packing_case, 300), (memories_case, 60), (branch
 HELD += [(joint_case, 60), (fuse_case, 60)]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("case", "count"), HELD, ids=lambda v: getattr(v, "__name__", ""))
 def test_no_claim_is_refuted(case: Callable[..., Outcome], count: int) -> None:
     statuses = set()

@@ -129,7 +129,7 @@ def test_nobody_imports_what_only_papers_need() -> None:
     assert [use for use in USES if use[2].startswith("papers/")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_no_files_import_one_another_in_a_circle() -> None:
     """Imports inside functions and those for type checkers count, too."""
     known: dict[tuple[str, ...], Path] = {}

@@ -60,7 +60,7 @@ def test_every_planner_names_its_space(
         assert back.result.space == space
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_microcontroller_s_space_is_printed_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

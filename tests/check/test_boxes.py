@@ -48,7 +48,7 @@ def streaming(network: Network, found: Turned) -> tuple[tuple[str, int], ...]:
     return (*zip(names, found.crossing, strict=True), (y.name, y.bytes))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=300)
 @given(st.integers(0, 10**9))
 def test_what_crosses_is_what_every_turn_of_the_loops_brings(seed: int) -> None:

@@ -76,14 +76,14 @@ def judged(rng: Random) -> str | None:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.randoms(use_true_random=True))
 @settings(max_examples=300)
 def test_what_is_proved_of_a_tiled_group_loses_no_byte(rng: Random) -> None:
     judged(rng)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_all_verdicts_occur() -> None:
     rng = Random(1)
     found = Counter(judged(rng) for _ in range(800))

@@ -89,7 +89,7 @@ def grouped(network: Network, block: Block, scratch: int) -> Group:
     return Group("g", tuple(names), scratch, tiling=Rings(tuple(stages)))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda b: b.model)
 def test_a_first_block_takes_what_can_be_counted_by_hand_and_computes_nothing_twice(block: Block) -> None:
     network = block_of(block)
@@ -115,7 +115,7 @@ def test_a_first_block_lies_as_close_to_its_input_as_can_be_counted_by_hand(bloc
         planned(network, group, block.least - 1, None, 200_000)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda b: b.model)
 def test_a_streamed_input_needs_the_rows_of_a_window_and_crosses_once(block: Block) -> None:
     network = block_of(block)

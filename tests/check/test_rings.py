@@ -100,7 +100,7 @@ def sizes_of(run: RingRun) -> Sizes:
     return sizes
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=60)
 def test_a_group_lies_over_its_input_as_far_as_the_machine_says_and_no_byte_further(

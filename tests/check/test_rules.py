@@ -31,7 +31,7 @@ def test_every_rule_can_be_broken_here_and_stands_in_the_docs() -> None:
     assert [name for name, _ in rows] == list(RULES)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", RULES)
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=10)

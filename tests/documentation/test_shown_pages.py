@@ -28,7 +28,7 @@ def run(page: Path) -> None:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nif that is right: {again}"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", sorted((DOCS / "extend").glob("*.md")), ids=lambda p: p.stem)
 def test_the_examples_of_extending_run(page: Path) -> None:
     run(page)

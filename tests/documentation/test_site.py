@@ -126,7 +126,7 @@ def test_every_results_page_has_scripts_that_are_there() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_newcomers_commands_run_on_a_model_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(zoo.model_bytes("squeezenet1_0"))
     text = (ROOT / "README.md").read_text("utf-8")
@@ -144,7 +144,7 @@ def test_a_newcomers_commands_run_on_a_model_of_their_own(tmp_path: Path) -> Non
     assert "bit for bit" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
@@ -152,7 +152,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "resnet50.html").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_overview_picture_is_what_the_command_draws(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "overview.py"), "--into", str(tmp_path)],

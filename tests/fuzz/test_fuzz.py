@@ -20,7 +20,7 @@ def test_what_fuzzing_starts_from_is_accepted(target: Target) -> None:
     assert all(survives(target, content) for content in target.seeds())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", PRESENT, ids=lambda target: target.name)
 def test_damaged_files_are_read_or_refused(target: Target) -> None:
     """Damage upon damage: what is accepted is damaged further, so that it wanders away from the seeds."""

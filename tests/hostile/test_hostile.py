@@ -34,7 +34,7 @@ def test_the_list_of_what_falls_short_names_cases() -> None:
     assert {case.name for case in CASES} >= KNOWN_SHORT
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", _parameters())
 def test_nothing_happens(case: Case, tmp_path: Path) -> None:
     ended = run(case, tmp_path)

@@ -173,7 +173,7 @@ def test_so_it_does_however_it_is_planned(name: str, mode: Any, objective: Any, 
     assert made == b"".join(run(model, [x])[0].tobytes() for x in inputs)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_kind_that_is_read_is_here() -> None:
     """Whatever becomes a layer stands in one of the networks, so that nothing is left to be believed."""
     seen = set()

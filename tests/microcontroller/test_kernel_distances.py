@@ -61,7 +61,7 @@ def made_over(layer: Windowed, by: int, *, reverse: bool, shared: bool) -> bool:
 LAYERS = st.one_of(windowed(depthwise=False), windowed(depthwise=True))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(layer=LAYERS, reverse=st.booleans(), shared=st.booleans())
 @settings(max_examples=20)
 def test_windows_at_legal_distances(layer: Windowed, reverse: bool, shared: bool) -> None:

@@ -18,7 +18,7 @@ from onchip.microcontroller.kernels.library import library_for, library_function
 ANY = st.one_of(windowed(depthwise=False), windowed(depthwise=True))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(layer=ANY, reverse=st.booleans(), further=st.integers(0, 9))
 @settings(max_examples=40)
 def test_any_shape_makes_the_reference_s_bytes_over_its_input(
@@ -50,7 +50,7 @@ def turned(layer: Windowed) -> Windowed:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(layer=ANY, reverse=st.booleans())
 @settings(max_examples=40)
 def test_along_columns_it_is_the_layer_of_the_transposed_map(layer: Windowed, reverse: bool) -> None:

@@ -50,7 +50,7 @@ def run_overlapped(
     return made_bytes
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(layer=windowed(depthwise=False), pixels=st.integers(1, 3), reverse=st.booleans(), further=FURTHER)
 @settings(max_examples=60)
 def test_convolutions_make_the_reference_s_bytes_over_their_input(

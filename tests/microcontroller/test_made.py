@@ -53,7 +53,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_both_interpreters_load_it_and_compute_what_the_reference_computes(name: str) -> None:
     content, model = made(name)
     inputs = random_inputs(model, 1)

@@ -29,7 +29,7 @@ from onchip.plans import Alloc, Free, Load, PlanChip, Run, Store
 ROOM = 1 << 22
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("mode", ["held", "once", "again"])
 def test_a_planned_network_makes_the_reference_s_bytes(mode: Any, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def ring_plan_is_right(seed: int, folder: Path) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("seed", range(2))
 def test_stages_bands_strips_and_directions_of_some_groups(seed: int, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_stages_bands_strips_and_directions_of_many_groups(tmp_path: Path) -> No
     assert sum(ring_plan_is_right(seed, tmp_path / str(seed)) for seed in range(2, 12)) > 5
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize(
     "shape",
@@ -90,7 +90,7 @@ def test_a_block_in_rings_bands_and_strips(shape: Shape, tmp_path: Path) -> None
     assert differences(*outputs_of(one_group(model, shape), model, tmp_path / "block")) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize(("cuts", "rows"), [((3,), (1, 1)), ((1,), (1, 2)), ((), (3,))])
 @pytest.mark.parametrize("traversal", ["forward", "reverse"])

@@ -85,7 +85,7 @@ INPUTS = {"soc", "contention", "profiles", "frames", "pipelined", "in_flight", "
 """What the schedule is of: with another one, the old figures answer another question."""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["pair", "stream"])
 def test_every_figure_that_is_changed_is_refused(folder: Path, kind: str) -> None:
     document: dict[str, Any] = json.loads(made(folder, kind))
@@ -123,7 +123,7 @@ def test_every_figure_that_is_changed_is_refused(folder: Path, kind: str) -> Non
     assert tried > 100
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["pair", "stream"])
 def test_every_row_that_is_lost_doubled_or_moved_is_refused_or_another_true_schedule(
     folder: Path, kind: str

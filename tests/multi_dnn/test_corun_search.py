@@ -53,7 +53,7 @@ def test_search_is_never_worse_than_where_it_began(objective: Objective) -> None
     assert better > 20
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_long_stream_is_asked_about_its_limits_at_every_schedule() -> None:
     jobs = [Job(n, profile_of(n, [(1, 2), (2, 1), (1.5, 1.5)])) for n in "ab"]
     workload = workload_of(Fixed(1.2, 1.3), *jobs, frames=2000)
@@ -74,7 +74,7 @@ def test_a_long_stream_is_asked_about_its_limits_at_every_schedule() -> None:
     assert improve(workload, "throughput", [start], SearchOptions(tries=3)).ended == "complete"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_search_finds_the_best_of_three_small_networks() -> None:
     rng = Random(9)
     for _ in range(4):
@@ -131,7 +131,7 @@ def test_first_come_takes_what_is_ready_first_and_never_waits() -> None:
             free[segment.unit], waited[segment.unit] = segment.end, segment.ready
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(pairs(groups=3), st.sampled_from(OBJECTIVES))
 def test_bounds_are_below_the_best(workload: Workload, objective: Objective) -> None:

@@ -19,7 +19,7 @@ from onchip.multi_dnn.timeline import RATES
 from onchip.multi_dnn.workload import Job
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_no_schedule_whatever_beats_it(rng: Random) -> None:

@@ -67,7 +67,7 @@ def test_three_units_are_searched_like_two(workload: Workload) -> None:
     assert solve_pair(workload).cost_ms == near(best_by_enumeration(workload).cost_ms, rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(workloads(groups=4), st.booleans())
 def test_the_twin_finds_the_same_in_both_spaces(workload: Workload, any_order: bool) -> None:

@@ -30,7 +30,7 @@ def test_the_csv_is_a_profile() -> None:
     assert profile.transition_ms(0, 1, 0) == pytest.approx(0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_table_is_what_its_script_prints(name: str) -> None:
     begin, end = marks(name)

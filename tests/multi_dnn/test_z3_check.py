@@ -86,7 +86,7 @@ def test_more_than_two_chains_with_contention_are_refused() -> None:
         solve_with_z3(Workload(soc, jobs, soc.model("light")))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_no_time_is_no_answer_or_no_proof() -> None:
     needs_z3()
     soc = load_soc("xavier-agx")

@@ -17,7 +17,7 @@ from broken_plans import BREAKERS, Site  # isort: skip
 from legal_plans import legal_plan  # isort: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ALL)
 def test_what_the_checker_accepts_of_mutants_is_confirmed(kind: str) -> None:
     found = tally(kind, 20 if kind in ("sections", "patches") else 100, 10**6)
@@ -34,7 +34,7 @@ HARMLESS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", sorted(set(BREAKERS)))
 def test_the_referee_refuses_what_breaks_a_rule(rule: str) -> None:
     rng, seen = Random(5), 0

@@ -189,7 +189,7 @@ def test_a_hostile_name_is_quoted_in_one_line(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_huge_counts_are_refused_and_large_ones_accepted() -> None:
     chain = [op(f"f{i}", [f"t{i - 1}" if i else "x"], [f"t{i}"]) for i in range(Limits().operators + 1)]
     tensors = [X, *((f"t{i}", 1, "activation") for i in range(Limits().operators + 1))]

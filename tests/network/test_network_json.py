@@ -108,7 +108,7 @@ def test_a_file_gives_its_own_path_and_hash(tmp_path: Path) -> None:
     assert read.fingerprint == network.fingerprint
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_reference_networks_survive(shared: Path) -> None:
     for file in sorted((shared / "bench" / "networks").glob("*.json")):
         network = read_network(file)

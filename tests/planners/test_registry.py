@@ -86,7 +86,7 @@ def test_a_planner_from_outside_is_a_row_of_a_comparison(outside: Planner) -> No
         onchip.compare(NETWORK, budget=BUDGET, planners="elsewhere")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("outside")
 def test_a_planner_from_outside_has_a_section_and_points_of_a_sweep(tmp_path: Path) -> None:
     spec = {
@@ -103,7 +103,7 @@ def test_a_planner_from_outside_has_a_section_and_points_of_a_sweep(tmp_path: Pa
         onchip.sweep({**spec, "outside": {"order": "free"}}, tmp_path / "t")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("outside")
 def test_a_change_of_a_planner_from_outside_is_computed_anew(tmp_path: Path) -> None:
     spec = {"networks": "zoo:squeezenet1_0", "planners": "outside", "budgets": ["MR"]}

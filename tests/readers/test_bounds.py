@@ -136,7 +136,7 @@ def many(what: str, item: object) -> Made:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("made", "says"),
     [
@@ -180,7 +180,7 @@ def test_dimensions_are_bounded(nodes: list[onnx.NodeProto], says: str, tmp_path
         read(model(nodes, opset=12), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_operators_of_one_name_are_told_apart_in_linear_time(tmp_path: Path) -> None:
     nodes = [node("MaxPool", [f"t{i}"], [f"t{i + 1}"], name="a", kernel_shape=[1, 1]) for i in range(3_000)]
     nodes[0].input[0], nodes[-1].output[0] = "x", "y"

@@ -51,7 +51,7 @@ assert types("Relu") == ["Conv", "Relu"] and not promises("Relu")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_operator_is_elementwise_once_it_is_declared(tmp_path: Path) -> None:
     """In a process of its own: schemas and declarations are for all of it."""
     done = subprocess.run([sys.executable, "-c", MODEL], cwd=tmp_path, capture_output=True, text=True)

@@ -183,7 +183,7 @@ OPAQUE = {
 """Volumes (r2plus1d_18, s3d), attention, resizing, and what reads a cut or shuffled tensor where it lies."""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", zoo.names())
 def test_operators_of_built_in_networks_that_promise_nothing(name: str) -> None:
     operators = load(f"zoo:{name}").network.operators

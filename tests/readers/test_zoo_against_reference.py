@@ -63,7 +63,7 @@ def required(network: Network) -> int:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "granularity"), PAIRS)
 def test_operators_and_tensors_are_those_of_the_reference(name: str, granularity: str, shared: Path) -> None:
     path = shared / "bench" / "networks" / f"{name}.{granularity}.json"

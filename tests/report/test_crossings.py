@@ -29,7 +29,7 @@ def adds_up(plan: Plan) -> None:
     assert all(row["total"] > 0 for row in words["tensors"])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_rows_of_random_plans_add_up_to_the_checkers_figures(rng: Random) -> None:

@@ -44,7 +44,7 @@ def points(route: tuple[float, ...]) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.randoms(use_true_random=False), st.sampled_from([(300, 200), (1300, 600), (90, 4000)]))
 @settings(max_examples=80)
 def test_boxes_stay_apart_and_inside_and_links_off_them(rng: Random, room: tuple[int, int]) -> None:

@@ -38,7 +38,7 @@ def grids(draw: st.DrawFn) -> tuple[Grid, list[list[str]]]:
     return grid, rows
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(made=grids(), width=st.integers(40, 130))
 def test_no_figure_is_cut_or_left_out_and_no_line_is_too_long(
@@ -109,7 +109,7 @@ def test_bars_give_way_before_a_figure_does() -> None:
         assert any("█" in line for line in lines) == drawn
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_table_of_the_terminal_is_this_one() -> None:
     """A rich table cuts figures where it is narrow, so that no other file may make one."""
     root = Path(onchip.__file__).parent

@@ -66,7 +66,7 @@ def test_nothing_points_outside_the_file_and_no_style_is_inline() -> None:
     assert "//" not in re.sub(r"^\s*//.*$|; // .*$", "", source, flags=re.M).replace("file://", "")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(hostile_names)
 @settings(max_examples=12, deadline=None)
 def test_hostile_names_stay_text(name: str) -> None:

@@ -31,7 +31,7 @@ def made() -> tuple[Int8Model, Sources]:
     return model, sources_of(plan(network_of(model), 1 << 20), model)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.core)
 def test_an_arena_of_a_word_less_than_the_plan_faults(
     board: Board, made: tuple[Int8Model, Sources], tmp_path: Path
@@ -47,7 +47,7 @@ def test_an_arena_of_a_word_less_than_the_plan_faults(
         verifying.verify(replace(sources, files=files), model, board, tmp_path, runs=1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.core)
 def test_a_stack_of_a_word_less_than_it_takes_faults(
     board: Board, made: tuple[Int8Model, Sources], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

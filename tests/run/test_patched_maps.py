@@ -416,7 +416,7 @@ def tflite() -> bytes:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("joined", [False, True])
 def test_channels_come_first_in_patches_of_a_model_that_has_them_last(joined: bool, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"

@@ -38,7 +38,7 @@ def test_plans_in_several_memories_are_bit_exact_and_move_what_the_checker_says(
         assert report.arena_bytes <= plan.budget * report.scale
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_move_onto_another_tensor_or_out_of_a_memory_is_seen_without_the_checker(tmp_path: Path) -> None:
     found = source("residual", tmp_path)
     random, moved = Random(1), 0

@@ -48,7 +48,7 @@ def awkward() -> bytes:
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("content", [branching(), awkward()], ids=["branching", "awkward"])
 def test_random_plans_execute_bit_for_bit(content: bytes, tmp_path: Path) -> None:
     source = read(content, tmp_path)
@@ -62,7 +62,7 @@ def test_random_plans_execute_bit_for_bit(content: bytes, tmp_path: Path) -> Non
         assert report.engine in report.lines()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_another_input_gives_other_tensors(tmp_path: Path) -> None:
     source = read(branching(), tmp_path)
     plan = random_plan(source.network, roomy(source.network), Random(0))

@@ -49,7 +49,7 @@ def moved_by_a_byte(plan: Plan) -> Iterator[tuple[int, Plan]]:
             yield i, replace(plan, program=(*plan.program[:i], other, *plan.program[i + 1 :]))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["residual", "concat", "views", "attention"])
 def test_one_address_moved_one_byte_into_a_live_neighbour_is_always_a_mismatch(name: str) -> None:
     harmed = 0

@@ -84,7 +84,7 @@ def test_a_killed_worker_and_a_killed_coordinator_change_nothing(cluster: Cluste
     assert table(folder) == table(calm)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     spec = {"networks": "zoo:squeezenet1_0", "budgets": ["MP"]}
     for address in ("tcp://127.0.0.1:1", "nowhere", "tcp://"):

@@ -82,7 +82,7 @@ def test_a_torn_log_has_a_batch_whole_or_not_at_all(tmp_path: Path) -> None:
         assert len(journal.answers(None)) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_second_sweep_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     with Journal(tmp_path / "j"), pytest.raises(InputError, match="another sweep is using it"):
         Journal(tmp_path / "j")

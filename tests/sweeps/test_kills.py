@@ -22,7 +22,7 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_killed_workers_and_coordinators_change_nothing(spec: Path) -> None:
     calm, killed = spec.with_name("calm"), spec.with_name("killed")
     assert finish(start(spec, calm)) == 0
@@ -47,7 +47,7 @@ def test_killed_workers_and_coordinators_change_nothing(spec: Path) -> None:
     assert table(killed) == table(calm)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ctrl_c_leaves_a_table_and_a_state_to_go_on_from(spec: Path) -> None:
     folder = spec.with_name("cut")
     process = start(spec, folder, "--jobs", "1")

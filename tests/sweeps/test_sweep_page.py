@@ -79,7 +79,7 @@ def test_every_point_is_marked_and_no_name_becomes_markup(made: Any) -> None:
     assert page.count('class="ring') == knees
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_commands_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

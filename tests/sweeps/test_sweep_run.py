@@ -53,7 +53,7 @@ def sweep(spec: dict[str, Any], folder: Path, **options: Any) -> Any:
     return onchip.sweep(spec, folder, jobs=1, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rows_are_what_the_planners_say(tmp_path: Path) -> None:
     made = sweep(
         {
@@ -101,7 +101,7 @@ def test_rows_are_what_the_planners_say(tmp_path: Path) -> None:
         assert (row["status"], row["needs_bytes"], row["dram_bytes"]) == ("infeasible", needs, None)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_joint_plans_are_rows_and_no_worse_than_either_alone(tmp_path: Path) -> None:
     made = sweep(
         {
@@ -123,7 +123,7 @@ def test_joint_plans_are_rows_and_no_worse_than_either_alone(tmp_path: Path) -> 
     assert (row["status"] == "optimal") == (row["gap"] == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_branches_and_chips_of_ones_own(tmp_path: Path, model: str) -> None:
     (tmp_path / "own.toml").write_text('name = "own"\nalignment_bytes = 4\nelement = "int8"\n')
     made = sweep(
@@ -137,7 +137,7 @@ def test_branches_and_chips_of_ones_own(tmp_path: Path, model: str) -> None:
     assert [row["needs_bytes"] for row in own.rows][:2] == [60, 60]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_names_are_resolved_and_infeasible_points_are_rows(tmp_path: Path, model: str) -> None:
     made = sweep(asked(model), tmp_path / "s")
     assert [(r["budget"], r["budget_bytes"], r["status"]) for r in made.rows] == [
@@ -153,7 +153,7 @@ def test_names_are_resolved_and_infeasible_points_are_rows(tmp_path: Path, model
     assert {r["macs"] for r in made.rows} == {7}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_has_an_answer_is_not_computed_again(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +169,7 @@ def test_what_has_an_answer_is_not_computed_again(
     assert sweep(asked(model), tmp_path / "s").outcome.reused == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_points_that_are_the_same_are_computed_once(tmp_path: Path, model: str) -> None:
     made = sweep({"networks": [model, {"model": model, "dtype": "file"}], "budgets": [55]}, tmp_path / "s")
     assert len(made.rows) == 2
@@ -177,7 +177,7 @@ def test_points_that_are_the_same_are_computed_once(tmp_path: Path, model: str) 
     assert both.outcome.reused == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_limit_is_obeyed_and_only_what_it_left_open_is_tried_again(tmp_path: Path, model: str) -> None:
     first = sweep(asked(model, limits={"seconds_per_point": 5}), tmp_path / "s")
     assert all(row["status"] in ("optimal", "infeasible") for row in first.rows)
@@ -185,7 +185,7 @@ def test_a_limit_is_obeyed_and_only_what_it_left_open_is_tried_again(tmp_path: P
     assert again.outcome.computed == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_time_limit_leaves_a_state_to_go_on_from(tmp_path: Path, model: str) -> None:
     cut = sweep(asked(model), tmp_path / "s", time_limit=0)
     assert (cut.outcome.end, cut.complete, cut.rows) == ("time", False, ())
@@ -193,7 +193,7 @@ def test_the_time_limit_leaves_a_state_to_go_on_from(tmp_path: Path, model: str)
     assert sweep(asked(model), tmp_path / "s").complete
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_files_hold_the_rows(tmp_path: Path, model: str) -> None:
     made = sweep(asked(model, chips="optimus", chip={"array": ["4x4", "8x8"]}), tmp_path / "s")
     with (tmp_path / "s" / "table.csv").open(newline="") as file:
@@ -206,7 +206,7 @@ def test_the_files_hold_the_rows(tmp_path: Path, model: str) -> None:
     assert "://" not in page
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_parquet_has_typed_columns(tmp_path: Path, model: str) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     made = sweep(asked(model, plan={"in_place": [True, False], "beam_width": [3]}), tmp_path / "s")
@@ -221,7 +221,7 @@ def test_parquet_has_typed_columns(tmp_path: Path, model: str) -> None:
     assert to_parquet([], made.columns)  # a table without rows is one, too
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_without_pyarrow_no_older_table_stays(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,7 +283,7 @@ worker.main(sys.argv[1], int(sys.argv[2]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_point_that_kills_its_workers_fails_and_no_other_does(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +300,7 @@ def test_a_point_that_kills_its_workers_fails_and_no_other_does(
     assert (healed.failed, healed.outcome.computed) == (0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_workers_that_do_not_start_are_an_error_and_fail_no_point(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

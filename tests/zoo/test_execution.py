@@ -53,7 +53,7 @@ def test_outputs_are_finite_and_depend_on_the_input(name: str) -> None:
     assert np.abs(first - second).max() > 1e-3 * np.abs(first).max()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in zoo.names() if zoo.describe(name).resizable])
 def test_a_resizable_network_follows_its_input(name: str) -> None:
     height, width = (side + 33 for side in zoo.describe(name).input[-2:])

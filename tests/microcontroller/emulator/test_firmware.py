@@ -92,7 +92,7 @@ def test_nothing_behind_the_linked_ram_can_be_touched(
             emulate(image)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 @pytest.mark.parametrize("words", range(1, 10))
 def test_an_arena_one_word_too_small_faults(words: int, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_said_with_the_bytes(tmp_path: Path) -> None:
         build({"main.c": source}, M4, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 @pytest.mark.parametrize("less", [1, 2, 3])
 def test_a_byte_that_is_missing_is_said_like_many(less: int, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_tool_that_does_not_end_is_one_line(tmp_path: Path, monkeypatch: pytes
         toolchain.call(["sleep", "60"], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 def test_a_program_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     image = build({"main.c": "int main(void) { for (;;) continue; }"}, M4, tmp_path)
@@ -204,7 +204,7 @@ def test_what_the_emulated_memories_do_not_hold_is_said_with_the_bytes(tmp_path:
         emulate(image)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_toolchain
 def test_instructions_are_counted_by_function_and_by_mark(tmp_path: Path) -> None:
     source = """

@@ -57,7 +57,7 @@ def test_the_planner_reckons_what_the_checker_derives(data: st.DataObject) -> No
     assert found.crossing == sum(run.crossing.values())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=300)
 def test_columns_at_once_are_those_that_going_through_the_stage_finds(data: st.DataObject) -> None:

@@ -106,7 +106,7 @@ def searched(chain: Chain, mode: InputMode, cap: int = 1 << 30) -> list[tuple[in
 NETWORKS = chains(operators=4, side=6, channels=3, steps=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(NETWORKS, st.sampled_from(MODES))
 def test_no_plan_beats_the_front(network: Network, mode: InputMode) -> None:
@@ -143,7 +143,7 @@ def bounded_is_the_same(chain: Chain, mode: InputMode, best: list[tuple[int, int
         assert rows >= {p for p in best if not any(b <= p[0] and w <= p[1] for b, w in known)}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(NETWORKS, st.sampled_from(MODES))
 def test_bounds_lose_no_plan_that_they_do_not_beat(network: Network, mode: InputMode) -> None:

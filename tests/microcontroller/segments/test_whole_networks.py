@@ -43,7 +43,7 @@ def own_work(network: Network) -> int:
     return sum(op.work for op in network.operators)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["held", "once", "again"])
 @pytest.mark.parametrize("name", FREE)
 def test_networks_for_microcontrollers_stay_as_small_as_they_were(name: str, mode: InputMode) -> None:
@@ -71,7 +71,7 @@ def test_a_tight_limit_is_met_without_making_anything_twice(name: str, mode: Inp
     assert found.result.macs == own_work(found.network)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["made:ad01", "made:kws", "made:vww_96"])
 def test_an_image_that_may_be_fetched_takes_no_more_than_one_that_is_held(name: str) -> None:
     held, once, again = (
@@ -100,7 +100,7 @@ def test_too_little_ram_says_how_much_and_because_of_what() -> None:
         plan(network("made:kws"), 1000)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_byte_of_the_extent_is_needed_by_the_plan() -> None:
     """The least RAM is the limit that is met exactly, and one byte less is too little."""
     least = SegmentOptions(objective="least")

@@ -48,7 +48,7 @@ def runtime() -> Iterator[Runtime]:
         yield made
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_random_schedules_give_the_outputs_of_a_plain_run(cuts: dict[str, Cut], runtime: Runtime) -> None:
     rng = Random(7)
     for _ in range(4):
@@ -106,7 +106,7 @@ def test_every_run_has_an_input_of_its_own(cuts: dict[str, Cut], runtime: Runtim
     assert found[0] != found[1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("of", ["pieces", "whole"])
 def test_a_wrong_bit_is_a_mismatch(
     of: str, cuts: dict[str, Cut], runtime: Runtime, monkeypatch: pytest.MonkeyPatch
@@ -356,7 +356,7 @@ def test_a_worker_without_memory_is_one_line(cuts: dict[str, Cut]) -> None:
         assert all(map(is_gone, pids))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_killed_worker_is_one_clear_error_and_leaves_nothing(cuts: dict[str, Cut]) -> None:
     rng, before = Random(3), shared_memory()
     for _ in range(3):

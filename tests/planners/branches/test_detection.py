@@ -50,7 +50,7 @@ def test_on_any_network_it_finds_what_the_definition_says(seed: int, limit: int)
     check_structure(network, found, Random(seed))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(module_networks(long_skips=0.4, leaks=0.03, extra_outputs=0.2), st.integers(0, 9))
 @settings(max_examples=25)
 def test_on_networks_of_modules_it_finds_what_the_definition_says(made: ModuleNetwork, limit: int) -> None:

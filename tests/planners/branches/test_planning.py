@@ -56,7 +56,7 @@ def planned(seed: int, rules: str, **how: float) -> BranchPlan | None:
         return None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", ["paper", "ours"])
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
@@ -184,7 +184,7 @@ def test_what_was_tried_leaves_nothing_behind(seed: int) -> None:
             assert state() == before
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(seed=st.integers(0, 10**9))
 def test_our_rules_move_no_more_than_the_papers(seed: int) -> None:
     network = random_module_network(Random(seed)).network()
@@ -236,7 +236,7 @@ def test_a_concat_of_a_module_s_own_input_costs_no_more_than_streaming_everythin
     assert table.modules[0].fm_bytes == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_paper_s_rules_keep_a_module_s_input_to_its_end() -> None:
     overwritten = 0
     for seed in range(30):

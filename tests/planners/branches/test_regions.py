@@ -75,7 +75,7 @@ def agrees(pieces: list[Piece], capacity: int, alignment: int, rules: RegionRule
         assert regions.wrong(pieces, found.addresses, found.bases, capacity, alignment) is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(problems(), st.sampled_from(SWITCHED))
 @settings(max_examples=300)
 def test_addresses_exactly_where_trying_all_finds_some(

@@ -50,7 +50,7 @@ def modules(plan: Plan) -> Iterator[tuple[int, Section]]:
     return ((i, s) for i, s in enumerate(plan.sections) if s.merge is not None)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**9))
 def test_other_processing_start_and_merge_are_refused(seed: int) -> None:
@@ -77,7 +77,7 @@ def test_other_processing_start_and_merge_are_refused(seed: int) -> None:
                 refused(plan, i, merge=network.operators[v].name, branches=swapped)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**9))
 def test_other_branches_are_refused(seed: int) -> None:
@@ -147,7 +147,7 @@ def test_sections_have_different_names() -> None:
     refused(plan, 1, name=plan.sections[0].name)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", ["paper", "ours"])
 def test_what_planners_say_is_true_of_both_kinds(rules: Literal["paper", "ours"]) -> None:
     kinds = set()

@@ -35,7 +35,7 @@ def every_box(network: Network) -> Iterator[tuple[int, int]]:
             yield sum(found.parts), sum(found.crossing) + found.weights
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=80)
 @given(st.integers(0, 10**9))
 def test_the_best_boxes_at_any_budget(seed: int) -> None:
@@ -68,7 +68,7 @@ def test_the_sizes_along_an_axis_are_the_least_of_every_number_of_boxes(n: int) 
 LONG = 1 << 40
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("reach", "size"),
     [
@@ -183,7 +183,7 @@ def test_any_number_of_boxes_is_a_plan(joint: bool) -> None:
     assert made.result.dram_bytes == 2 * size
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_wraps_around_is_left_out_and_said() -> None:
     """More boxes than integers count: the shapes with fewer are left, and are not all."""
     side = 1 << 20

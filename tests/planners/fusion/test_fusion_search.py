@@ -263,7 +263,7 @@ def test_limits_leave_a_partition_and_a_bound() -> None:
         assert found.complete == (found.lower_bound_bytes == found.dram_bytes)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_one_dear_group_does_not_outlast_a_wish_to_stop() -> None:
     # In a dense block one group alone has more ways to run than anybody waits for.
     chip = load_chip("optimus-6")

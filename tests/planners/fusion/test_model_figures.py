@@ -87,7 +87,7 @@ def test_the_best_partition(
     assert groups in (None, len(found))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "count"), [("vgg16", 41), ("squeezenet1_0", 320)])
 def test_feasible_groups(shared: Path, name: str, count: int) -> None:
     assert len(convex_groups(problem_of(shared, name))) == count

@@ -17,7 +17,7 @@ from oracles.joint import options_of
 from oracles.odd_networks import odd_network
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(60))
 def test_no_partition_moves_less(seed: int) -> None:
     rng = Random(5000 + seed)

@@ -50,7 +50,7 @@ def obeys(dag: Dag, group: int, limit: int) -> bool:
     return fans and part == group and dag.convex(group) and group.bit_count() <= max(1, limit)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(st.integers(0, 10**9), st.integers(1, 6), st.lists(st.integers(3, 40), min_size=1, max_size=3))
 def test_the_plan_is_the_best_within_the_rules(seed: int, nodes: int, kilobytes: list[int]) -> None:

@@ -45,7 +45,7 @@ def against_moves(seed: int, most: int) -> None:
     assert least_bytes(problem) <= expected
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_moves_less_than_what_is_found(seed: int) -> None:
     against_moves(seed, 3)
@@ -57,7 +57,7 @@ def test_nothing_moves_less_on_larger_networks(seed: int) -> None:
     against_moves(seed, 6)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(30))
 def test_no_rule_changes_what_is_found(seed: int) -> None:
     problem, over = case(Random(1000 + seed), 7)

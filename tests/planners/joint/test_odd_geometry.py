@@ -30,7 +30,7 @@ def odd_case(seed: int, most: int, largest: int) -> tuple[Network, int, int]:
     return network, max(1, int(total * rng.choice((0.1, 0.2, 0.3, 0.45, 0.6, 0.8)))), rng.choice((1, 2, 3))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(60))
 def test_nothing_moves_less_than_what_is_found(seed: int) -> None:
     network, budget, tile = odd_case(seed, 3, 5)

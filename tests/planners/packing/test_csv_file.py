@@ -15,7 +15,7 @@ from planners.packing.instances import featured
 names = st.text(st.characters(codec="utf-8"), max_size=12)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.integers(0, 500), st.lists(names, min_size=7, max_size=7, unique=True))
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_reads_back(

@@ -33,7 +33,7 @@ def instances(draw: st.DrawFn) -> list[Buffer]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(instances())
 @settings(max_examples=300)
 def test_what_is_allocated_is_a_packing(buffers: list[Buffer]) -> None:
@@ -61,7 +61,7 @@ def test_buffers_one_after_the_other_are_not_large() -> None:
     assert is_large([Buffer(0, 1, 8)] * (int(MOST_OVERLAPS**0.5) * 2))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_many_overlaps_are_packed_within_memory_and_time() -> None:
     buffers = [Buffer(i % 1000, i % 1000 + 500, i % 97 + 1) for i in range(40_000)]
     held, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()

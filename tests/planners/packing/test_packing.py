@@ -122,7 +122,7 @@ def test_alignment_rounds_sizes_and_offsets(alignment: int) -> None:
     assert pack(buffers, need - 1, alignment=alignment).status == "infeasible"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(small_instances())
 @settings(max_examples=100, deadline=None)
 def test_minimise_finds_the_smallest_capacity(instance: tuple[list[Buffer], int]) -> None:

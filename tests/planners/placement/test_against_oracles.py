@@ -22,14 +22,14 @@ def test_networks_that_catch_wrong_rules(hard: Hard) -> None:
     assert traffic_against_states(case, ALL_RULES) == hard.traffic
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(cases(7))
 def test_traffic_and_peak_equal_exact_states(case: Case) -> None:
     traffic_against_states(case, some_rules(Random(0), 2))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_traffic_and_peak_equal_exact_states_on_many() -> None:
     hard = 0
     for seed in range(300):

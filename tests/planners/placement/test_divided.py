@@ -76,7 +76,7 @@ def claims(seeds: range) -> tuple[int, int, int]:
     return paying, cut, dearer
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pieces_and_bounds_against_the_search() -> None:
     paying, cut, dearer = claims(range(150))
     assert paying > 30

@@ -88,7 +88,7 @@ def test_plans_are_legal_never_below_the_oracle_and_optimal_only_there(rng: Rand
         assert cost == expected == bound
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=40)
 def test_the_bound_on_all_orders_is_below_the_oracle(rng: Random) -> None:

@@ -122,14 +122,14 @@ def test_budgets_follow_the_option() -> None:
 # -- the searches --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(cases(7, in_place=True))
 def test_traffic_peak_and_least_budget_equal_exact_states(case: Case) -> None:
     traffic_against_states(case, some_rules(Random(0), 2))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_traffic_peak_and_least_budget_equal_exact_states_on_many() -> None:
     hard = 0
     for seed in range(300):

@@ -32,7 +32,7 @@ def test_a_search_that_is_cancelled_before_it_begins_still_has_a_schedule() -> N
     assert len(found.steps) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", ["exact", "dnc", "beam"])
 def test_what_was_found_by_then_is_the_plan(strategy: str) -> None:
     import onchip

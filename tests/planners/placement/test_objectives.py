@@ -46,7 +46,7 @@ def rated(rng: Random, alignment: int = 1) -> Chip:
 # -- latency ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_place", [False, True])
 @given(st.randoms(use_true_random=False), Weights)
 @settings(max_examples=40, deadline=None)
@@ -72,7 +72,7 @@ def test_prefetching_only_helps_and_never_beats_the_bound(in_place: bool, rng: R
     assert before.result.latency_lower_bound_picoseconds <= fast
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_small_networks_against_every_program_there_is() -> None:
     compared = reached = 0
     for seed in range(60):
@@ -122,7 +122,7 @@ def test_weights_are_fetched_ahead_where_there_is_room() -> None:
     assert (tight.status, tight.latency_picoseconds) == ("optimal", (1 + 3 * (5 + 5) + 1) * second)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(8), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_stays_give_a_program_back_as_it_was_timed(case: Case, rng: Random) -> None:
@@ -154,7 +154,7 @@ def test_a_chip_without_rates_says_what_it_lacks() -> None:
 # -- peak -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_place", [False, True])
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
@@ -196,7 +196,7 @@ def test_a_budget_that_forces_traffic_is_refused_for_peak() -> None:
 # -- energy -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(7), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_the_least_traffic_has_the_least_energy(case: Case, rng: Random) -> None:

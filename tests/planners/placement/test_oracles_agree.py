@@ -55,7 +55,7 @@ def test_every_weakened_rule_has_a_hard_network() -> None:
     assert {h.broken for h in HARD} == set(WEAK)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_states_twin_and_ilp_agree() -> None:
     for seed in range(150):
         case = random_case(Random(seed), 7)

@@ -91,7 +91,7 @@ KNOWN: dict[str, dict[tuple[str, str], tuple[int, int]]] = {
 """Optimal traffic in bytes at (MR, MH) of the reference networks; what is absent is 0, as is all at MP."""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(9))
 @settings(max_examples=150, deadline=None)
 def test_every_plan_is_legal_and_keeps_its_word(case: Case) -> None:
@@ -104,7 +104,7 @@ def test_every_plan_is_legal_and_keeps_its_word(case: Case) -> None:
         assert made.result.status == "optimal"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_small_networks_are_optimal_addresses_included() -> None:
     compared = 0
     for seed in range(400):
@@ -156,7 +156,7 @@ def test_the_same_network_fits_with_its_weights_streamed_only() -> None:
     assert plan(heavy, GENERIC, 14, PlacementOptions(weights="resident")).result.peak_bytes == 14
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(7))
 @settings(max_examples=60, deadline=None)
 def test_fixing_the_order_never_helps(case: Case) -> None:

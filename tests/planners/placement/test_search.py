@@ -79,7 +79,7 @@ def test_the_factor_two_of_the_safe_move_is_needed() -> None:
     assert (found.value, found.bound, found.complete) == (1, 1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(6), st.tuples(*[st.booleans() for _ in fields(Rules)]))
 @settings(max_examples=300, deadline=None)
 def test_every_combination_of_rules_finds_the_same_value(case: Case, switches: tuple[bool, ...]) -> None:
@@ -91,7 +91,7 @@ def test_every_combination_of_rules_finds_the_same_value(case: Case, switches: t
     assert minimum_peak(problem, Rules(*switches)).value == minimum_peak(problem, NO_RULES).value
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(8))
 @settings(max_examples=200, deadline=None)
 def test_a_schedule_costs_what_the_search_says(case: Case) -> None:
@@ -100,7 +100,7 @@ def test_a_schedule_costs_what_the_search_says(case: Case) -> None:
     assert replay(problem, found.steps, case.budget) == found.value == found.bound
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(8))
 @settings(max_examples=200, deadline=None)
 def test_the_peak_order_needs_exactly_its_peak(case: Case) -> None:
@@ -113,7 +113,7 @@ def test_the_peak_order_needs_exactly_its_peak(case: Case) -> None:
     assert minimum_traffic(problem, peak.value).value == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(cases(7))
 @settings(max_examples=100, deadline=None)
 def test_a_fixed_order_is_kept_and_never_cheaper(case: Case) -> None:
@@ -161,7 +161,7 @@ def test_a_search_out_of_time_still_answers_honestly(nasnet: Problem) -> None:
     assert replay(nasnet, found.steps, nasnet.minimum_budget) == found.value
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("mebibytes", [1, 2, 3])
 def test_a_search_out_of_memory_still_answers_honestly(nasnet: Problem, mebibytes: int) -> None:
     found = minimum_traffic(nasnet, nasnet.minimum_budget, limits=Limits(memory_limit=mebibytes << 20))

@@ -46,7 +46,7 @@ def resident(network: Network) -> Network:
     return replace(network, operators=heavy)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(
     cases(6),
     st.sampled_from(("free", "given", "minpeak")),
@@ -121,7 +121,7 @@ def test_the_solvers_agree(solver: Literal["highs", "scip"]) -> None:
         assert other.bound == default.bound
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("solver", ["cp-sat", "highs", "scip"])
 def test_every_solver_plans(solver: Solver) -> None:
     made = plan(CONTENDED, GENERIC, 8, PlacementOptions(strategy="ilp", solver=solver))
@@ -132,7 +132,7 @@ def test_every_solver_plans(solver: Solver) -> None:
     assert made.options["solver"] == solver
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_model_larger_than_a_pipe_reaches_the_other_process() -> None:
     model = Model()
     for _ in range(4_000):
@@ -226,7 +226,7 @@ def test_a_cancelled_search_still_plans(solver: Solver) -> None:
     assert not found.infeasible
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ctrl_c_ends_the_solver_and_not_the_program() -> None:
     pressed: list[str] = []
 
