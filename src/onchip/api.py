@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded
+from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded, taken
 from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
@@ -98,8 +98,7 @@ def plan(
     from onchip.planners import joint, placement
 
     model, options = read_if_needed(model, options)
-    joining = {f.name: options.pop(f.name) for f in fields(JointOptions) if f.name in options}
-    fusing = JointOptions(**joining)
+    fusing = JointOptions(**taken(JointOptions, options))
     placing = options_of(PlacementOptions, options)
     network = network_of(model)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
@@ -242,7 +241,7 @@ def corun(
     if unknown:
         known = ", ".join(name for names in kinds.values() for name in sorted(names))
         raise UsageError(f"no such option; known: {known}", item=unknown[0])
-    solving = {name: options.pop(name) for name in kinds[SolveOptions] & set(options)}
+    solving = taken(SolveOptions, options)
     on = soc if isinstance(soc, SoC) else load_soc(soc)
     asked = workload(models, on, contention, progress=progress, **options)
     if progress is not None:

@@ -18,15 +18,30 @@ from onchip.results.planned import Plan
 if TYPE_CHECKING:
     from onchip.readers import Source
 
-__all__ = ["as_the_chip", "cannot_run", "how_read", "network_of", "options_of", "read_if_needed", "recorded"]
+__all__ = [
+    "as_the_chip",
+    "cannot_run",
+    "how_read",
+    "network_of",
+    "options_of",
+    "read_if_needed",
+    "recorded",
+    "taken",
+]
 
 
 def options_of(kind: type[Any], given: dict[str, Any]) -> Any:
+    """The options of a kind with these values; raises `UsageError` for a name that is none of its fields."""
     unknown = sorted(set(given) - {f.name for f in fields(kind)})
     if unknown:
         known = ", ".join(f.name for f in fields(kind))
         raise UsageError(f"no such option; known: {known}", item=unknown[0])
     return kind(**given)
+
+
+def taken(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Take the values of a kind's fields out of `options`."""
+    return {f.name: options.pop(f.name) for f in fields(kind) if f.name in options}
 
 
 def read_if_needed(
@@ -35,15 +50,15 @@ def read_if_needed(
     """The model, read if it is a path, and the options that are not the reader's."""
     from onchip.readers import Source, load
 
-    read_keys = {f.name for f in fields(ReadOptions)}
-    reading = {k: v for k, v in options.items() if k in read_keys}
+    rest = dict(options)
+    reading = taken(ReadOptions, rest)
     if isinstance(model, str | Path):
         model = load(model, options_of(ReadOptions, reading))
     elif not isinstance(model, Source | Network):
         raise UsageError(f"expected a path, a Source or a Network, not {type(model).__name__}", item="model")
     elif reading:
         raise UsageError(f"{', '.join(reading)}: the model has been read already", item="options")
-    return model, {k: v for k, v in options.items() if k not in read_keys}
+    return model, rest
 
 
 def network_of(model: Source | Network) -> Network:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded
+from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded, taken
 from onchip.base.errors import UsageError
 from onchip.base.options import takes
 from onchip.machines.chip import Chip, load_chip
@@ -152,7 +152,7 @@ def workload(
     from onchip.multi_dnn.result.profiles import Profiles
 
     refuse_no_list(models)
-    reading = {f: options.pop(f) for f in [*options] if f in ReadOptions.__dataclass_fields__}
+    reading = taken(ReadOptions, options)
     how = options_of(CorunOptions, {**options, "contention": contention})
     on = soc if isinstance(soc, SoC) else load_soc(soc)
     named = [str(model) for model in models if isinstance(model, str | Path)]

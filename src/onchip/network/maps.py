@@ -42,11 +42,6 @@ class Map:
         """Bytes of one row of one channel."""
         return self.columns * self.element
 
-    @property
-    def image_bytes(self) -> int:
-        """Bytes of one image."""
-        return self.channels * self.rows * self.row_bytes
-
 
 class Maps:
     """The maps of a network's tensors, worked out when asked for."""

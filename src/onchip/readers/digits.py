@@ -37,11 +37,6 @@ def flat(dims: Sequence[Need]) -> Need:
     return tuple(side for sides in dims for side in sides) or (everything(1),)
 
 
-def is_everything(side: Side) -> bool:
-    """Whether the side is needed whole, whatever the box."""
-    return side == everything(side.size)
-
-
 def grouped(need: Need, shape: Sequence[int], axes: Sequence[int]) -> list[Need]:
     """The sides of every dimension of `shape`; `axes` are the sizes of the output's axes.
 
