@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onchip import zoo
@@ -60,6 +60,7 @@ def test_everything_that_has_a_name_is_offered() -> None:
 
 
 @given(st.text(max_size=20))
+@example("\x00/")
 def test_nothing_that_stands_in_a_line_is_an_error(text: str) -> None:
     for complete_it in (complete.models, complete.chips, complete.int8_models, complete.files(".json")):
         assert all(name.startswith(text) for name in complete_it(text))

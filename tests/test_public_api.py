@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,11 @@ def test_the_docstring_example_is_what_it_says() -> None:
     assert plan.result.status == "optimal"
     assert plan.check() == plan.result
     assert onchip.Plan.from_text(plan.to_text()) == plan == onchip.Plan.from_text(plan.to_json())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("module", ["onchip.api", "onchip.at_run_time", "onchip.results.planned"])
+def test_the_examples_of_docstrings_say_what_comes(module: str) -> None:
+    done = doctest.testmod(import_module(module))
+    assert done.attempted
+    assert not done.failed

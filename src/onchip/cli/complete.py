@@ -51,7 +51,7 @@ def files(*suffixes: str) -> Callable[[str], list[str]]:
                 for path in entries
                 if path.is_dir() or path.suffix.lower() in suffixes
             ]
-        except OSError:
+        except (OSError, ValueError):  # a null byte is in no name
             return []
         return [name for name in found if name.startswith(incomplete)][:MOST]
 
