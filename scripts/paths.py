@@ -1,8 +1,9 @@
 """How often the calls of a command go back up: `scripts/paths.py [--python PYTHON] -- plan zoo:resnet18 ...`.
 
-The packages of a tree have layers (scripts/house.py). A call goes up when a function of a lower layer calls
-one of a higher layer: a callback, or an import behind a function. Printed are the distinct pairs of functions
-between which that happens, the distinct pairs of packages, and how often the model's file was opened.
+The packages of a tree have layers (scripts/house.py). A call goes back up when it enters a package that is
+already among its callers, and the package that calls is no higher: a callback, an import behind a function,
+or a step along a circle of imports. Printed are the distinct pairs of functions between which that happens,
+the distinct pairs of packages, the calls themselves, and how often the model's file was opened.
 """
 
 from __future__ import annotations
@@ -18,26 +19,32 @@ sys.path.insert(0, str(Path(__file__).parent))
 import house
 
 TRACED = """
-import json, sys, threading
+import json, sys
 from pathlib import Path
-import onchip
-ROOT = str(Path(onchip.__file__).parent)
-out, model, *command = sys.argv[1:]
+out, model, rooms, *command = sys.argv[1:]
+rooms = json.loads(rooms)
 pairs, opened = {}, 0
 
+def name(frame):
+    return getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+
 def seen(frame, event, _):
-    if event != "call" or not frame.f_code.co_filename.startswith(ROOT):
+    here = rooms.get(frame.f_code.co_filename)
+    if event != "call" or here is None or frame.f_code.co_name == "<module>":
         return
-    caller = frame.f_back
-    while caller is not None and not caller.f_code.co_filename.startswith(ROOT):
-        caller = caller.f_back
-    if caller is None:
-        return
-    here, there = caller.f_code, frame.f_code
-    if here.co_filename != there.co_filename and there.co_name != "<module>":
-        key = (here.co_filename, here.co_qualname if hasattr(here, "co_qualname") else here.co_name,
-               there.co_filename, there.co_qualname if hasattr(there, "co_qualname") else there.co_name)
-        pairs[key] = pairs.get(key, 0) + 1
+    caller, at = None, frame.f_back
+    while at is not None:
+        room = rooms.get(at.f_code.co_filename)
+        if room is not None and at.f_code.co_name != "<module>":
+            if caller is None:
+                if room == here:
+                    return
+                caller = (room, name(at))
+            elif room == here:
+                key = (*caller, here, name(frame))
+                pairs[key] = pairs.get(key, 0) + 1
+                return
+        at = at.f_back
 
 def audited(event, args):
     global opened
@@ -58,29 +65,27 @@ finally:
 """
 
 
-def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str]], int]:
-    """The calls that go up, as caller and callee, and how often the model's file was opened."""
+def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str, int]], int]:
+    """The calls that go back up, as caller, callee and how often, and how often the model's file was opened."""
     model = next((word for word in command if Path(word).is_file()), "")
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "calls.json"
-        words = [python, "-c", TRACED, str(out), model, *command]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        *calls, opened = json.loads(out.read_text())
     where = subprocess.run(
         [python, "-c", "import onchip; print(onchip.__file__)"], check=True, capture_output=True, text=True
     )
     source = Path(where.stdout.strip()).parents[1]
     known = house.modules(source)
-    name = {str(path): module for module, path in known.items()}
     packages = {module for module, path in known.items() if path.name == "__init__.py"}
+    rooms = {str(path): house.package_of(module, packages) for module, path in known.items() if module != "onchip"}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "calls.json"
+        words = [python, "-c", TRACED, str(out), model, json.dumps(rooms), *command]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        *calls, opened = json.loads(out.read_text())
     depth = house.depths(source)
-    found = []
-    for caller, calling, callee, called, _ in calls:
-        if "onchip" in (name[caller], name[callee]):
-            continue  # names are given away when they are first asked for
-        here, there = (house.package_of(name[file], packages) for file in (caller, callee))
-        if depth.get(there, 0) > depth.get(here, 0):
-            found.append((f"{name[caller]}.{calling}", f"{name[callee]}.{called}"))
+    found = [
+        (f"{here}: {calling}", f"{there}: {called}", count)
+        for here, calling, there, called, count in calls
+        if depth.get(there, 0) >= depth.get(here, 0)
+    ]
     return sorted(found), opened
 
 
@@ -91,11 +96,14 @@ def main() -> None:
     parser.add_argument("command", nargs="+", help="the words behind `onchip`")
     given = parser.parse_args()
     found, opened = upward(given.python, given.command)
-    rooms = {tuple(module.split(".")[1] for module in pair) for pair in found}
-    print(f"{len(found)} calls go up, between {len(rooms)} pairs of packages; the model opened: {opened}")
+    rooms = {(caller.partition(":")[0], callee.partition(":")[0]) for caller, callee, _ in found}
+    print(
+        f"{sum(count for *_, count in found)} calls go back up, between {len(found)} pairs of functions "
+        f"in {len(rooms)} pairs of packages; the model opened: {opened}"
+    )
     if given.list:
-        for caller, callee in found:
-            print(f"  {caller} -> {callee}")
+        for caller, callee, count in found:
+            print(f"  {count:5}  {caller} -> {callee}")
 
 
 if __name__ == "__main__":
