@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import onchip
 import onchip.api
+from onchip.plans import Plan, read_plan
 
 
 def test_every_exported_name_exists_and_is_documented() -> None:
@@ -142,6 +144,17 @@ def test_the_docstring_example_is_what_it_says() -> None:
     assert plan.result.status == "optimal"
     assert plan.check() == plan.result
     assert onchip.Plan.from_text(plan.to_text()) == plan == onchip.Plan.from_text(plan.to_json())
+
+
+def test_a_plan_is_one_record_and_its_verbs_add_nothing_to_it(tmp_path: Path) -> None:
+    """What a verb gives, what it recorded and what is read again are equal both ways, and have the verbs."""
+    plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
+    plan.save(tmp_path / "plan.json")
+    read, record = onchip.read(tmp_path / "plan.json"), read_plan(tmp_path / "plan.json")
+    assert type(read) is type(plan) is onchip.Plan
+    assert plan == read == record == plan
+    assert fields(onchip.Plan) == fields(Plan)
+    assert "__eq__" not in vars(onchip.Plan)
 
 
 @pytest.mark.thorough

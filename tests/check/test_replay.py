@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -107,3 +108,13 @@ def test_events_belong_to_their_plan() -> None:
     other = replace(plan, program=(*PROGRAM, Free("a")))
     assert events_of(plan) is events_of(plan)
     assert len(events_of(other)) == len(events_of(plan)) + 1
+
+
+def test_a_copy_with_the_same_program_is_not_replayed_again() -> None:
+    plan = plan_of(PROGRAM)
+    events = events_of(plan)
+    assert events_of(replace(plan, result=replace(NOTHING, seconds=1.0), options={"planner": "a"})) is events
+    assert len(events_of(replace(plan, program=tuple(PROGRAM[:3] + PROGRAM[5:])))) < len(events)
+    assert {e.section for e in events_of(replace(plan, sections=(Section("all", 0, 8),)))} == {0}
+    assert events_of(plan) == events
+    assert pickle.loads(pickle.dumps(plan)).kept == {}

@@ -19,7 +19,7 @@ from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.named import prove_named
 from onchip.check.options import prove_options
 from onchip.check.overlap import may_overwrite
-from onchip.check.replay import events_of
+from onchip.check.replay import events_of, replay_and_keep
 from onchip.check.rules import RULES, Broken, broken
 from onchip.check.standing import Standing, standing, why_derived
 from onchip.check.streaming import streaming_scratch
@@ -116,13 +116,15 @@ def certify(
     dram_lower_bound_bytes: int | None = None,
     memory_lower_bound_picoseconds: int | None = None,
     space: str = "",
+    keep_events: bool = False,
 ) -> Plan:
     """The plan that holds a program, its figures and times computed from the program: how every planner ends.
 
     `status`, `seconds`, `lower_bound_bytes` (of `traffic_bytes`) and the other bounds are the planner's
     claims; `status` speaks of the objective that `options` names, and `space` says in one sentence which
-    plans the claims range over. Raises `IllegalPlan` when the program is
-    illegal or the claims contradict its figures. A bound of what the chip does not let us tell is left out.
+    plans the claims range over. With `keep_events` the same replay gives what `events_of` tells, for whoever
+    asks next. Raises `IllegalPlan` when the program is illegal or the claims contradict its figures. A bound
+    of what the chip does not let us tell is left out.
     """
     plan = Plan(
         network=network,
@@ -148,7 +150,8 @@ def certify(
         sections=tuple(sections),
         options=dict(options or {}),
     )
-    figures, times = interpret(plan), times_of(plan)
+    figures = replay_and_keep(plan) if keep_events else interpret(plan)
+    times = times_of(plan)
     result = _derive(plan, figures, times)
     if result.latency_picoseconds is None:
         result = replace(result, latency_lower_bound_picoseconds=None)

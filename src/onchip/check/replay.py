@@ -7,7 +7,6 @@ what crosses to or from DRAM, what runs, what is released.
 
 from __future__ import annotations
 
-import weakref
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from onchip.check.memories import Space
 from onchip.check.units import Unit
 from onchip.plans import Group, Instruction, Plan
 
-__all__ = ["Crossed", "Event", "Ran", "Released", "Reserved", "events_of", "replay"]
+__all__ = ["Crossed", "Event", "Ran", "Released", "Reserved", "events_of", "replay", "replay_and_keep"]
 
 
 Cause = Literal["weights", "held", "load", "reload", "alloc", "move", "scratch"]
@@ -121,18 +120,41 @@ def replay(plan: Plan, listener: Callable[[Event], None]) -> Figures:
     return interpret(plan, lambda plan: _Told(plan, listener))
 
 
-_KNOWN: dict[int, tuple[Event, ...]] = {}
-
-
 def events_of(plan: Plan) -> tuple[Event, ...]:
-    """All that a plan's program does, kept as long as the plan is. Raises `IllegalPlan`."""
-    key = id(plan)
-    if key not in _KNOWN:
-        found: list[Event] = []
-        replay(plan, found.append)
-        _KNOWN[key] = tuple(found)
-        weakref.finalize(plan, _KNOWN.pop, key).atexit = False
-    return _KNOWN[key]
+    """All that a plan's program does, kept with the plan and its copies. Raises `IllegalPlan`."""
+    known = plan.kept.get("events")
+    if not isinstance(known, _Known) or any(
+        a is not b for a, b in zip(known.about, _about(plan), strict=True)
+    ):
+        replay_and_keep(plan)
+        return events_of(plan)
+    return known.events
+
+
+def replay_and_keep(plan: Plan) -> Figures:
+    """Prove a plan's program legal, keep what it does for `events_of`, and return the figures of `interpret`.
+
+    It is known of every copy with the same program, whatever result and options the copy states.
+    """
+    found: list[Event] = []
+    figures = replay(plan, found.append)
+    plan.kept["events"] = _Known(_about(plan), tuple(found))
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a program does, and the parts of its plan that decide that."""
+
+    about: tuple[object, ...]
+    events: tuple[Event, ...]
+
+
+def _about(plan: Plan) -> tuple[object, ...]:
+    """All parts of a plan that the interpreter looks at."""
+    resident = plan.options.get("weights") == "resident"
+    parts = plan.network, plan.chip, plan.budget, plan.program, plan.groups, plan.pins, plan.state
+    return (*parts, plan.sections, resident)
 
 
 @dataclass

@@ -412,7 +412,8 @@ class Plan:
     `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
     `timing` says when every copy and run starts and ends, in program order; it is empty where the chip has no
     rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plans.claim`): no
-    part of the plan, in no file, and empty in what was read.
+    part of the plan, in no file, and empty in what was read. Nor is `kept`, where the checker keeps what it
+    has found of the program; copies of a plan share it.
     """
 
     network: Network
@@ -427,6 +428,11 @@ class Plan:
     state: tuple[State, ...] = ()
     sections: tuple[Section, ...] = ()
     proof: str = field(default="", compare=False, repr=False)
+    kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what is found again."""
+        return {**self.__dict__, "kept": {}}
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, whatever verbs their classes add; who proved it is not compared."""

@@ -12,9 +12,11 @@ import two_modules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onchip
 from module_networks import random_module_network
 from onchip.base.errors import Infeasible
 from onchip.check import check
+from onchip.check.interpreter import Figures, Machine
 from onchip.machines.chip import Chip, load_chip
 from onchip.network import Geometry, Network, OperatorSpec, bits
 from onchip.planners.branches.acts import DoesNotFit
@@ -291,3 +293,18 @@ def test_a_way_is_priced_with_what_its_output_costs_the_next(
     begin = len(memory.acts)
     process(memory, module, replace(way, order=order_of(module, sizes)))
     assert _choice(memory, begin, module, None if after is None else network.operator_id[after]) == choice
+
+
+def test_the_answer_interprets_its_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One replay gives the certificate, the table and the regions."""
+    ended, end = list[Machine](), Machine.end
+
+    def counted(machine: Machine) -> Figures:
+        ended.append(machine)
+        return end(machine)
+
+    monkeypatch.setattr(Machine, "end", counted)
+    made = onchip.branches("zoo:googlenet")
+    assert str(made)
+    assert made.data()
+    assert len(ended) == 1

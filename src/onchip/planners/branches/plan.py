@@ -102,6 +102,8 @@ def plan_branches(
         lower_bound_bytes=0,
         space=SPACE,
         seconds=seconds,
+        sections=sections(kept, detection, made.items, made.ends),
+        keep_events=True,
         options={
             "planner": "branches",
             "rules": options.rules,
@@ -113,7 +115,6 @@ def plan_branches(
     )
     if plan.result.traffic_bytes == 0:  # no plan has less
         plan = bind(replace(plan, result=replace(plan.result, status="optimal")))
-    plan = replace(plan, sections=sections(kept, detection, made.items, made.ends))
     return BranchPlan(plan, kept, detection, _fits(kept, detection, made.items), options, seconds)
 
 
