@@ -66,7 +66,7 @@ finally:
 
 
 def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str, int]], int]:
-    """The calls that go back up, as caller, callee and how often, and how often the model's file was opened."""
+    """The calls that go back up, as caller, callee and count, and how often the model's file was opened."""
     model = next((word for word in command if Path(word).is_file()), "")
     where = subprocess.run(
         [python, "-c", "import onchip; print(onchip.__file__)"], check=True, capture_output=True, text=True
@@ -74,7 +74,9 @@ def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str, int]],
     source = Path(where.stdout.strip()).parents[1]
     known = house.modules(source)
     packages = {module for module, path in known.items() if path.name == "__init__.py"}
-    rooms = {str(path): house.package_of(module, packages) for module, path in known.items() if module != "onchip"}
+    rooms = {
+        str(path): house.package_of(module, packages) for module, path in known.items() if module != "onchip"
+    }
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "calls.json"
         words = [python, "-c", TRACED, str(out), model, json.dumps(rooms), *command]
