@@ -1,4 +1,4 @@
-"""An int8 network from what a user names: a file, or one that is made from a seed."""
+"""An int8 network from a user's argument: a file, or a network made from a seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MADE = "made:"
 
 
 def file_bytes(model: str | Path) -> bytes:
-    """The `.tflite` file that a user names, or the one that `made:NAME` stands for. Raises `ModelError`."""
+    """Return the `.tflite` file of a path, or of `made:NAME`. Raises `ModelError`."""
     if isinstance(model, str) and model.startswith(MADE):
         from onchip.microcontroller.made import made_model
 
@@ -27,7 +27,7 @@ def file_bytes(model: str | Path) -> bytes:
 
 
 def int8_model(model: str | Path) -> Int8Model:
-    """The network in a `.tflite` file, or `made:NAME` as `onchip.microcontroller.made` makes it.
+    """Return the network in a `.tflite` file, or `made:NAME` as `onchip.microcontroller.made` makes it.
 
     Raises `ModelError` naming the file and the operator.
     """

@@ -1,7 +1,7 @@
 """The planners' view of an int8 network: one operator for each layer, under the same name.
 
-Sizes are bytes of activations, `weight_bytes` bytes of flash, and the geometry says how the layer's kernel
-walks: what a plan may overlap follows from it.
+Sizes are bytes of activations, `weight_bytes` bytes of flash, and the geometry states how the layer's kernel
+walks, which decides the overlaps that a plan may use.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["flash_bytes", "geometry_of", "network_of"]
 
 
 def network_of(model: Int8Model, shared: Collection[str] = ()) -> Network:
-    """The network of a model, for planners: NHWC, int8, tensors and operators by the model's names.
+    """Return the network of a model for planners: NHWC, int8, tensors and operators by the model's names.
 
-    Layers named in `shared` are made by the library's kernels, which walk in their own way.
+    The library's kernels, which walk in their own way, make the layers named in `shared`.
     """
     name = [t.name for t in model.tensors]
     return Network.build(
@@ -68,9 +68,10 @@ def network_of(model: Int8Model, shared: Collection[str] = ()) -> Network:
 
 
 def _workspace(layer: Layer, model: Int8Model, shared: Collection[str]) -> int:
-    """Workspace of the layer's kernel; a pool over a whole map may take each pixel as it is made.
+    """Return the workspace of the layer's kernel.
 
-    Then the pixel lies behind the workspace of the kernel that makes it.
+    A pool over a whole map may take each pixel as it is made; the pixel then lies behind the workspace of the
+    kernel that makes it.
     """
     found = workspace_bytes(layer, shared=layer.name in shared)
     if isinstance(layer, AveragePool | MaxPool | Mean) and layer.output_shape[1:3] == (1, 1):
@@ -80,13 +81,13 @@ def _workspace(layer: Layer, model: Int8Model, shared: Collection[str]) -> int:
 
 
 def flash_bytes(layer: Layer, *, shared: bool = False) -> int:
-    """Flash that the constants of the layer's kernel take: weights, biases, factors, tables, in words."""
+    """Return the bytes of flash of the kernel's constants: weights, biases, factors, tables, in words."""
     use = kernel_for(layer, shared=shared)
     return 4 * len(use.words) + (0 if use.operand is None else use.operand.size)
 
 
 def geometry_of(layer: Layer, *, shared: bool = False) -> Geometry:
-    """How the layer's kernel walks over its operands."""
+    """Return the geometry of the layer's kernel: how it walks over its operands."""
     pixels, channels = walk_of(layer, shared=shared)
     return replace(_windows_of(layer), pixels=pixels, channels=channels)
 

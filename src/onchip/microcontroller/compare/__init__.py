@@ -1,1 +1,1 @@
-"""What else would need how much RAM on a microcontroller."""
+"""Other methods on a microcontroller, and the RAM that they need."""

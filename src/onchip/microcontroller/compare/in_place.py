@@ -1,4 +1,4 @@
-"""Tensors whole, depthwise layers in place: TinyEngine's memory without its buffer of one channel's plane."""
+"""Whole tensors, depthwise layers in place: TinyEngine's memory without its buffer of one channel's plane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["in_place_depthwise", "in_place_steps", "overwrites"]
 
 
 def overwrites(lives: Lives, layer: Layer, i: int) -> bool:
-    """Whether layer i is depthwise and may leave its output where its input was, channel by channel."""
+    """Return whether layer i is depthwise and may overwrite its input with its output, channel by channel."""
     geometry = lives.net.network.operators[layer.operator].geometry
     source = layer.reads[0]
     return (
@@ -24,7 +24,7 @@ def overwrites(lives: Lives, layer: Layer, i: int) -> bool:
 
 
 def in_place_depthwise(lives: Lives) -> Baseline:
-    """Greedy offsets for whole tensors, where an output in place lives on in its input's bytes."""
+    """Return greedy offsets of whole tensors, where an output in place shares its input's bytes."""
     holder = {t: t for t in lives.first}
     for i, layer in enumerate(lives.net.layers):
         if overwrites(lives, layer, i):
@@ -40,7 +40,7 @@ def in_place_depthwise(lives: Lives) -> Baseline:
 
 
 def in_place_steps(lives: Lives) -> list[int]:
-    """Bytes that live while each layer runs."""
+    """Return the live bytes while each layer runs."""
     found = []
     for i, layer in enumerate(lives.net.layers):
         operands = tuple(dict.fromkeys(layer.reads))

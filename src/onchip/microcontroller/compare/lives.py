@@ -1,4 +1,4 @@
-"""When each tensor of a network is live, and what a method of planning made of that: bytes and work."""
+"""The live ranges of a network's tensors, and a planning method's result for them: bytes and work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Lives:
 
     @classmethod
     def of(cls, network: Network) -> Lives:
-        """Raises `ModelError` for a network whose operators are not layers over maps of pixels."""
+        """Return the live ranges; raises `ModelError` for operators that are no layers over maps."""
         net = layers_of(network)
         if isinstance(net, str):
             raise ModelError(net, where=network.source or network.name)
@@ -48,15 +48,15 @@ class Lives:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates with everything made once."""
+        """The multiply-accumulates with everything made once."""
         return sum(op.work for op in self.net.network.operators)
 
     def readers(self, tensor: int) -> list[int]:
-        """The layers that read a tensor."""
+        """Return the layers that read a tensor."""
         return [i for i, layer in enumerate(self.net.layers) if tensor in layer.reads]
 
     def beside(self, layer: int, but: Sequence[int]) -> int:
-        """Bytes of what was there before this layer and is still to be read, by it or later; `but` these."""
+        """Return the live bytes made before this layer and read by it or later, except `but`."""
         return sum(
             self.net.maps[t].bytes
             for t, born in self.first.items()
@@ -65,7 +65,7 @@ class Lives:
 
 
 def greedy_bytes(buffers: Sequence[Buffer]) -> int:
-    """The extent when the largest goes first, each to the lowest gap (TFLM's greedy planner)."""
+    """Return the extent if the largest goes first, each to the lowest gap (TFLM's greedy planner)."""
     placed: list[tuple[int, int, Buffer]] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.lower)):
         at = 0

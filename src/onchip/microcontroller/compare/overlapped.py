@@ -1,4 +1,4 @@
-"""Layers one by one, each output over its input as far as that is safe: vMCU's single-layer kernels."""
+"""Layers one by one, each output over its input as far as it is safe: vMCU's single-layer kernels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["one_layer_bytes", "overlapped"]
 
 
 def overlapped(lives: Lives) -> Baseline:
-    """The greatest need of any layer, beside whatever else is live then; addresses are not searched."""
+    """Return the greatest need of any layer, beside all else that is live; addresses are not searched."""
     return Baseline(
         "overlap", max(one_layer_bytes(lives, i) for i in range(len(lives.net.layers))), lives.macs
     )
 
 
 def one_layer_bytes(lives: Lives, i: int) -> int:
-    """Bytes while layer i runs, over an operand where that is read for the last time; others beside."""
+    """Return the bytes while layer i runs, its output over an operand that no later layer reads."""
     layer = lives.net.layers[i]
     made = lives.net.maps[layer.makes].bytes
     operands = tuple(dict.fromkeys(layer.reads))

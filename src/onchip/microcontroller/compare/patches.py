@@ -1,8 +1,8 @@
 """Patch fusion with recomputation, as MCUNetV2 and msf-CNN plan it: the first layers run patch by patch.
 
-The map behind the first layers is made in n x n patches. Each needs its pyramid of every map before, halo
-included, which is made anew for every patch and kept no longer than the patch takes. The layers behind run
-as tensors, depthwise layers in place.
+The map behind the first layers is made in n x n patches. Each patch needs its pyramid of every earlier map,
+halo included, which is recomputed for every patch and kept only for its duration. The layers behind run on
+whole tensors, depthwise layers in place.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GRIDS = (2, 3, 4, 5, 6, 8)
 
 
 def patched(lives: Lives, *, held: bool = True) -> Baseline:
-    """The patches, and the layers that run so, that need the least RAM; then the least work.
+    """Return the patches, and the layers run by patches, that need the least RAM; then the least work.
 
-    With `held` the input lies in RAM whole; otherwise every patch fetches what it reads from elsewhere.
+    With `held` the input lies in RAM whole; otherwise every patch fetches its reads from elsewhere.
     """
     steps = in_place_steps(lives)
     chain = Chain(lives.net)
@@ -45,7 +45,7 @@ def patched(lives: Lives, *, held: bool = True) -> Baseline:
 
 
 def _first_layers(lives: Lives, end: int, n: int) -> tuple[int, int]:
-    """Bytes of the largest patch on its way through layers [0, end), and all the network's work."""
+    """Return the bytes of the largest patch through layers [0, end), and all the network's work."""
     layers, maps = lives.net.layers[:end], lives.net.maps
     last = layers[-1].makes
     down = [_pyramid(layers, band, True) for band in bands_of((0, maps[last].rows), -(-maps[last].rows // n))]
@@ -74,7 +74,7 @@ def _first_layers(lives: Lives, end: int, n: int) -> tuple[int, int]:
 
 
 def _pyramid(layers: Sequence[Layer], lines: Range, rows: bool) -> dict[int, Range]:
-    """The lines of every tensor that go into these lines of the last one."""
+    """Return the lines of every tensor that these lines of the last one need."""
     need = {layers[-1].makes: lines}
     for layer in reversed(layers):
         for t, window in zip(layer.reads, layer.rows if rows else layer.columns, strict=True):

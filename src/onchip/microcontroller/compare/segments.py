@@ -1,4 +1,4 @@
-"""What segments is compared with, all on one network: bytes of RAM and multiply-accumulates by method.
+"""The methods that segments is compared with on one network: bytes of RAM and multiply-accumulates.
 
 Every method sees the same layers and the same workspaces of kernels; none counts what a runtime keeps beside
 the activations. docs/vmcu.md shows them side by side.
@@ -28,10 +28,11 @@ EVERYTHING = 1 << 40
 
 
 def whole_tensors(network: Network) -> Baseline:
-    """Whole tensors in the given order, the largest placed first, as TFLM's greedy memory planner does.
+    """Return whole tensors in the given order, the largest placed first, as TFLM's greedy memory planner
+    does.
 
-    Padding that a network's reader has merged into the layers behind it is no tensor here; the interpreter
-    keeps it, and places equals in its file's order: benchmarks/tflm_arena.py asks it.
+    Padding that the network's reader has merged into the next layers is no tensor here; the interpreter
+    keeps it, and places equal sizes in its file's order: benchmarks/tflm_arena.py measures it.
     """
     lives = Lives.of(network)
     buffers = [
@@ -47,12 +48,12 @@ def whole_tensors(network: Network) -> Baseline:
 
 
 def best_order(network: Network) -> Baseline:
-    """Whole tensors in the order of least peak, nothing in place: what HMCOS looks for, here exactly."""
+    """Return whole tensors in the order of least peak, nothing in place: HMCOS's problem, solved exactly."""
     return Baseline("order", minimum_peak(Problem.of(network)).value, Lives.of(network).macs)
 
 
 def ours(network: Network, mode: InputMode = "held") -> Baseline:
-    """A plan of `onchip.microcontroller.segments` that makes nothing twice: its pool, its work."""
+    """Return a plan of `onchip.microcontroller.segments` that makes nothing twice: its pool, its work."""
     found = plan(network, EVERYTHING, SegmentOptions(mode, objective="once"))
     name = "onchip" if mode == "held" else f"onchip, input {mode}"
     macs = found.result.macs
@@ -72,4 +73,4 @@ METHODS: Mapping[str, Callable[[Network], Baseline]] = {
     "window": lambda network: window_fused(Lives.of(network)),
     "onchip": ours,
 }
-"""Method by name, the input image held in RAM by all of them."""
+"""The methods by name; all of them hold the input image in RAM."""

@@ -1,7 +1,7 @@
-"""The arena that TensorFlow Lite Micro takes for a file, asked of its interpreter (PyPI `tflite-micro`).
+"""The arena that TensorFlow Lite Micro allocates for a file, from its interpreter (PyPI `tflite-micro`).
 
-The interpreter runs in a process of its own: it prints to the process's stderr, and what it does with a
-damaged file is its own affair.
+The interpreter runs in a separate process: it prints to the process's stderr, and a damaged file may crash
+it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ interpreter.print_allocations()
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Bytes of the whole arena, and of its head, which holds the tensors."""
+    """The bytes of the whole arena, and of its head, which holds the tensors."""
 
     total: int
     head: int
 
 
 def tflm_arena(content: bytes) -> Arena | str:
-    """The arena of the `.tflite` file with these bytes, or in words why there is no answer."""
+    """Return the arena of the `.tflite` file with these bytes, or a sentence why there is none."""
     try:
         ran = subprocess.run(
             [*interpreter(), "-c", _ASK],

@@ -28,7 +28,7 @@ class Bottleneck:
 
 
 def window_fused(lives: Lives) -> Baseline:
-    """The least RAM that fusing blocks reaches; of those only the ones that would need more by themselves."""
+    """Return the least RAM with fused blocks; only blocks that need more unfused are fused."""
     blocks = {block.first: block for block in bottlenecks(lives)}
     alone = [one_layer_bytes(lives, i) for i in range(len(lives.net.layers))]
     units: list[tuple[int, Bottleneck | None, int]] = []
@@ -46,7 +46,7 @@ def window_fused(lives: Lives) -> Baseline:
 
 
 def bottlenecks(lives: Lives) -> Iterator[Bottleneck]:
-    """Every block that the paper's kernel takes; none whose window is larger than its map, as there."""
+    """Yield every block that the paper's kernel takes: as there, none with a window larger than its map."""
     net = lives.net
     at = 0
     while at + 3 <= len(net.layers):
@@ -109,8 +109,10 @@ def _taken(lines: tuple[int, int]) -> int:
 
 
 def _distance(moments: Sequence[tuple[int | None, int]]) -> int:
-    """The fewest bytes from the output's start up to the input's, as the paper has it: 0 at least, and from
-    there on every one is safe. At a moment the input from the first on is read, then written up to the other.
+    """Return the paper's distance, in bytes, from the output's start up to the input's.
+
+    It is at least 0, and every larger one is safe. Each moment reads the input from its first value on, then
+    writes up to its second.
     """
     lowest, most = None, 0
     for low, end in reversed(moments):
@@ -122,7 +124,7 @@ def _distance(moments: Sequence[tuple[int | None, int]]) -> int:
 
 
 def _moments(net: Layers, first: int, end: int) -> Iterator[tuple[int | None, int]]:
-    """For each output pixel the lowest byte of A that its window reads, and the end of what is written."""
+    """Yield, for each output pixel, the lowest byte of A that its window reads and the end of the writes."""
     expand, across = net.layers[first : first + 2]
     given, made = net.maps[expand.reads[0]], net.maps[net.layers[end - 1].makes]
     columns = [expand.columns[0].reads(across.columns[0].reads((x, x + 1))) for x in range(made.columns)]

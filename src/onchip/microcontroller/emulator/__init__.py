@@ -1,8 +1,8 @@
 """Programs for microcontrollers, built and run on an emulated core: Cortex-M4 and M7 in QEMU.
 
-A program is linked for a board's RAM and flash, so that what does not fit is not built. It runs behind a
+A program is linked for a board's RAM and flash, so that one that does not fit is not built. It runs behind a
 memory protection unit that closes everything past the linked RAM and makes the flash read-only. Executed
-instructions, loads and stores are counted by function and by layer; cycles are not, no emulator models them.
+instructions, loads and stores are counted by function and by layer, but not cycles: no emulator models them.
 """
 
 from onchip.microcontroller.emulator.build import Image, build

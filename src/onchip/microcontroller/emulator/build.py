@@ -1,4 +1,4 @@
-"""From C sources to a linked program for a board: what it takes of RAM and flash, to the byte."""
+"""From C sources to a linked program for a board: its RAM and flash, to the byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onchip.microcontroller.emulator.toolchain import call, find_toolchain
 __all__ = ["FIRMWARE", "FLAGS", "Image", "Symbol", "build"]
 
 FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections")
-"""How firmware is compiled, whoever compiles it: the same for what it is compared with."""
+"""The compiler flags of all firmware: the same for the programs of other methods."""
 
 FIRMWARE = ("start.c", "host.c", "host.h")
 
@@ -26,7 +26,7 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.[chS]")
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A function of the program: where it is and how many bytes of flash it takes."""
+    """A function of the program: its address and its bytes of flash."""
 
     name: str
     address: int
@@ -35,7 +35,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A linked program: what its parts take, as the linker has them, none of it assumed."""
+    """A linked program, with the sizes of its sections as the linker reports them."""
 
     elf: Path
     board: Board
@@ -47,16 +47,16 @@ class Image:
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of RAM in use, the stack's reserve among them."""
+        """The bytes of RAM in use, the stack's reserve included."""
         return self.data_bytes + self.bss_bytes + self.stack_bytes
 
     @property
     def flash_bytes(self) -> int:
-        """Bytes of flash in use: code, constants, and what .data starts as."""
+        """The bytes of flash in use: code, constants, and the initial values of .data."""
         return self.code_bytes + self.data_bytes
 
     def beyond(self, ram_bytes: int, flash_bytes: int) -> tuple[tuple[str, int, int], ...]:
-        """What these memories lack for the program: (memory, bytes needed, bytes there)."""
+        """Return the needs of the program beyond these memories: (memory, bytes needed, bytes there)."""
         needs = ("RAM", self.ram_bytes, ram_bytes), ("flash", self.flash_bytes, flash_bytes)
         return tuple(row for row in needs if row[1] > row[2])
 
@@ -130,7 +130,7 @@ def _firmware() -> dict[str, str]:
 
 
 def _failure(printed: str) -> BuildFailed:
-    """What the compiler or linker complained of first."""
+    """Return the first error of the compiler or linker."""
     lines = [line for line in printed.splitlines() if "error" in line or "undefined reference" in line]
     lines += [line for line in printed.splitlines() if "overflowed by" in line]
     return BuildFailed((lines or printed.splitlines() or ["no reason given"])[0])
@@ -144,7 +144,7 @@ def _sections(printed: str) -> dict[str, int]:
 
 
 def _functions(printed: str) -> tuple[Symbol, ...]:
-    """Functions by address; a Thumb function's address is odd in the symbol table, its code is not."""
+    """Return functions by address; a Thumb function's address is odd in the symbol table, its code is not."""
     found: dict[int, Symbol] = {}
     for line in printed.splitlines():
         match line.split():

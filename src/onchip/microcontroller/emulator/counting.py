@@ -24,7 +24,7 @@ _MAP, _COUNTS = "counted.map", "counts.txt"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was executed; loads and stores are 0 where they were not asked for."""
+    """The numbers of executed instructions; loads and stores are 0 unless they were counted."""
 
     instructions: int = figure(0, key="instructions", heading="instructions", place=1)
     loads: int = figure(0, key="loads", heading="loads", place=3)
@@ -38,7 +38,7 @@ class Counts:
 
 
 def plugin(folder: Path, functions: Iterable[Symbol], marks: Mapping[int, int], *, memory: bool) -> list[str]:
-    """The emulator's arguments that have it count into `folder`; `marks` maps addresses to numbers."""
+    """Return the emulator's arguments to count into `folder`; `marks` maps addresses to numbers."""
     rows = [f"f {f.address:x} {i + 1}" for i, f in enumerate(functions)]
     rows += [f"m {address:x} {number + 1}" for address, number in marks.items()]
     (folder / _MAP).write_text("\n".join(rows) + "\n")
@@ -49,7 +49,7 @@ def plugin(folder: Path, functions: Iterable[Symbol], marks: Mapping[int, int], 
 def counted(
     folder: Path, functions: tuple[Symbol, ...]
 ) -> tuple[Counts, dict[str, Counts], dict[int, Counts]]:
-    """What the plugin left in `folder`: in all, by function, by mark (-1: before the first)."""
+    """Return the plugin's counts in `folder`: in all, by function, by mark (-1: before the first)."""
     by_function: dict[str, Counts] = {}
     by_mark: dict[int, Counts] = {}
     for line in (folder / _COUNTS).read_text().splitlines():
@@ -68,10 +68,10 @@ _folder: TemporaryDirectory[str] | None = None
 
 @cache
 def _compiled() -> Path:
-    """The plugin for this machine's emulator, compiled once a process."""
+    """Return the plugin for this machine's emulator, compiled once a process."""
     global _folder
     tools = find_toolchain()
-    _folder = TemporaryDirectory(prefix="onchip-plugin-")  # gone with the process
+    _folder = TemporaryDirectory(prefix="onchip-plugin-")  # removed with the process
     guard.keep(_folder.name)
     folder = Path(_folder.name)
     source = resources.files("onchip.microcontroller.emulator") / "firmware" / "counting.c"

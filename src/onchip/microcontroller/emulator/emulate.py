@@ -1,4 +1,4 @@
-"""A linked program run on the emulated core: what it wrote, how much stack it took, what it executed."""
+"""A linked program run on the emulated core: its output files, its stack, its executed instructions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["MARK", "SECONDS", "Emulation", "emulate"]
 MACHINES = {"cortex-m4": "mps2-an386", "cortex-m7": "mps2-an500"}
 
 MARK = "onchip_mark_"
-"""A function of this name and a number belongs to nobody: what runs after it is counted for the number."""
+"""The prefix of a mark: instructions after a function of this name and a number count for the number."""
 
 SECONDS = 300.0
-"""What a program may take whose length is not known."""
+"""The time limit of a program whose length is not known."""
 
 _FAULT = 70
 _LINE = re.compile(r"^([a-z]+) (\d+)$", re.MULTILINE)
@@ -31,7 +31,7 @@ _LINE = re.compile(r"^([a-z]+) (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """One run: the files it wrote, bytes of stack it touched, and what it executed where that was counted.
+    """One run: the files it wrote, the bytes of stack it touched, and the instructions where counted.
 
     `by_function` goes by the functions' names, `by_mark` by the numbers of marks (see `MARK`; -1: before the
     first).
@@ -57,7 +57,7 @@ def emulate(
     """Run `image` to its end, with the files `inputs` to read; `outputs` are the files it is to write.
 
     With `count`, instructions are counted, with `memory` loads and stores too. Raises `EmulationFailed`,
-    naming the function and the address, when the program touches what is not its own, overflows its stack,
+    naming the function and the address, when the program touches memory outside its own, overflows its stack,
     exits with another status than 0, or does not end within `seconds`; `TooLargeToEmulate`.
     """
     tools = find_toolchain()
@@ -106,7 +106,7 @@ def _is_mark(function: Symbol) -> bool:
 
 
 def _why(code: int, report: Mapping[str, int], image: Image, printed: str) -> str:
-    """What stopped the program, in words."""
+    """Return a sentence that names what stopped the program."""
     if code != _FAULT:
         lines = printed.strip().splitlines()
         return f"the program exited with status {code}" + (f" ({lines[-1][:200]})" if lines else "")

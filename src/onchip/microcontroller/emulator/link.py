@@ -1,4 +1,4 @@
-"""The linker script: where a program's parts lie in the memories of the emulated board."""
+"""The linker script: the sections of a program in the memories of the emulated board."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from onchip.machines.board import MOST_BYTES
 __all__ = ["EMULATED_FLASH", "EMULATED_RAM", "FLASH", "RAM", "linker_script"]
 
 FLASH, RAM = 0x0000_0000, 0x2000_0000
-"""Where flash and RAM begin on the emulated boards (Arm's MPS2)."""
+"""The start of flash and RAM on the emulated boards (Arm's MPS2)."""
 
 END_BYTES = 32
-"""The linked RAM ends at a multiple of these: the finest piece that the protection unit tells apart."""
+"""The alignment of the linked RAM's end: the finest granularity of the protection unit."""
 
 EMULATED_FLASH, EMULATED_RAM = 4 << 20, (4 << 20) - END_BYTES
-"""Bytes that a program can have there: the last piece of RAM is where the guard may have to begin."""
+"""The bytes available to a program there: the guard may have to begin at the last piece of RAM."""
 
 
 def linker_script(stack_bytes: int) -> str:
-    """Memories with room for anything: what a program takes is known once linked, and judged then.
+    """Return a script with memories of any size: the program's size is known once linked, and judged then.
 
     The stack, `stack_bytes`, is a section like any other, the lowest of RAM; .bss is the highest, and the
-    last in it is a network's arena, so that what runs over either end runs into the guard. The gap that lets
+    network's arena is last in it, so that an access beyond either end hits the guard. The gap that lets
     .bss end where the guard can begin lies before it and belongs to no section.
     """
     return f"""\

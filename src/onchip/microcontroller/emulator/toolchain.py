@@ -1,4 +1,4 @@
-"""The programs that build and run firmware, where they are, or the line that installs them."""
+"""The programs that build and run firmware: their paths, or the line that installs them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Toolchain", "call", "find_toolchain"]
 
 PREFIX = "arm-none-eabi-"
 SECONDS = 600.0
-"""Longer than any compilation of a network takes, on a machine that has other things to do, too."""
+"""More seconds than any compilation of a network takes, even on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Paths of the cross compiler, its tools, the emulator, and the compiler of the machine it runs on."""
+    """Paths of the cross compiler, its tools, the emulator, and the host's compiler."""
 
     gcc: str
     nm: str
@@ -32,7 +32,7 @@ class Toolchain:
 
 @cache
 def find_toolchain() -> Toolchain:
-    """Every tool that building and emulating needs; raises `MissingTool` naming the first that is absent."""
+    """Return every tool that building and emulating needs; raises `MissingTool` naming the first missing."""
     return Toolchain(
         gcc=_find(f"{PREFIX}gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
         nm=_find(f"{PREFIX}nm", "binutils-arm-none-eabi"),
@@ -50,10 +50,9 @@ def _find(program: str, packages: str) -> str:
 
 
 def call(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a tool in `folder` and return what it printed; a nonzero exit status is the caller's to judge.
+    """Run a tool in `folder` and return what it printed; the caller judges a nonzero exit status.
 
-    Its temporary files lie there, too: a compiler that is killed leaves them.
-
+    Its temporary files lie there too, because a killed compiler leaves them.
     Raises `BuildFailed` for one that does not end.
     """
     try:

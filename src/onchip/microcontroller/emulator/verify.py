@@ -1,7 +1,8 @@
-"""A network's C on the emulated core: built as tightly as it runs, compared byte for byte, counted by layer.
+"""A network's C on the emulated core: linked tightly, compared byte for byte, counted by layer.
 
-The stack is measured in a build with room, then linked with that and `STACK_MARGIN` bytes more, and the
-program is run again: what is reported is what ran, with everything behind its linked RAM closed.
+The stack is measured in a build with room; then the program is linked with that stack and `STACK_MARGIN`
+bytes more, and run again. The reported figures are of this second run, with all memory behind its linked RAM
+closed.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ STACK_MARGIN = 16
 """Bytes of stack beyond the most that were used, in a program that is linked tightly."""
 
 INSTRUCTIONS_A_SECOND = 1_000_000
-"""Far fewer than an emulator executes and counts on a machine that has other things to do."""
+"""A low estimate of the instructions that an emulator executes and counts in a second."""
 
 _STACK = 8192
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A run of `runs` inputs: did every byte match, and what did one inference take?
+    """A run of `runs` inputs: the bytes that differ, and the instructions of one inference.
 
-    `image` is the program that ran; `stack_bytes` of its stack were used. `different` are output bytes that
-    were not the reference's. `total` is one inference's, `by_layer` the same by layer, with the driver's part
-    of each (measured in a build with marks, so that the sum is a little more than `total`).
+    `image` is the program that ran; it used `stack_bytes` of its stack. `different` counts output bytes that
+    differ from the reference. `total` is of one inference, `by_layer` the same by layer, with the driver's
+    part of each (measured in a build with marks, so that the sum is a little more than `total`).
     """
 
     image: Image
@@ -56,14 +57,14 @@ class Verified:
 
 
 def inputs_of(model: Int8Model, runs: int, seed: int = 0) -> list[Int8]:
-    """Random inputs, the same for the same seed."""
+    """Return random inputs, the same for the same seed."""
     (tensor,) = (model.tensors[t] for t in model.inputs)
     random = np.random.default_rng(seed)
     return [random.integers(-128, 128, tensor.shape).astype(np.int8) for _ in range(runs)]
 
 
 def reckoned_seconds(model: Int8Model, runs: int) -> float:
-    """What so many inferences may take on the emulated core: more than they do, as far as can be told."""
+    """Return an upper estimate of the seconds of so many inferences on the emulated core."""
     instructions = sum(
         8 * macs(layer) + 64 * sum(model.tensors[t].bytes for t in (*layer.inputs, layer.output))
         for layer in model.layers
@@ -74,7 +75,7 @@ def reckoned_seconds(model: Int8Model, runs: int) -> float:
 def link(
     sources: Sources, model: Int8Model, board: Board, folder: Path, *, seconds: float | None = None
 ) -> Image:
-    """The program that `verify` runs, linked for the board with no more stack than it needs.
+    """Return the program that `verify` runs, linked for the board with no more stack than it needs.
 
     Raises `DoesNotFitBoard` with the bytes that are missing, `TooLargeToEmulate`, `MissingTool` and
     `BuildFailed`.
@@ -97,11 +98,10 @@ def verify(
 ) -> Verified:
     """Build the network for the board, run it on `runs` random inputs and compare with the reference.
 
-    Another `reference` gives the output's bytes for an input: an interpreter's, for one. No run of the
-    emulator takes longer than `seconds`; without, than is reckoned from the network's work.
-
-    Raises `DoesNotFitBoard`, `EmulationFailed` for a program that touches what is not its own or does not end
-    in time, `TooLargeToEmulate`, `MissingTool`.
+    Another `reference` returns the output's bytes for an input, for example an interpreter's. No run of the
+    emulator takes longer than `seconds`; the default is estimated from the network's work. Raises
+    `DoesNotFitBoard`, `EmulationFailed` for a program that touches memory outside its own or does not end in
+    time, `TooLargeToEmulate`, `MissingTool`.
     """
     limit = reckoned_seconds(model, runs) if seconds is None else seconds
     inputs = inputs_of(model, runs, seed)
@@ -140,7 +140,7 @@ def _roomy(board: Board) -> Board:
 def _stack(
     sources: Sources, model: Int8Model, board: Board, folder: Path, content: bytes, seconds: float
 ) -> int:
-    """Bytes of stack that the network takes, measured in a build with room."""
+    """Return the bytes of stack that the network takes, measured in a build with room."""
     roomy = build(
         _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
     )

@@ -1,1 +1,1 @@
-"""Int8 networks as integers: what a .tflite file says, and the exact arithmetic that its interpreters do."""
+"""Int8 networks in integers: the content of a .tflite file, and the exact arithmetic of its interpreters."""

@@ -24,12 +24,12 @@ BEYOND = 1000
 
 
 def wrapped(values: Any) -> Whole:
-    """The values as 32 bits hold them."""
+    """Return the values wrapped to 32 bits."""
     return np.asarray(values, np.int64).astype(np.int32).astype(np.int64)
 
 
 def high_product(a: Any, b: Any) -> Whole:
-    """a * b / 2**31 to the nearest, halves up; saturated in the one case that overflows (-2**31 squared)."""
+    """Return a * b / 2**31 to the nearest, halves up; saturate in the one case that overflows."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
     product += 1 << 30
     product >>= 31
@@ -37,7 +37,7 @@ def high_product(a: Any, b: Any) -> Whole:
 
 
 def divided_by_power(values: Any, exponent: Any) -> Whole:
-    """values / 2**exponent to the nearest, halves away from zero; an exponent of 0 to 31 for each."""
+    """Return values / 2**exponent to the nearest, halves away from zero; each exponent is 0 to 31."""
     x, e = np.asarray(values, np.int64), np.asarray(exponent, np.int64)
     below = (np.int64(1) << e) - 1
     rest = x & below
@@ -45,9 +45,9 @@ def divided_by_power(values: Any, exponent: Any) -> Whole:
 
 
 def scaled(values: Any, multiplier: Any, shift: Any) -> Whole:
-    """values * multiplier * 2**(shift - 31) for values of 32 bits, rounded twice; a shift to the left wraps.
+    """Return values * multiplier * 2**(shift - 31) for values of 32 bits, rounded twice.
 
-    `multiplier` and `shift` are numbers or arrays along the last axis.
+    A shift to the left wraps. `multiplier` and `shift` are numbers or arrays along the last axis.
     """
     left, right = np.maximum(shift, 0), np.maximum(np.negative(shift), 0)
     x = np.asarray(values, np.int64)
@@ -57,16 +57,16 @@ def scaled(values: Any, multiplier: Any, shift: Any) -> Whole:
 
 
 def clamped(values: Any, low: int = -128, high: int = 127) -> Int8:
-    """The values, none below `low` or above `high`, as bytes."""
+    """Return the values, clamped to [low, high], as bytes."""
     held: Int8 = np.clip(values, low, high).astype(np.int8)
     return held
 
 
 def quantised_multiplier(real: float) -> tuple[int, int]:
-    """A real factor as (multiplier, shift): multiplier * 2**(shift - 31), 2**30 <= abs(multiplier).
+    """Return a real factor as (multiplier, shift): multiplier * 2**(shift - 31), 2**30 <= abs(multiplier).
 
-    The factor may be negative (some files fold a negative gain into the scale of weights); one of a magnitude
-    below about 2**-32 becomes nothing: (0, 0), one that is no number is beyond all that can be applied.
+    The factor may be negative (some files fold a negative gain into the scale of weights). A magnitude below
+    about 2**-32 becomes (0, 0); infinities and NaN give a shift beyond any that can be applied.
     """
     if real == 0.0:
         return 0, 0

@@ -1,6 +1,6 @@
 """From scales to integers: the factors, bounds and tables that layers carry.
 
-Each function follows the interpreter that its layer's reference is (docs/mcu-reference.md), down to whether
+Each function follows the interpreter that is its layer's reference (docs/mcu-reference.md), down to whether
 a product of scales is taken in single or double precision: the last bit of a multiplier depends on it.
 Scales are the file's 32-bit floats.
 """
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
-"""Fused activations by the schema's number; others are refused."""
+"""The supported fused activations by the schema's number."""
 
 Factor = tuple[int, int]
 """(multiplier, shift)."""
@@ -43,14 +43,14 @@ _EXTREME = np.errstate(over="ignore", under="ignore")
 
 
 class Scale(NamedTuple):
-    """How real numbers lie in bytes: real = scale * (byte - zero_point); the scale has 32 bits."""
+    """The quantisation of a tensor: real = scale * (byte - zero_point); the scale has 32 bits."""
 
     scale: float
     zero_point: int
 
 
 class AddFactors(NamedTuple):
-    """What `Add` needs beside offsets and bounds."""
+    """The factors of an `Add`, beside its offsets and bounds."""
 
     inputs: tuple[Factor, Factor]
     output: Factor
@@ -58,13 +58,13 @@ class AddFactors(NamedTuple):
 
 
 def _halves_away(value: float) -> int:
-    """The nearest integer, halves away from zero."""
+    """Return the nearest integer, halves away from zero."""
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
 @_EXTREME
 def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
-    """(low, high) of a fused activation on bytes of this scale; raises `ValueError` where none exist."""
+    """Return (low, high) of a fused activation on bytes of this scale; raises `ValueError` for none."""
 
     def place(real: float) -> int:
         return out.zero_point + _halves_away(float(np.float32(real) / np.float32(out.scale)))
@@ -85,18 +85,18 @@ def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
 
 
 def channel_factor(inner: float, weight: float, out: float) -> Factor:
-    """Of one output channel of a convolution: in double precision throughout."""
+    """Return the factor of one output channel of a convolution, in double precision throughout."""
     return quantised_multiplier(inner * weight / out)
 
 
 @_EXTREME
 def fully_connected_factor(inner: float, weight: float, out: float) -> Factor:
-    """Of a matrix product with one scale for all weights: the product of scales in single precision."""
+    """Return a matrix product's factor with one scale of weights; scales multiply in single precision."""
     return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
 
 
 def add_factors(first: float, second: float, out: float) -> AddFactors:
-    """Both operands on twice the larger scale, 20 bits up; their sum on the output's."""
+    """Return the factors of a sum: both operands on twice the larger scale, 20 bits up; the sum on `out`."""
     twice = 2 * max(first, second)
     return AddFactors(
         (quantised_multiplier(first / twice), quantised_multiplier(second / twice)),
@@ -107,12 +107,12 @@ def add_factors(first: float, second: float, out: float) -> AddFactors:
 
 @_EXTREME
 def mul_factor(first: float, second: float, out: float) -> Factor:
-    """Of a product of two maps: in single precision."""
+    """Return the factor of a product of two maps, in single precision."""
     return quantised_multiplier(float(np.float32(first) * np.float32(second) / np.float32(out)))
 
 
 def mean_factor(inner: float, out: float, count: int) -> Factor:
-    """Of a sum over `count` places: the ratio of the scales, over the count in integers."""
+    """Return the factor of a mean over `count` places: the ratio of the scales over the integer count."""
     multiplier, shift = quantised_multiplier(inner / out)
     up = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << up) // count, shift - up
@@ -120,13 +120,16 @@ def mean_factor(inner: float, out: float, count: int) -> Factor:
 
 @_EXTREME
 def prelu_factors(inner: float, alpha: float, out: float) -> tuple[Factor, Factor]:
-    """Of values above zero, and of products with alpha below: in single precision."""
+    """Return the factors of values above zero and of products with alpha below, in single precision."""
     x, a, y = np.float32(inner), np.float32(alpha), np.float32(out)
     return quantised_multiplier(float(x / y)), quantised_multiplier(float(x * a / y))
 
 
 def softmax_factors(inner: float, beta: float) -> tuple[int, int, int]:
-    """(multiplier, shift, diff_min) for differences in Q5.26; raises `ValueError` for too small a scale."""
+    """Return (multiplier, shift, diff_min) for differences in Q5.26.
+
+    Raises `ValueError` for too small a scale.
+    """
     real = min(beta * inner * (1 << 26), (1 << 31) - 1.0)
     if real <= 1.0:
         raise ValueError(f"beta {beta} times the input's scale {inner} is too small for a softmax")
@@ -139,7 +142,7 @@ def _bytes() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def quantise_table(inner: Scale, out: Scale) -> Int8:
-    """The bytes of one scale on another."""
+    """Return the table from bytes of one scale to bytes of another."""
     factor = quantised_multiplier(inner.scale / out.scale)
     moved = scaled(_bytes() - inner.zero_point, *factor) + out.zero_point
     table: Int8 = frozen_array(clamped(moved), np.int8)
@@ -148,7 +151,7 @@ def quantise_table(inner: Scale, out: Scale) -> Int8:
 
 @_EXTREME
 def logistic_table(inner: Scale) -> Int8:
-    """1 / (1 + exp(-x)) on a scale of 1/256 from -128, computed in single precision and rounded."""
+    """Return the table of 1 / (1 + exp(-x)), computed in single precision, on a scale of 1/256 from -128."""
     x = np.float32(inner.scale) * (_bytes() - inner.zero_point).astype(np.float32)
     exp = np.exp(-x.astype(np.float64)).astype(np.float32)  # the correctly rounded single one
     share = np.float32(1) / (np.float32(1) + exp)
@@ -158,7 +161,10 @@ def logistic_table(inner: Scale) -> Int8:
 
 @_EXTREME
 def hard_swish_table(inner: Scale, out: Scale) -> Int8:
-    """x * min(max(x + 3, 0), 6) / 6 in 16-bit fixed point; raises `ValueError` for too fine an output."""
+    """Return the table of x * min(max(x + 3, 0), 6) / 6 in 16-bit fixed point.
+
+    Raises `ValueError` for too fine an output.
+    """
     fine = np.float32(1 / 128) * np.float32(inner.scale)
     multiplier, shift = quantised_multiplier(float(fine / np.float32(out.scale)))
     reluish, reluish_shift = quantised_multiplier(float(fine / np.float32(3 / 32768)))
@@ -184,14 +190,14 @@ def hard_swish_table(inner: Scale, out: Scale) -> Int8:
 
 
 def _high_half(multiplier: int) -> int:
-    """A multiplier of 31 bits in 15."""
+    """Return a multiplier of 31 bits in 15."""
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1)
 
 
 def _high_product_16(
     a: np.ndarray[tuple[int], np.dtype[np.int64]], b: int
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """a * b / 2**15 to the nearest, halves up, for 16-bit numbers."""
+    """Return a * b / 2**15 to the nearest, halves up, for 16-bit numbers."""
     return (a * b + (1 << 14)) >> 15
 
 

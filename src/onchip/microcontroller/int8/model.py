@@ -1,10 +1,10 @@
-"""An int8 network as frozen layers of integers: what arithmetic, kernels and code need, and no file format.
+"""An int8 network as frozen layers of integers: input of arithmetic, kernels and code, in no file format.
 
 Tensors are NHWC of rank four, one image, int8. Every layer holds its weights and its fixed-point parameters
-as the interpreters derive them from the scales, so that whoever computes with a layer meets integers only: a
+as the interpreters derive them from the scales, so that all computation with a layer uses integers only: a
 real factor is `multiplier * 2**(shift - 31)`, negative in some files, applied by
-`onchip.microcontroller.int8.arithmetic`. What is the same bytes under another name or shape (reshape,
-squeeze) is no layer: each layer says in which shape it sees its inputs.
+`onchip.microcontroller.int8.arithmetic`. An operator that only renames or reshapes its bytes (reshape,
+squeeze) is no layer: each layer states the shapes in which it sees its inputs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = [
 Int8: TypeAlias = NDArray[np.int8]
 Int32: TypeAlias = NDArray[np.int32]
 Pair: TypeAlias = tuple[int, int]
-"""Of rows, of columns."""
+"""Values for rows and for columns."""
 Quad: TypeAlias = tuple[int, int, int, int]
 """Padding: top, left, bottom, right."""
 Shape: TypeAlias = tuple[int, int, int, int]
@@ -80,10 +80,10 @@ class ByteTensor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Head:
-    """What all layers have: a name, tensors read and made, and the shapes in which the layer sees them.
+    """The fields that all layers have: a name, tensors read and made, and the shapes the layer sees.
 
     An `input_shapes[i]` has as many elements as the tensor `inputs[i]`, but may be another shape (the file
-    reshapes it on the way); constants are no inputs.
+    reshapes it in between); constants are no inputs.
     """
 
     name: str
@@ -222,7 +222,7 @@ class Mean(Head):
 
     @property
     def count(self) -> int:
-        """Places of one mean."""
+        """The number of places in one mean."""
         return prod(self.input_shapes[0][axis] for axis in self.axes)
 
 
@@ -237,9 +237,10 @@ class Pad(Head):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Softmax(Head):
-    """Over each pixel's channels; differences to the greatest are scaled, those below `diff_min` dropped.
+    """A softmax over each pixel's channels.
 
-    The output's scale is 1/256, its zero point -128.
+    Differences to the greatest channel are scaled; those below `diff_min` are dropped. The output's scale is
+    1/256, its zero point -128.
     """
 
     multiplier: int
@@ -271,12 +272,12 @@ class Quantize(_Table):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dequantize(Head):
-    """int8 to float: only ever at a network's end, where reading cuts it off."""
+    """int8 to float; it stands only at a network's end, where the reader drops it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PReLU(Head):
-    """x where it is positive, `alpha` * x where it is not; `alpha` is [channels] or one value for all.
+    """x where it is positive, `alpha` * x elsewhere; `alpha` is [channels] or one value for all.
 
     With v = x + input_offset: v >= 0 is scaled by (multiplier, shift), else v * (alpha + alpha_offset) by
     (multiplier_below, shift_below); then moved and clamped to int8.
@@ -294,7 +295,7 @@ class PReLU(Head):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resize(Head):
-    """The map in another number of rows and columns, as TensorFlow's two flags say."""
+    """The map resized to another number of rows and columns, as TensorFlow's two flags specify."""
 
     mode: Literal["nearest", "bilinear"]
     align_corners: bool
@@ -333,8 +334,8 @@ Layer: TypeAlias = (
 class Int8Model:
     """A network of int8: layers in an order in which they can run, tensors with dense ids.
 
-    `sha256` is the file's. Inputs and outputs are tensors, in the file's order; their scales say how a
-    program that speaks of real numbers converts them. `source` is where it was read: a path, or `made:NAME`.
+    `sha256` is the file's. Inputs and outputs are tensors, in the file's order; a program with real numbers
+    converts them by their scales. `source` is where the file was read: a path, or `made:NAME`.
     """
 
     name: str
@@ -347,12 +348,12 @@ class Int8Model:
 
     @cached_property
     def producer(self) -> Mapping[int, Layer]:
-        """The layer that makes a tensor; inputs have none."""
+        """The layer that makes each tensor; inputs have none."""
         return {layer.output: layer for layer in self.layers}
 
     @cached_property
     def readers(self) -> Mapping[int, tuple[Layer, ...]]:
-        """The layers that read a tensor, in order."""
+        """The layers that read each tensor, in order."""
         found: dict[int, list[Layer]] = {t.id: [] for t in self.tensors}
         for layer in self.layers:
             for t in dict.fromkeys(layer.inputs):
@@ -361,23 +362,23 @@ class Int8Model:
 
     @cached_property
     def layer(self) -> Mapping[str, Layer]:
-        """Layers by name."""
+        """The layers by name."""
         return {layer.name: layer for layer in self.layers}
 
 
 def kind(layer: Layer) -> str:
-    """The layer's kind in a word, as networks and tables print it: the name of its class."""
+    """Return the layer's kind as networks and tables print it: the name of its class."""
     return type(layer).__name__
 
 
 def window_count(size: int, kernel: int, stride: int, dilation: int, before: int, after: int) -> int:
-    """How many windows fit along one axis of `size` places with padding on both ends; 0 when none does."""
+    """Return how many windows fit along one axis of `size` places with padding; 0 when none does."""
     room = size + before + after - (dilation * (kernel - 1) + 1)
     return room // stride + 1 if room >= 0 else 0
 
 
 def made_shape(layer: Layer) -> Shape:
-    """The shape that the layer's parameters give its output: a sound layer has it as `output_shape`."""
+    """Return the output shape that the layer's parameters give; a valid layer has it as `output_shape`."""
     first = layer.input_shapes[0]
     match layer:
         case Conv() | Depthwise():
@@ -416,7 +417,7 @@ def _windows(shape: Shape, kernel: Pair, stride: Pair, dilation: Pair, padding: 
 
 
 def macs(layer: Layer) -> int:
-    """Multiply-accumulates with weights, padding counted as if it were computed; 0 for other layers."""
+    """Return the multiply-accumulates with weights, padding counted as computed; 0 for other layers."""
     pixels = layer.output_shape[1] * layer.output_shape[2]
     match layer:
         case Conv() | Depthwise() | FullyConnected():
@@ -425,7 +426,7 @@ def macs(layer: Layer) -> int:
 
 
 def frozen_array(values: Any, dtype: type[np.generic]) -> Any:
-    """A contiguous copy that cannot be written to: what layers hold."""
+    """Return a contiguous read-only copy for a layer to hold."""
     array = np.array(values, dtype=dtype, order="C")
     array.setflags(write=False)
     return array

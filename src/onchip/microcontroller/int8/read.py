@@ -1,8 +1,8 @@
-"""A `.tflite` file as an `Int8Model`: layers of integers, everything else named away or refused.
+"""A `.tflite` file as an `Int8Model`: layers of integers; the reader drops or refuses the rest.
 
-What moves no byte is no layer: reshapes, transposes of what has one index, padding by nothing, means over
-one place. What speaks of floats at the network's edge is cut off: the model takes and gives bytes, and keeps
-the scales that say what they mean.
+Operators that move no byte are no layers: reshapes, transposes of axes with one index, padding by nothing,
+means over one place. Operators on floats at the network's edge are cut off: the model takes and gives bytes,
+and keeps the scales that give them meaning.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ INT8, UINT8, FLOAT32 = 3, 2, 1  # ONNX's element types
 
 
 def read_model(path: Path) -> Int8Model:
-    """The int8 network in a `.tflite` file.
+    """Return the int8 network in a `.tflite` file.
 
-    Raises `ModelError` in one line naming file and operator for what cannot be read: damage, floats, several
-    images, operators beyond those of `read_layers.LAYERS`, scales that make no sense.
+    Raises `ModelError` in one line naming file and operator for a file that cannot be read: damage, floats,
+    several images, operators beyond those of `read_layers.LAYERS`, scales that are not valid.
     """
     return model_of(read_bytes(path, error=ModelError, model=True), name=path.stem, where=str(path))
 
 
 def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
-    """The int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
+    """Return the int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
     reading = _Reading(parse(content, where=where))
     return replace(reading.model(name, hashlib.sha256(content).hexdigest()), source=where)
 
@@ -46,7 +46,7 @@ class _Reading:
     graph: TfliteGraph
     tensors: list[ByteTensor] = field(default_factory=list)
     values: dict[int, Value] = field(default_factory=dict)
-    ends: dict[int, Value] = field(default_factory=dict)  # floats and uint8 that int8 becomes at the end
+    ends: dict[int, Value] = field(default_factory=dict)  # the outputs in float or uint8, made from int8
     inputs: list[int] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ class _Reading:
         return _dense(name, digest, self.tensors, layers, self.inputs, outputs)
 
     def _inputs_as_read(self, layers: list[Layer]) -> None:
-        """Inputs that are reshaped before anything reads them have the shape in which all layers see them."""
+        """Give inputs that are reshaped before any layer reads them the shape that all layers see."""
         for t in self.inputs:
             seen = {
                 shape
@@ -83,7 +83,7 @@ class _Reading:
     # -- tensors ---------------------------------------------------------------------------------------------
 
     def _tensor(self, row: TensorRow, name: str, refuse: str, made: Shape | None = None) -> int:
-        """A new tensor of the model, on the scale of one of the file, in its shape unless in that `made`."""
+        """Add a tensor to the model, on the scale of a file's tensor, in its shape or in `made`."""
         site = Site(self.graph, Node(0, refuse, (row.index,), (row.index,)), self.values, 0)
         scale, shape = site.out_scale(), made or site.made()
         if any(n < 1 for n in row.shape) or prod(row.shape) > MAX_TENSOR_BYTES:
@@ -95,7 +95,7 @@ class _Reading:
         return len(self.tensors) - 1
 
     def _feed(self) -> None:
-        """The inputs of bytes; those of floats come into being at the operator that quantises them."""
+        """Add the inputs of bytes; an input of floats is added at the operator that quantises it."""
         for t in dict.fromkeys(self.graph.inputs):
             row = self._row(t, "inputs")
             if row.data is not None:
@@ -113,7 +113,7 @@ class _Reading:
         return fed
 
     def _quantised(self, row: TensorRow) -> int:
-        """The bytes that an input of floats (or of uint8) becomes, for all that read it."""
+        """Return the tensor of bytes that a float (or uint8) input becomes for all its readers."""
         makers = [node for node in self.graph.nodes if row.index in node.inputs]
         for node in makers:
             if node.type != "QUANTIZE" or len(node.outputs) != 1:
@@ -148,7 +148,7 @@ class _Reading:
         return self.graph.tensors[t]
 
     def _output(self, t: int) -> int:
-        """The tensor of an output, from here on by the name and on the scale that the file has there."""
+        """Return the tensor of an output, renamed and rescaled to what the file has there."""
         row = self._row(t, "outputs")
         value = self.values.get(t) or self.ends.get(t)
         if value is None:
@@ -202,7 +202,7 @@ class _Reading:
             raise self.graph.refuse(f"is not supported; supported are {known}", node.label)
 
     def _made(self, site: Site, layer: Layer) -> Value:
-        """How a layer's output lies in the file's shape."""
+        """Return the value of a layer's output, with its layout in the file's shape."""
         shape, stored = site.out.shape, layer.output_shape
         if prod(shape) != prod(stored):
             raise site.refuse(f"makes {list(shape)} in the file, and {list(stored)} by its parameters")
@@ -237,10 +237,10 @@ class _Reading:
 
 
 def _value(tensor: int, shape: tuple[int, ...]) -> Value:
-    """A tensor whose bytes lie in the order of the file's shape."""
+    """Return the value of a tensor whose bytes are in the order of the file's shape."""
     stored = four(shape)
     if len(stored) < len(shape):
-        stored = shape  # ones in front, more of them than four axes have
+        stored = shape  # ones in front, more axes than four
     return Value(tensor, shape, stored, tuple(range(len(stored) - len(shape), len(stored))))
 
 
@@ -252,7 +252,7 @@ def _dense(
     inputs: list[int],
     outputs: list[int],
 ) -> Int8Model:
-    """The model with tensors numbered anew: inputs first, then as layers make them."""
+    """Return the model with tensors renumbered: inputs first, then in the order in which layers make them."""
     order = dict.fromkeys((*inputs, *(layer.output for layer in layers)))
     place = {old: new for new, old in enumerate(order)}
     return Int8Model(

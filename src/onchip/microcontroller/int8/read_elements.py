@@ -1,4 +1,4 @@
-"""Functions of the elements at one place as layers: of two maps, by a table, over channels."""
+"""Element-wise functions as layers: of two maps, by a table, over channels."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from onchip.microcontroller.int8.read_site import INT8, Site
 
 __all__ = ["add", "hard_swish", "logistic", "mul", "prelu", "quantize", "softmax"]
 
-SHARE = 1 / 256  # the scale of what lies between 0 and 1
+SHARE = 1 / 256  # the scale of values between 0 and 1
 MOST_CLASSES = 4095
-"""A softmax sums exponentials in 12 bits before the point."""
+"""The most channels of a softmax: it sums exponentials in 12 bits before the point."""
 
 
 def _pair(site: Site) -> tuple[dict[str, Any], tuple[int, int]]:
-    """The head of a layer of two operands and a constant if one is: as positions, the broadcast one last."""
+    """Return the head of a layer of two operands, and their positions, the broadcast one last."""
     made = site.made()
     held = [p for p in (0, 1) if site.row(p).data is not None]
     if len(held) == 2:
@@ -136,7 +136,7 @@ def hard_swish(site: Site) -> Layer:
 
 
 def quantize(site: Site) -> Layer:
-    """One scale to another; from and to floats it stands at the network's edge and is no layer."""
+    """Return a change of scale; from and to floats it stands at the network's edge and is no layer."""
     inner, out = site.scale(0), site.out_scale()
     site.factor(channel_factor(inner.scale, 1.0, out.scale))
     return Quantize(**site.head(0), table=quantise_table(inner, out))

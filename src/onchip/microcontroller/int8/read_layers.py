@@ -1,7 +1,7 @@
 """The operators that become layers, and the function that reads each.
 
-What the interpreters of a kind would refuse, or compute differently from each other, because a scale changes
-where none may is refused by these functions.
+These functions refuse an operator whose operands change scale where none may: the interpreters would refuse
+it, or would compute different results.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def max_pool(site: Site) -> Layer:
 
 
 def mean(site: Site) -> Layer:
-    """A mean over rows or columns or both, wherever a transpose has put these axes in the file."""
+    """Return a mean over rows or columns or both, wherever a transpose has put these axes in the file."""
     value = site.value(0)
     rank = len(value.shape)
     axes = site.numbers(1, 0, "axes")

@@ -1,6 +1,6 @@
 """Rules that make a network smaller without changing a byte of its results.
 
-Each takes the layers in order and gives them back; what a rule leaves behind unread, `living` removes.
+Each takes the layers in order and returns them; `living` removes the layers that a rule leaves unread.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ __all__ = ["keeps_bytes", "living", "merged_pads"]
 
 
 def merged_pads(layers: Sequence[Layer], outputs: Collection[int]) -> list[Layer]:
-    """Padding taken over by the layers that read it, where every one of them can.
+    """Return the layers with padding merged into its readers, where every one of them can take it.
 
-    A convolution can when the padding's value is its input's zero point, for which it counts what lies
-    outside its map; a maximum when it is the smallest byte. An average counts only what lies inside: never.
+    A convolution can when the padding's value is its input's zero point, which it assumes outside its map; a
+    maximum can when the value is the smallest byte. An average counts only places inside its map, so it never
+    can.
     """
     readers: dict[int, list[Layer]] = {}
     for layer in layers:
@@ -60,7 +61,7 @@ def _padded(layer: Conv | Depthwise | MaxPool, pad: Pad) -> Layer:
 
 
 def _needed(layer: Conv | Depthwise | MaxPool, size: Sequence[int], padding: Quad) -> Quad:
-    """The padding less the rows below and columns to the right that no window reads."""
+    """Return the padding without the rows below and columns to the right that no window reads."""
     dilation = (1, 1) if isinstance(layer, MaxPool) else layer.dilation
     ends = []
     for axis in (0, 1):
@@ -71,7 +72,7 @@ def _needed(layer: Conv | Depthwise | MaxPool, size: Sequence[int], padding: Qua
 
 
 def keeps_bytes(layer: Layer) -> bool:
-    """Whether the layer gives back each byte as it is: such a layer is another name for its input."""
+    """Return whether the layer returns each byte unchanged, and so is another name for its input."""
     match layer:
         case Pad():
             return not any((*layer.padding, *layer.channels))
@@ -85,7 +86,7 @@ def keeps_bytes(layer: Layer) -> bool:
 
 
 def living(layers: Sequence[Layer], outputs: Collection[int]) -> list[Layer]:
-    """The layers that an output depends on."""
+    """Return the layers that an output depends on."""
     needed, found = set(outputs), []
     for layer in reversed(layers):
         if layer.output in needed:

@@ -1,6 +1,6 @@
 """One operator of a file while it is read: its operands as layers see them, its scales, its refusals.
 
-Whatever a file may say wrongly about an operator is met here, in one line that names file and operator.
+It refuses every invalid statement of a file about an operator in one line that names file and operator.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph
 __all__ = ["MAX_TENSOR_BYTES", "Site", "Value", "four"]
 
 MAX_TENSOR_BYTES = 1 << 30
-"""Activations beyond this size are refused: no microcontroller addresses them, and numpy would try."""
+"""The limit of an activation's size: no microcontroller addresses more, and numpy would allocate it."""
 
 INT8, INT32 = 3, 6  # ONNX's element types
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Where a tensor of the file lies: tensor `tensor` of the model, whose bytes are `stored` in order.
+    """The location of a tensor of the file: tensor `tensor` of the model, whose bytes are `stored` in order.
 
     `lies` names for each axis of the file's `shape` the axis of `stored` that it is: a transpose changes
-    only this, a reshape all but the tensor.
+    only this, a reshape everything but the tensor.
     """
 
     tensor: int
@@ -40,13 +40,13 @@ class Value:
 
     @property
     def plain(self) -> bool:
-        """Whether the bytes lie in the order that the file's shape says."""
+        """True if the bytes are in the order of the file's shape."""
         axes = [axis for axis in self.lies if self.stored[axis] > 1]
         return axes == sorted(axes)
 
 
 def four(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in four axes, ones in front; longer where more axes have more than one index."""
+    """Return the shape in four axes, ones in front; longer where more axes have more than one index."""
     while len(shape) > 4 and shape[0] == 1:
         shape = shape[1:]
     return (1,) * (4 - len(shape)) + shape
@@ -62,13 +62,13 @@ class Site:
     output: int
 
     def refuse(self, reason: str) -> ModelError:
-        """The error that names file and operator."""
+        """Return the error that names file and operator."""
         return self.graph.refuse(reason, self.node.label)
 
     # -- operands --------------------------------------------------------------------------------------------
 
     def operand(self, position: int) -> int:
-        """The file's tensor at an input position; refused when it is left away."""
+        """Return the file's tensor at an input position; refuse an operator without it."""
         if position >= len(self.node.inputs) or self.node.inputs[position] < 0:
             raise self.refuse(f"lacks its input {position}")
         return self.node.inputs[position]
@@ -82,7 +82,7 @@ class Site:
         return self.graph.tensors[self.node.outputs[0]]
 
     def value(self, position: int) -> Value:
-        """The computed operand at an input position."""
+        """Return the computed operand at an input position."""
         value = self.values.get(self.operand(position))
         if value is None:
             row = self.row(position)
@@ -91,14 +91,14 @@ class Site:
         return value
 
     def seen(self, position: int) -> Shape:
-        """The shape in which the layer sees an operand: four axes, the first of one index."""
+        """Return the shape in which the layer sees an operand: four axes, the first of one index."""
         value = self.value(position)
         if not value.plain:
             raise self.refuse(f"reads {self.row(position).name} transposed, which no kernel does")
         return self.shape(value.shape, self.row(position).name)
 
     def shape(self, shape: tuple[int, ...], name: str) -> Shape:
-        """A file's shape in four axes; refused when it has a batch, or more axes than four."""
+        """Return a file's shape in four axes; refuse one with a batch, or with more than four axes."""
         found = four(shape)
         if len(found) > 4:
             raise self.refuse(f"has {name} of shape {list(shape)}: more than four axes")
@@ -107,11 +107,11 @@ class Site:
         return found[0], found[1], found[2], found[3]
 
     def made(self) -> Shape:
-        """The output's shape in four axes."""
+        """Return the output's shape in four axes."""
         return self.shape(self.out.shape, self.out.name)
 
     def head(self, *positions: int, output_shape: Shape | None = None) -> dict[str, Any]:
-        """What all layers have, for the computed operands at these positions."""
+        """Return the fields of `Head`, for the computed operands at these positions."""
         return {
             "name": self.node.label,
             "inputs": tuple(self.value(p).tensor for p in positions),
@@ -121,11 +121,11 @@ class Site:
         }
 
     def has(self, position: int) -> bool:
-        """Whether an optional operand is there."""
+        """Return whether the operator has this optional operand."""
         return position < len(self.node.inputs) and self.node.inputs[position] >= 0
 
     def constant(self, position: int, element: int, what: str) -> np.ndarray[Any, Any]:
-        """A constant operand of an element type (ONNX's number), in its shape."""
+        """Return a constant operand of an element type (ONNX's number), in its shape."""
         row = self.row(position)
         values = self.graph.constant(row.index)
         if values is None or row.element != element:
@@ -134,7 +134,7 @@ class Site:
         return values
 
     def numbers(self, position: int, count: int, what: str) -> list[int]:
-        """A small constant of integers: axes, sizes, paddings."""
+        """Return a small constant of integers: axes, sizes, paddings."""
         found = self.graph.numbers(self.operand(position))
         if found is None or (count and len(found) != count):
             raise self.refuse(f"has {what} that are not {count or 'some'} constant integers")
@@ -149,7 +149,7 @@ class Site:
     # -- scales ----------------------------------------------------------------------------------------------
 
     def scale(self, position: int) -> Scale:
-        """The scale of an operand, which must be one for all."""
+        """Return the scale of an operand, which must have exactly one."""
         return self._scale(self.row(position))
 
     def out_scale(self) -> Scale:
@@ -174,7 +174,7 @@ class Site:
             raise self.refuse(f"has {name} with scale {scale}, which is no positive number of 32 bits")
 
     def weight_scales(self, position: int, axis: int, channels: int) -> tuple[float, ...]:
-        """The scales of symmetric weights: one for all, or one for each output channel along `axis`."""
+        """Return the scales of symmetric weights: one for all, or one for each channel along `axis`."""
         row = self.row(position)
         found = row.quantisation
         if found is None:
@@ -187,11 +187,11 @@ class Site:
         if any(found.zero_points):
             raise self.refuse(f"has weights {row.name} with a zero point: weights must be symmetric")
         for scale in set(found.scales):
-            self._sound(abs(scale), row.name)  # a negative gain is folded into some
+            self._sound(abs(scale), row.name)  # some files fold a negative gain into the scale
         return found.scales
 
     def same_scale(self, *positions: int) -> Scale:
-        """The output's scale, refused unless these operands have it too."""
+        """Return the output's scale; refuse operands with another."""
         out = self.out_scale()
         for position in positions:
             inner = self.scale(position)
@@ -203,13 +203,13 @@ class Site:
         return out
 
     def factor(self, found: Factor) -> Factor:
-        """A factor that the arithmetic can apply, or a refusal."""
+        """Return the factor; refuse one that the arithmetic cannot apply."""
         if found[1] > 30:
             raise self.refuse(f"scales by {found[0] * 2.0 ** (found[1] - 31):g}: its scales do not fit")
         return found
 
     def bounds(self) -> tuple[int, int]:
-        """(low, high) of the fused activation on the output's scale."""
+        """Return (low, high) of the fused activation on the output's scale."""
         number = self.option("FusedActivationFunction", 0)
         if not 0 <= number < len(ACTIVATIONS):
             raise self.refuse(f"has fused activation {number}, which int8 kernels do not have")

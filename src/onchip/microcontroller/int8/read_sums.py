@@ -16,7 +16,7 @@ __all__ = ["conv", "depthwise", "fully_connected"]
 
 
 def _channels(site: Site, channels: int, axis: int, *, matrix: bool = False) -> dict[str, Any]:
-    """Bias, factors, offsets and bounds of a layer of sums of products with so many output channels."""
+    """Return bias, factors, offsets and bounds of a layer of sums of products with so many channels."""
     inner, out = site.scale(0), site.out_scale()
     bias = np.zeros(channels, np.int32)
     if site.has(2):
@@ -106,7 +106,7 @@ def fully_connected(site: Site) -> Layer:
 
 
 def _bias_on_its_scale(site: Site) -> None:
-    """Interpreters refuse a matrix product whose biases have another scale than its sums."""
+    """Refuse a matrix product whose biases have another scale than its sums, as interpreters do."""
     weights = site.row(1).quantisation
     bias = site.row(2).quantisation if site.has(2) else None
     if weights is None or bias is None or len(weights.scales) != 1 or len(bias.scales) != 1:

@@ -1,4 +1,4 @@
-"""What operators that slide a window over a map have in common."""
+"""The parameters common to operators that slide a window over a map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAME = 0  # the schema's Padding
 
 
 def window(site: Site, seen: Shape, kernel: Pair, dilation: Pair) -> tuple[Pair, Quad]:
-    """(stride, padding) of an operator that slides a kernel over a map."""
+    """Return (stride, padding) of an operator that slides a kernel over a map."""
     stride = (site.option("StrideH"), site.option("StrideW"))
     if min(*stride, *dilation, *kernel) < 1 or max(*stride, *dilation, *kernel) > 1 << 15:
         raise site.refuse(f"has kernel {list(kernel)}, stride {list(stride)}, dilation {list(dilation)}")
@@ -25,7 +25,7 @@ def window(site: Site, seen: Shape, kernel: Pair, dilation: Pair) -> tuple[Pair,
 
 
 def map_shape(site: Site) -> Shape:
-    """The shape of an operand that must be a map of rows and columns in the file too."""
+    """Return the shape of an operand that must be a map of rows and columns in the file too."""
     if len(site.row(0).shape) != 4:
         raise site.refuse(f"reads {site.row(0).name} of shape {list(site.row(0).shape)}, which is no map")
     return site.seen(0)

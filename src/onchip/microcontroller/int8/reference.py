@@ -1,7 +1,7 @@
 """An int8 network in numpy, bit for bit what the public interpreters compute (docs/mcu-reference.md).
 
 Products are summed as 64-bit floats, which hold every sum of products of bytes exactly, and then wrapped to
-32 bits: one matrix product for each place of a kernel, so that a network takes no more than a few seconds.
+32 bits: one matrix product for each place of a kernel, so that a network takes at most a few seconds.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ __all__ = ["activations", "bilinear_places", "layer_output", "nearest_places", "
 
 
 def run(model: Int8Model, inputs: Sequence[Int8]) -> tuple[Int8, ...]:
-    """The network's outputs for its inputs, in the model's order; any shape of the right size will do."""
+    """Return the network's outputs in the model's order; inputs may have any shape of the right size."""
     values = activations(model, inputs)
     return tuple(values[t] for t in model.outputs)
 
 
 def activations(model: Int8Model, inputs: Sequence[Int8]) -> Mapping[int, Int8]:
-    """Every tensor of the network by its id. Raises `ValueError` for inputs of another number or size."""
+    """Return every tensor of the network by its id; raises `ValueError` for inputs that do not fit."""
     if len(inputs) != len(model.inputs):
         raise ValueError(f"{len(inputs)} inputs for a network of {len(model.inputs)}")
     values = {
@@ -61,7 +61,7 @@ def activations(model: Int8Model, inputs: Sequence[Int8]) -> Mapping[int, Int8]:
 
 
 def layer_output(layer: Layer, inputs: Sequence[Int8]) -> Int8:
-    """What one layer makes of its inputs, in the layer's shape."""
+    """Return the output of one layer for its inputs, in the layer's shape."""
     seen = [x.reshape(shape) for x, shape in zip(inputs, layer.input_shapes, strict=True)]
     return np.ascontiguousarray(_compute(layer, seen)).reshape(layer.output_shape)
 
@@ -109,7 +109,7 @@ def _moved(x: Int8, offset: int) -> NDArray[np.float64]:
 
 
 def sums(layer: Conv | Depthwise | FullyConnected, x: Int8) -> NDArray[np.float64]:
-    """The layer's sums of products for an input, exact, without biases and before they are wrapped."""
+    """Return the layer's exact sums of products for an input, without biases and before they wrap."""
     return _products(layer, x.reshape(layer.input_shapes[0]))
 
 
@@ -126,7 +126,7 @@ def _products(layer: Conv | Depthwise | FullyConnected, x: Int8) -> NDArray[np.f
 def _places(
     x: NDArray[Any], kernel: Pair, stride: Pair, dilation: Pair, out: Pair
 ) -> Iterator[tuple[Pair, NDArray[Any]]]:
-    """For each place of a kernel, the part of a padded map that all its windows have there."""
+    """Yield each place of a kernel with the part of a padded map that its windows have there."""
     for row in range(kernel[0]):
         for column in range(kernel[1]):
             top, left = row * dilation[0], column * dilation[1]
@@ -246,7 +246,7 @@ def _resize(layer: Resize, x: Int8) -> Int8:
 
 
 def nearest_places(layer: Resize, size: int, made: int) -> Whole:
-    """For each place of the output along one axis, the input's place that it copies."""
+    """Return, for each place of the output along one axis, the input's place that it copies."""
     corners = layer.align_corners and made > 1
     single = np.float32
     scale = single(size - 1) / single(made - 1) if corners else single(size) / single(made)
@@ -257,7 +257,7 @@ def nearest_places(layer: Resize, size: int, made: int) -> Whole:
 
 
 def bilinear_places(layer: Resize, size: int, made: int) -> tuple[Whole, Whole, Whole]:
-    """For each place of the output along one axis: the two input places, and the second's weight of 1024."""
+    """Return, for each output place along one axis, two input places and the second's weight of 1024."""
     if layer.align_corners and made > 1:
         scale = ((size - 1) * 1024 + (made - 1) // 2) // (made - 1)
     else:

@@ -34,12 +34,12 @@ QUARTER = 1 << 24  # Q5.26
 
 
 def exponentials(differences: Any, multiplier: int, shift: int) -> Whole:
-    """exp of differences (none positive) times a factor: Q0.31."""
+    """Return exp of differences (none positive) times a factor, in Q0.31."""
     return _exp(scaled(differences, multiplier, shift))
 
 
 def softmax(x: Int8, multiplier: int, shift: int, diff_min: int) -> Int8:
-    """Softmax along the last axis; the result's scale is 1/256, its zero point -128."""
+    """Return the softmax along the last axis; the result's scale is 1/256, its zero point -128."""
     differences = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     counts = differences >= diff_min
     exps = np.where(counts, exponentials(np.where(counts, differences, 0), multiplier, shift), 0)
@@ -50,13 +50,13 @@ def softmax(x: Int8, multiplier: int, shift: int, diff_min: int) -> Int8:
 
 
 def _shifted_left(x: Whole, bits: int) -> Whole:
-    """x * 2**bits, saturated to 32 bits."""
+    """Return x * 2**bits, saturated to 32 bits."""
     held: Whole = np.clip(x << bits, -(1 << 31), ONE)
     return held
 
 
 def _exp(a: Whole) -> Whole:
-    """exp(a) for a <= 0 in Q5.26, in Q0.31."""
+    """Return exp(a) for a <= 0 in Q5.26, in Q0.31."""
     part = (a & (QUARTER - 1)) - QUARTER
     result = _exp_of_part(_shifted_left(part, 5))
     rest = part - a
@@ -66,7 +66,7 @@ def _exp(a: Whole) -> Whole:
 
 
 def _exp_of_part(a: Whole) -> Whole:
-    """exp(a) for a in [-1/4, 0), Q0.31: Taylor's polynomial around -1/8."""
+    """Return exp(a) for a in [-1/4, 0), Q0.31: Taylor's polynomial around -1/8."""
     x = a + (1 << 28)
     x2 = high_product(x, x)
     x3, x4 = high_product(x2, x), high_product(x2, x2)
@@ -75,7 +75,7 @@ def _exp_of_part(a: Whole) -> Whole:
 
 
 def _reciprocal(total: Whole) -> tuple[Whole, Whole]:
-    """1 / total as (a number in (1/2, 1] in Q0.31, the bits by which `total` in Q12.19 exceeds one)."""
+    """Return 1 / total as (a number in (1/2, 1] in Q0.31, the bits by which Q12.19 `total` exceeds one)."""
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     x = wrapped((total << headroom) - (1 << 31))
     half = (x + ONE + 1) >> 1  # (1 + x) / 2, x in [0, 1)

@@ -1,10 +1,10 @@
 """A small language for kernels: Python that is traced once into a typed program, printed as C or interpreted.
 
-A kernel is a Python function that receives a `Kernel` and speaks with its methods: the seven verbs of vMCU
+A kernel is a Python function that receives a `Kernel` and calls its methods: the seven verbs of vMCU
 section 6.1 (RegAlloc, RAMLoad, FlashLoad, Dot, RAMStore, RAMFree, Broadcast), loops, conditions, pointers
-and arithmetic of 32 bits. What it says becomes a `Function` of frozen dataclasses, which is checked
+and arithmetic of 32 bits. The calls become a `Function` of frozen dataclasses, which is checked
 (`validate`), printed for a core with DSP instructions or for any C compiler (`c_source`), and run byte by
-byte in Python (`run`), which is what the printed C is judged by.
+byte in Python (`run`), as the oracle of the printed C.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ Pairs: TypeAlias = tuple[Var, Var]
 
 
 class Kernel:
-    """A function in the making. Every method says one thing; `finish` gives what was said, checked."""
+    """A function under construction. Every method adds a statement; `finish` returns the checked function."""
 
     def __init__(self, name: str, *says: str) -> None:
         self._name, self._says = c_name(name), says
@@ -63,84 +63,84 @@ class Kernel:
     # -- parameters, in the order in which they are named
 
     def input(self, name: str) -> Var:
-        """A pointer to bytes that are read."""
+        """Add a pointer to bytes that are read."""
         return self._parameter(name, Type.INPUT)
 
     def output(self, name: str) -> Var:
-        """A pointer to bytes that are written."""
+        """Add a pointer to bytes that are written."""
         return self._parameter(name, Type.OUTPUT)
 
     def lines(self, name: str) -> Var:
-        """Pointers to the lines of a map."""
+        """Add pointers to the lines of a map."""
         return self._parameter(name, Type.LINES)
 
     def flash(self, name: str) -> Var:
-        """A pointer to constants."""
+        """Add a pointer to constants."""
         return self._parameter(name, Type.FLASH)
 
     def number(self, name: str) -> Var:
-        """An integer."""
+        """Add an integer."""
         return self._parameter(name, Type.INT)
 
     # -- the verbs of vMCU, section 6.1
 
     def RegAlloc(self, name: str, value: Value = 0) -> Var:
-        """A register: a local that `set` may change, of the type of its first value."""
+        """Declare a register: a local that `set` may change, of the type of its first value."""
         first = as_expr(value)
         return self._declare(name, first, register=True)
 
     def RAMLoad(self, pointer: Expr, offset: Value = 0, kind: Kind = Kind.WORD, name: str = "x") -> Var:
-        """What lies at pointer + offset bytes: one byte, four of them, or an integer."""
+        """Load from pointer + offset bytes: one byte, four of them, or an integer."""
         return self._declare(name, Load(kind, pointer, as_expr(offset)))
 
     def FlashLoad(self, pointer: Var, *names: str, type: Type = Type.INT) -> tuple[Var, ...]:
-        """The next words of flash, one for each name; the pointer, a register, moves past them."""
+        """Load the next words of flash, one for each name; the pointer, a register, moves past them."""
         targets = tuple(self._var(name, type) for name in names)
         self._say(FlashLoad(targets, pointer))
         return targets
 
     def constant(self, pointer: Var, index: Value, name: str, type: Type = Type.INT) -> Var:
-        """The word of flash at an index; the pointer stays."""
+        """Load the word of flash at an index; the pointer stays."""
         return self._declare(name, Word(pointer, as_expr(index), type))
 
     def constant_byte(self, pointer: Var, index: Value) -> Expr:
-        """The int8 of flash at an index counted in bytes."""
+        """Return the int8 of flash at an index counted in bytes."""
         return FlashByte(pointer, as_expr(index))
 
     def Dot(self, sums: Sequence[Var], x: Pairs, weights: Sequence[Pairs]) -> None:
-        """Four products are added to each sum: those of `x` with the weights of the sum's channel."""
+        """Add four products to each sum: those of `x` with the weights of the sum's channel."""
         for half in (0, 1):
             for total, w in zip(sums, weights, strict=True):
                 self.set(total, call("dot2", x[half], w[half], total))
 
     def RAMStore(self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE) -> None:
-        """The byte (or integer) at pointer + offset bytes becomes `value`."""
+        """Store `value` as the byte (or integer) at pointer + offset bytes."""
         self._say(Store(kind, pointer, as_expr(offset), as_expr(value)))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:
-        """Nobody reads these bytes again: their place may be written from now on."""
+        """Free bytes that are never read again: they may be overwritten from now on."""
         self._say(Free(pointer, as_expr(count)))
 
     def Broadcast(self, value: Value, name: str = "pair") -> Var:
-        """A value in both halves of a pair."""
+        """Put a value in both halves of a pair."""
         return self._declare(name, call("broadcast", value))
 
     # -- values
 
     def let(self, name: str, value: Value) -> Var:
-        """A name for a value."""
+        """Name a value."""
         return self._declare(name, as_expr(value))
 
     def set(self, register: Var, value: Value) -> None:
-        """The register takes a new value."""
+        """Give the register a new value."""
         self._say(Assign(register, as_expr(value)))
 
     def line(self, lines: Var, index: Value) -> Expr:
-        """The pointer to a line."""
+        """Return the pointer to a line."""
         return Line(lines, as_expr(index))
 
     def widen(self, word: Expr, name: str, plus: Expr | None = None) -> Pairs:
-        """Four int8 as two pairs of int16, `plus` added to both halves of each."""
+        """Widen four int8 to two pairs of int16, with `plus` added to both halves of each."""
         if plus is None:
             even, odd = call("widen_even", word), call("widen_odd", word)
         else:
@@ -154,7 +154,7 @@ class Kernel:
         return binary("max", a, b)
 
     def saturate(self, value: Value) -> Expr:
-        """Clamped to int8."""
+        """Clamp to int8."""
         return call("saturate", value)
 
     # -- control
@@ -162,9 +162,9 @@ class Kernel:
     def loop(
         self, start: Value, stop: Value, step: int = 1, *, name: str = "i", unroll: int = 0
     ) -> Iterator[Expr]:
-        """The counter, once: what is said while it is held is the body. `unroll` is a wish to the compiler.
+        """Yield the counter once: the statements until the generator resumes are the body.
 
-        A loop that is known to turn once is no loop: its counter is its start.
+        `unroll` is a hint to the compiler. A loop known to run once is no loop: its counter is its start.
         """
         first, last = as_expr(start), as_expr(stop)
         if isinstance(first, Const) and isinstance(last, Const):
@@ -180,14 +180,14 @@ class Kernel:
         self._say(Loop(counter, first, last, step, tuple(body), unroll))
 
     def span(self, start: Value, stop: Value, *, reverse: bool = False, name: str = "i") -> Iterator[Expr]:
-        """A loop over [start, stop), from its end if `reverse`."""
+        """Loop over [start, stop), from its end if `reverse`."""
         if reverse:
             return self.loop(as_expr(stop) - 1, as_expr(start) - 1, -1, name=name)
         return self.loop(start, stop, name=name)
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
-        """What is said inside happens if the condition holds."""
+        """Run the statements inside if the condition holds."""
         body = yield from self._block()
         test = as_expr(condition)
         if not isinstance(test, Const):
@@ -197,7 +197,7 @@ class Kernel:
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """What is said inside happens if the condition of the `when` just before does not hold."""
+        """Run the statements inside if the condition of the preceding `when` does not hold."""
         last = self._body.pop()
         if not isinstance(last, If) or last.otherwise:
             raise TypeError("otherwise() follows a when() that depends on a value")
@@ -205,11 +205,11 @@ class Kernel:
         self._say(If(last.condition, last.then, tuple(body)))
 
     def says(self, text: str) -> None:
-        """A comment in the C."""
+        """Add a comment to the C."""
         self._say(Comment(text))
 
     def finish(self) -> Function:
-        """The function; KernelError says what is wrong with it."""
+        """Return the function; `KernelError` names what is wrong with it."""
         said = Function(self._name, tuple(self._parameters), tuple(self._body), self._says)
         validate(said)
         return tidied(said)

@@ -1,4 +1,4 @@
-"""Prints a kernel as C: what a firmware engineer would have written, loops, names and all.
+"""Prints a kernel as C: as a firmware engineer would have written it, with loops and names.
 
 Every file that holds kernels begins with `c_prelude`: the intrinsics, once for cores with DSP instructions
 and once for any other compiler, with the same results.
@@ -57,12 +57,12 @@ _WIDTH = 100
 
 @cache
 def c_prelude() -> str:
-    """The intrinsics, as the text of a header."""
+    """Return the intrinsics, as the text of a header."""
     return (files("onchip.microcontroller.kernel") / "dsp.h.txt").read_text(encoding="utf-8")
 
 
 def c_prototype(function: Function) -> str:
-    """The function's declaration, without the semicolon."""
+    """Return the function's declaration, without the semicolon."""
     head = f"void {function.name}("
     parameters = [_declared(p.type, p.name) for p in function.parameters]
     line = head + ", ".join(parameters) + ")"
@@ -72,7 +72,7 @@ def c_prototype(function: Function) -> str:
 
 
 def c_source(function: Function) -> str:
-    """The function's definition, its comment above it."""
+    """Return the function's definition, its comment above it."""
     lines: list[str] = []
     if function.says:
         lines.append("/* " + "\n * ".join(c_comment(s) for s in function.says) + " */")
@@ -157,14 +157,14 @@ def _bound(expr: Expr) -> tuple[str, int]:
         case Binary(op, a, b, _) if op in ("min", "max"):
             return f"{'smaller' if op == 'min' else 'larger'}({_expr(a)}, {_expr(b)})", _ATOM
         case Binary("<<", a, b, _):
-            # Bits that leave to the left have a meaning in unsigned C alone.
+            # Only in unsigned C is it defined to shift bits out to the left.
             (left, tight), (right, loose) = _bound(a), _bound(b)
             left, right = (t if tied == _ATOM else f"({t})" for t, tied in ((left, tight), (right, loose)))
             return f"(int32_t)((uint32_t){left} << {right})", _UNARY
         case Binary(op, a, b, _):
             level = _BINDS[op]
             (left, tight), (right, loose) = _bound(a), _bound(b)
-            # What mixes operators that readers do not rank stands in parentheses.
+            # Parentheses around mixed operators whose precedence readers do not know.
             mixed = op in (">>", "&")
             left = f"({left})" if tight < level or (mixed and tight < _ATOM) else left
             right = f"({right})" if loose <= level or (mixed and loose < _ATOM) else right

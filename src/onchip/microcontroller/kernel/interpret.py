@@ -1,8 +1,8 @@
-"""Runs a kernel in Python, byte by byte: the oracle of the printed C, and the guard of its manners.
+"""Runs a kernel in Python, byte by byte: the oracle of the printed C, and a check of its memory accesses.
 
-RAM remembers of every byte whose it is. A kernel that reads a byte that was never written, that was freed,
-that lies outside, or that another tensor has taken since, is stopped: so an overlap of input and output that
-the kernel's contract allows is proved, not hoped, to leave every byte in place until its last reader.
+RAM records the owner of every byte. A kernel is stopped when it reads a byte that was never written, that was
+freed, that lies outside, or that another tensor has overwritten. This proves that an overlap of input and
+output that the kernel's contract allows leaves every byte in place until its last reader.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An address, and the tensor that whoever follows it means to find there."""
+    """An address, and the tensor that is expected there."""
 
     owner: str
     address: int
@@ -58,19 +58,19 @@ class Pointer:
 
 
 class Ram:
-    """Bytes, each of them somebody's or nobody's."""
+    """Bytes, each with the tensor that owns it or without."""
 
     def __init__(self, size: int) -> None:
         self.bytes = bytearray(size)
         self.owner: list[str | None] = [None] * size
 
     def put(self, pointer: Pointer, content: bytes) -> None:
-        """The bytes lie there and are the pointer's owner's."""
+        """Store the bytes there, owned by the pointer's tensor."""
         for i, byte in enumerate(content):
             self.store(pointer, i, byte)
 
     def get(self, pointer: Pointer, count: int) -> bytes:
-        """The owner's bytes."""
+        """Return the owner's bytes."""
         return bytes(self.load(pointer, i) for i in range(count))
 
     def load(self, pointer: Pointer, offset: int) -> int:
@@ -109,9 +109,9 @@ class _Flash:
 
 
 def run(function: Function, ram: Ram, arguments: Mapping[str, Any]) -> None:
-    """Calls the kernel: integers, `Pointer`s, lists of pointers for lines, lists of words for flash.
+    """Call the kernel: integers, `Pointer`s, lists of pointers for lines, lists of words for flash.
 
-    Raises Fault if it reads or writes where it must not.
+    Raises `Fault` if it reads or writes where it must not.
     """
     frame: _Frame = {}
     for parameter in function.parameters:

@@ -14,7 +14,7 @@ __all__ = ["INTRINSICS", "Intrinsic", "call", "signed"]
 
 
 def signed(value: int) -> int:
-    """The lowest 32 bits as a signed integer."""
+    """Return the lowest 32 bits as a signed integer."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value & 0x80000000 else value
 
@@ -74,7 +74,7 @@ def _narrowed_level(x: int, multiplier: int, shift: int, offset: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """Types of arguments and result, what it computes, and what it is."""
+    """An intrinsic: the types of its arguments and result, its computation, and its description."""
 
     takes: tuple[Type, ...]
     gives: Type
@@ -140,5 +140,5 @@ INTRINSICS: dict[str, Intrinsic] = {
 
 
 def call(name: str, *arguments: Expr | int) -> Expr:
-    """An intrinsic applied."""
+    """Return an intrinsic applied to arguments."""
     return Call(name, tuple(as_expr(a) for a in arguments), INTRINSICS[name].gives)

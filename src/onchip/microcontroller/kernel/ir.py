@@ -1,4 +1,4 @@
-"""What a traced kernel is: a function of statements over typed expressions, all frozen.
+"""The data of a traced kernel: a function of statements over typed expressions, all frozen.
 
 Expressions have no effects; loads happen where a statement holds them. Integers have 32 bits and wrap.
 Pointers count bytes in RAM and words of four bytes in flash.
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Type(Enum):
-    """What a value is; the value is what C calls it."""
+    """The type of a value, by its name in C."""
 
     INT = "int32_t"
     WORD = "s8x4"
@@ -58,7 +58,7 @@ class Type(Enum):
 
 
 class Kind(Enum):
-    """How many bytes of RAM a load or a store moves, and what they become."""
+    """The number of bytes of RAM that a load or a store moves, and their type."""
 
     BYTE = "byte"
     """One byte, its sign extended: INT."""
@@ -125,7 +125,7 @@ class _Operators:
         return binary(">=", self, other)
 
     def equals(self, other: Expr | int) -> Expr:
-        """Whether both are the same integer (`==` compares expressions as data)."""
+        """Return the expression that both are the same integer (`==` compares expressions as data)."""
         return binary("==", self, other)
 
     def __neg__(self) -> Expr:
@@ -169,7 +169,7 @@ class Call(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class Load(_Operators):
-    """What lies at pointer + offset bytes in RAM."""
+    """The value at pointer + offset bytes in RAM."""
 
     kind: Kind
     pointer: Expr
@@ -247,7 +247,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Bytes of RAM that nobody reads again; no code, but the interpreter holds the kernel to it."""
+    """Bytes of RAM that are never read again; it emits no code, but the interpreter enforces it."""
 
     pointer: Expr
     count: Expr
@@ -255,7 +255,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The counter from `start` while it is below `stop` (above, if `step` is negative)."""
+    """A loop with a counter from `start` while it is below `stop` (above, if `step` is negative)."""
 
     counter: Var
     start: Expr
@@ -308,12 +308,12 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 
 
 def as_expr(value: Expr | int) -> Expr:
-    """An integer as an expression."""
+    """Return an integer as an expression; other expressions unchanged."""
     return Const(value) if isinstance(value, int) else value
 
 
 def binary(op: str, a: object, b: object) -> Expr:
-    """`a op b`, folded where both are known and where one side changes nothing."""
+    """Return `a op b`, folded where both are known or one side changes nothing."""
     left, right = as_expr(a), as_expr(b)  # type: ignore[arg-type]
     if isinstance(left, Const) and isinstance(right, Const) and op in _FOLDED:
         return Const(int(_FOLDED[op](left.value, right.value)))
@@ -336,7 +336,7 @@ def binary(op: str, a: object, b: object) -> Expr:
 
 
 def parts(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions that an expression is made of."""
+    """Return the direct operands of an expression."""
     match expr:
         case Binary(_, a, b):
             return a, b
@@ -350,7 +350,7 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Every statement, those of loops and conditions behind them."""
+    """Yield every statement, each loop and condition before its own statements."""
     for statement in body:
         yield statement
         match statement:

@@ -1,4 +1,4 @@
-"""Names for C: letters, digits, underscores, and no word that C or the header means otherwise."""
+"""Names for C: letters, digits, underscores, and no word with another meaning in C or in the header."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAKEN = frozenset(_WORDS.split())
 
 
 def c_name(text: str) -> str:
-    """The text as an identifier: what C does not take becomes an underscore; never a word of C."""
+    """Return the text as an identifier: invalid characters become underscores; never a keyword of C."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text) or "_"
     if name[0].isdigit() or name in _TAKEN:
         name = f"k_{name}"
@@ -23,6 +23,6 @@ def c_name(text: str) -> str:
 
 
 def c_comment(text: str) -> str:
-    """The text as it may stand in a comment: it can neither end it nor break its line."""
+    """Return the text for a comment: it can neither end the comment nor break its line."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain.replace("*/", "*_/").replace("/*", "/_*").rstrip("\\")

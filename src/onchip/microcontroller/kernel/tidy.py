@@ -1,4 +1,4 @@
-"""Leaves out names that nobody uses: what a shape made superfluous does not stand in the C."""
+"""Removes unused names: declarations that a shape made superfluous do not appear in the C."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ __all__ = ["names_used", "tidied"]
 
 
 def tidied(function: Function) -> Function:
-    """The same function without declarations whose names are used nowhere behind them."""
+    """Return the same function without declarations whose names are never used after them."""
     return replace(function, body=_block(function.body, set()))
 
 
 def names_used(function: Function) -> set[str]:
-    """The parameters that the function uses."""
+    """Return the parameters that the function uses."""
     live: set[str] = set()
     _block(function.body, live)
     return live
 
 
 def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]:
-    """The statements that matter; `live` are the names used behind them, and becomes those used from here."""
+    """Return the statements that matter.
+
+    `live` are the names used after them, and is updated to those used from here on.
+    """
     kept: list[Statement] = []
     for statement in reversed(body):
         match statement:
@@ -58,7 +61,7 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
                 _use(pointer_, live)
                 _use(count, live)
             case Loop(counter, start, stop, _, inner):
-                # What a turn uses may be used by the next: the body is read twice.
+                # A name used in one turn may be used in the next: the body is read twice.
                 around = set(live)
                 _block(inner, around)
                 around.discard(counter.name)

@@ -1,4 +1,4 @@
-"""Whether a traced kernel makes sense: every name known where it is used, every type what its place takes."""
+"""Checks of a traced kernel: every name is known where it is used, every type fits its place."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _RAM = (Type.INPUT, Type.OUTPUT)
 
 
 class KernelError(OnchipError):
-    """A kernel says something that has no meaning."""
+    """A kernel without meaning."""
 
 
 def validate(function: Function) -> None:
-    """Raises KernelError, naming the kernel and what in it is wrong."""
+    """Raise `KernelError`, naming the kernel and what in it is wrong."""
     _Validator(function).check()
 
 
@@ -115,7 +115,7 @@ class _Validator:
                 pass
 
     def takes(self, what: str, value: Expr, *types: Type) -> None:
-        # What may be written may be read: an OUTPUT is an INPUT too.
+        # Writable bytes may be read: an OUTPUT is an INPUT too.
         given = self.type(value)
         if given not in types and not (given is Type.OUTPUT and Type.INPUT in types):
             wanted = " or ".join(t.name for t in types)

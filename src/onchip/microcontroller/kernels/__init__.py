@@ -1,8 +1,8 @@
 """The kernels: every layer of an int8 network, line by line, in the kernel language.
 
 A kernel makes output pixels [x0, x1) of one output line from pointers to input lines, so that the same code
-walks over whole maps, rings of rows and rings of columns. `kernel_for` gives a layer's function, its
-constants and its workspace, and says how it walks: what a planner may overlap with what.
+walks over whole maps, rings of rows and rings of columns. `kernel_for` returns a layer's function, its
+constants and its workspace, and how it walks, which tells a planner the overlaps that are legal.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Convolutions: dot products of runs of bytes that lie one behind the other in an input line.
+"""Convolutions: dot products of contiguous runs of bytes in an input line.
 
 The taps of a kernel row read `kw * channels` bytes of one line, so a convolution is `kh` runs, and a
 pointwise one is a single run. A block makes `pixels` outputs of `CHUNK` channels from registers: every word
 of weights is widened once for all pixels, every word of input once for all channels of the chunk.
 
-Where a window hangs over the left or right end of its line, or over the top or bottom of the map, where taps
-do not lie side by side (dilation, groups), and where a run is shorter than a word, the windows of a step are
-first gathered into a patch, zero points and all, and the same block reads the patch.
+A step gathers its windows into a patch, zero points included, where a window extends past the left or right
+end of its line or past the top or bottom of the map, where taps are not adjacent (dilation, groups), and
+where a run is shorter than a word. The same block then reads the patch.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ FIRST = Const(0)
 
 @dataclass(frozen=True, kw_only=True)
 class ConvShape:
-    """What a kernel is specialised on; bytes and pixels."""
+    """The parameters that a kernel is specialised on, in bytes and pixels."""
 
     channels: int
-    """Of the input."""
+    """Channels of the input."""
     outputs: int = 0
     """Channels of the output, where groups make them part of the code; else they are read when it runs."""
     odd: bool = False
-    """Whether the channels of the output are odd in number."""
+    """True if the number of output channels is odd."""
     kernel: tuple[int, int] = (1, 1)
     """Lines, and taps along a line."""
     stride: int = 1
-    """Along a line."""
+    """Stride along a line."""
     dilation: int = 1
-    """Along a line."""
+    """Dilation along a line."""
     before: int = 0
     """Padding in front of a line."""
     groups: int = 1
     padded: bool = False
-    """Whether any window of the layer hangs over an end of the map."""
+    """True if any window of the layer extends past an end of the map."""
     in_step: int = 0
     """Bytes from an input pixel of a line to the next; 0: as many as channels."""
     out_step: int = 0
-    """The same of the output."""
+    """Bytes from an output pixel of a line to the next; 0: as many as channels."""
     pixels: int = 3
     reverse: bool = False
     """Lines run from their end to their start, chunks of channels from the last to the first."""
@@ -74,33 +74,33 @@ class ConvShape:
 
     @property
     def run(self) -> int:
-        """Bytes of a run: one kernel row of one group."""
+        """The bytes of a run: one kernel row of one group."""
         return self.kernel[1] * self.channels // self.groups
 
     @property
     def words(self) -> int:
-        """Words of a run; the last may overlap the one before."""
+        """The words of a run; the last may overlap the one before."""
         return -(-self.run // WORD)
 
     @property
     def side_by_side(self) -> bool:
-        """Whether a run lies in the line as the kernel needs it."""
+        """True if a run is contiguous in its line and at least one word long."""
         together = self.kernel[1] == 1 or (self.dilation == 1 and self.step == self.channels)
         return together and self.groups == 1 and self.run >= WORD
 
     @property
     def gathers(self) -> bool:
-        """Whether any step needs a patch."""
+        """True if any step needs a patch."""
         return self.padded or not self.side_by_side
 
     @property
     def line_bytes(self) -> int:
-        """Bytes of one line of a patch."""
+        """The bytes of one line of a patch."""
         return max(self.run, WORD)
 
     @property
     def patch_bytes(self) -> int:
-        """Workspace: the windows of a step."""
+        """The bytes of workspace: the windows of a step."""
         return self.pixels * self.kernel[0] * self.line_bytes if self.gathers else 0
 
     @property
@@ -109,12 +109,15 @@ class ConvShape:
 
     @property
     def chunk_words(self) -> int:
-        """Words of constants of a whole chunk: biases, weights, factors."""
+        """The words of constants of a whole chunk: biases, weights, factors."""
         return CHUNK * (2 + self.kernel[0] * self.words) + 1
 
 
 def run_words(runs: Int8) -> Int8:
-    """[..., run] weights as [..., words * 4] bytes: words at 0, 4, ... and run - 4 give each weight once."""
+    """Return [..., run] weights as [..., words * 4] bytes.
+
+    Words at 0, 4, ... and run - 4 contain each weight once.
+    """
     run = runs.shape[-1]
     words = -(-run // WORD)
     packed = np.zeros((*runs.shape[:-1], words * WORD), np.int8)
@@ -128,7 +131,7 @@ def run_words(runs: Int8) -> Int8:
 
 
 def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift: bool = False) -> list[int]:
-    """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
+    """Return the layer's constants in the order in which the kernel reads them: head, then every chunk.
 
     A chunk is its biases (the input's zero point folded in), for every line and word of a run one word of
     weights a channel, then multiplier and shift of each channel. With `columns` the kernel's lines are
@@ -156,7 +159,7 @@ def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift
 
 
 def conv(name: str, shape: ConvShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line from input lines [first, last) of the kernel's."""
+    """Return the kernel: output pixels [x0, x1) of a line from input lines [first, last)."""
     return _Conv(name, shape).build()
 
 
@@ -188,7 +191,7 @@ class _Conv:
         return k.finish()
 
     def plain_steps(self) -> None:
-        """Steps that read their lines where they lie; what remains of a line has blocks of its own size."""
+        """Emit steps that read their lines in place; the remainder of a line has blocks of its own size."""
         k, shape = self.k, self.shape
         count = k.let("count", self.x1 - self.x0)
         rest = k.let("rest", count % shape.pixels) if shape.pixels > 1 else 0
@@ -204,7 +207,7 @@ class _Conv:
                 self.in_place(begin, pixels)
 
     def edged_steps(self) -> None:
-        """Steps of which some need patches, the shorter one at the end among them."""
+        """Emit steps of which some need patches, including the shorter one at the end."""
         k, shape = self.k, self.shape
         if shape.reverse:
             bounds = (self.x1 - shape.pixels, self.x0 - shape.pixels, -shape.pixels)
@@ -228,13 +231,13 @@ class _Conv:
                 self.gathered(x, pixels)
 
     def in_place(self, x: Expr, pixels: int) -> None:
-        """A step whose runs are read where they lie in their lines."""
+        """Emit a step that reads its runs in place in their lines."""
         k, shape = self.k, self.shape
         at = k.let("at", (x * shape.stride - shape.before) * shape.step)
         self.channels(x, pixels, lambda line: k.line(self.lines, line) + at, shape.stride * shape.step)
 
     def gathered(self, x: Expr, pixels: Value) -> None:
-        """A step from its patches; one shorter than a step makes the last pixel again and keeps one."""
+        """Emit a step from its patches; a shorter step makes the last pixel again and keeps one."""
         k, shape = self.k, self.shape
         each = shape.kernel[0] * shape.line_bytes
         groups = (shape.groups - 1, -1, -1) if shape.reverse else (0, shape.groups, 1)
@@ -251,7 +254,7 @@ class _Conv:
             )
 
     def gather(self, x: Expr, at: Value, group: Expr) -> None:
-        """The window of a pixel, line by line, into the patch at `at`."""
+        """Emit a pixel's window, line by line, into the patch at `at`."""
         k, shape = self.k, self.shape
         zero = k.let("zero", -self.scaler.input_offset)
         left = k.let("leftmost", x * shape.stride - shape.before)
@@ -290,7 +293,7 @@ class _Conv:
         kept: Value | None = None,
         group: Expr = FIRST,
     ) -> None:
-        """All output channels of a step, chunk by chunk."""
+        """Emit all output channels of a step, chunk by chunk."""
         k, shape = self.k, self.shape
         each, whole = self.each(), self.whole()
         start = group * self.group_words() + CONV_HEAD
@@ -309,7 +312,7 @@ class _Conv:
             self.odd_chunk(x, pixels, run, apart, kept, group)
 
     def each(self) -> Expr:
-        """Outputs of a group."""
+        """Return the outputs of a group."""
         return (
             as_expr(self.outputs)
             if self.shape.groups == 1
@@ -317,22 +320,22 @@ class _Conv:
         )
 
     def whole(self) -> Expr:
-        """Whole chunks of a group."""
+        """Return the whole chunks of a group."""
         return self.each() >> 1
 
     def group_words(self) -> Expr:
-        """Words of constants of a group."""
+        """Return the words of constants of a group."""
         odd_words = 3 + self.shape.kernel[0] * self.shape.words if self.shape.odd else 0
         return self.whole() * self.shape.chunk_words + odd_words
 
     def step(self) -> Value:
-        """Bytes from an output pixel to the next."""
+        """Return the bytes from an output pixel to the next."""
         return self.shape.out_step or self.outputs
 
     def odd_chunk(
         self, x: Expr, pixels: int, run: Callable[[Value], Expr], apart: int, kept: Value | None, group: Expr
     ) -> None:
-        """The last channel of an odd number of them."""
+        """Emit the last channel of an odd number of them."""
         k, shape = self.k, self.shape
         at = group * self.group_words() + (self.whole() * shape.chunk_words + CONV_HEAD)
         w = k.RegAlloc("w", self.weights + at)
@@ -349,7 +352,7 @@ class _Conv:
         o: Var,
         kept: Value | None,
     ) -> None:
-        """`pixels` outputs of `channels` channels: sums in registers from bias to byte."""
+        """Emit `pixels` outputs of `channels` channels: sums in registers from bias to byte."""
         k, shape = self.k, self.shape
         biases = k.FlashLoad(w, *(f"bias{c}" for c in range(channels)))
         sums = [[k.RegAlloc(f"sum{p}{c}", biases[c]) for c in range(channels)] for p in range(pixels)]
@@ -375,7 +378,7 @@ class _Conv:
                     k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multipliers[c], shift))
 
     def word(self, sums: list[list[Var]], x: Var, offset: int, apart: int, w: Var) -> None:
-        """Four products for every sum."""
+        """Emit four products for every sum."""
         k = self.k
         words = k.FlashLoad(w, *(f"w{c}" for c in range(len(sums[0]))), type=Type.WORD)
         weights = [k.widen(word, word.name) for word in words]

@@ -1,9 +1,9 @@
 """Depthwise convolutions: four channels of a pixel at a time, tap by tap.
 
 A word of input and a word of weights hold the same tap of four channels; both are widened (the input's zero
-point is subtracted on the way) and each half multiplied with its like. Taps outside of the map are left out,
-which costs nothing and saves their work: on small maps most of a large window lies outside. Channels that do
-not fill a word, and outputs that share an input channel, are read byte by byte.
+point is subtracted at the same time) and the matching halves multiplied. Taps outside of the map are left
+out, which saves their work: on small maps most of a large window lies outside. Channels that do not fill a
+word, and outputs that share an input channel, are read byte by byte.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ DEPTHWISE_HEAD = HEAD_WORDS + 1
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseShape:
-    """What a kernel is specialised on; bytes and pixels."""
+    """The parameters that a kernel is specialised on, in bytes and pixels."""
 
     outputs: int = 0
     """Channels of the output, where several read one input channel; else they are read when it runs."""
     rest: int = 0
-    """Channels that fill no word."""
+    """Channels beyond the last whole word."""
     multiplier: int = 1
     """Outputs that read the same input channel."""
     kernel: tuple[int, int]
     """Lines, and taps along a line."""
     stride: int = 1
-    """Along a line."""
+    """Stride along a line."""
     dilation: int = 1
-    """Along a line."""
+    """Dilation along a line."""
     before: int = 0
     """Padding in front of a line."""
     in_step: int = 0
     """Bytes from an input pixel of a line to the next; 0: as many as channels."""
     out_step: int = 0
-    """The same of the output."""
+    """Bytes from an output pixel of a line to the next; 0: as many as channels."""
     reverse: bool = False
     """Lines run from their end to their start, chunks of channels from the last to the first."""
     scale: Scale = PLAIN
@@ -69,12 +69,12 @@ class DepthwiseShape:
 
     @property
     def chunk_words(self) -> int:
-        """Words of constants of a whole chunk: biases, weights, factors."""
+        """The words of constants of a whole chunk: biases, weights, factors."""
         return 2 * CHUNK + 1 + self.taps
 
 
 def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool = False) -> list[int]:
-    """The layer's constants in the order in which the kernel reads them: head, then chunk after chunk.
+    """Return the layer's constants in the order in which the kernel reads them: head, then every chunk.
 
     A chunk is its biases, one word of weights a tap, the channels' multipliers, and their shifts in one word.
     """
@@ -93,7 +93,7 @@ def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool 
 
 
 def depthwise(name: str, shape: DepthwiseShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line from input lines [first, last) of the kernel's."""
+    """Return the kernel: output pixels [x0, x1) of a line from input lines [first, last)."""
     return _Depthwise(name, shape).build()
 
 
@@ -140,7 +140,7 @@ class _Depthwise:
         return k.finish()
 
     def taps_inside(self, left: Expr) -> tuple[Var, Var]:
-        """The taps that lie in the line: from the first on, below the last."""
+        """Return the taps inside the line, as the first and the end."""
         k, d, taps = self.k, self.shape.dilation, self.shape.kernel[1]
         begin = (d - 1 - left) // d if d > 1 else -left
         end = (self.width - left + (d - 1)) // d
@@ -149,7 +149,7 @@ class _Depthwise:
     def by_words(
         self, x: Expr, left: Expr, words: Expr, window: Callable[[list[Var], Var, Expr], None]
     ) -> None:
-        """Chunk by chunk: sums in registers from bias to byte."""
+        """Emit chunk by chunk: sums in registers from bias to byte."""
         k, shape = self.k, self.shape
         at = k.RegAlloc("at", left * self.step + ((words - 1) * CHUNK if shape.reverse else 0))
         behind = (words - 1) * shape.chunk_words if shape.reverse else 0
@@ -167,7 +167,7 @@ class _Depthwise:
             k.set(at, at - CHUNK if shape.reverse else at + CHUNK)
 
     def whole_window(self, sums: list[Var], w: Var, at: Expr) -> None:
-        """All taps, a line at a time."""
+        """Emit all taps, a line at a time."""
         k, shape = self.k, self.shape
         lines, taps = shape.kernel
         apart = self.step * shape.dilation
@@ -181,7 +181,7 @@ class _Depthwise:
                         k.set(x, x + apart)
 
     def part_of(self, begin: Var, end: Var) -> Callable[[list[Var], Var, Expr], None]:
-        """The taps [begin, end) of the lines [first, last)."""
+        """Return the function that emits the taps [begin, end) of the lines [first, last)."""
         k, shape = self.k, self.shape
         taps = shape.kernel[1]
 
@@ -200,7 +200,7 @@ class _Depthwise:
         return window
 
     def tap(self, sums: list[Var], word: Var, weights: Var) -> None:
-        """One product for each of four channels."""
+        """Emit one product for each of four channels."""
         k = self.k
         for half, w in enumerate(k.widen(weights, "w")):
             name = ("widen_even_plus", "widen_odd_plus")[half]
@@ -209,7 +209,7 @@ class _Depthwise:
             k.set(sums[half + 2], call("mla_high", pair, w, sums[half + 2]))
 
     def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: Expr) -> None:
-        """The outputs that no word holds, a byte of input at a time; a chunk is read before it is written."""
+        """Emit the outputs beyond whole words, byte by byte; each chunk is read before it is written."""
         k, shape = self.k, self.shape
         chunks, rest = (0, shape.rest) if shape.multiplier == 1 else divmod(shape.outputs, CHUNK)
         if rest and shape.reverse:
@@ -242,7 +242,7 @@ class _Depthwise:
         self.store(sums, w, out)
 
     def store(self, sums: list[Var], w: Var, o: Var) -> None:
-        """A chunk's bytes."""
+        """Emit the stores of a chunk's bytes."""
         k = self.k
         multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(len(sums))))
         (shifts,) = k.FlashLoad(w, "shifts")

@@ -1,7 +1,7 @@
-"""Element by element: sums, products, tables and PReLU.
+"""Element-wise kernels: sums, products, tables and PReLU.
 
-Bytes go by in the order of the line (from its end in reverse), each written where or behind where it was
-read: an output may lie over an input at any distance that does not run ahead of it.
+Bytes are processed in the order of the line (from its end in reverse), and each is written at or behind the
+place where it was read: an output may overlap an input at any distance at which it does not run ahead of it.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
 
 @dataclass(frozen=True, kw_only=True)
 class ElementShape:
-    """What a kernel is specialised on."""
+    """The parameters that a kernel is specialised on."""
 
     does: Literal["add", "mul", "table", "prelu"]
     channels: int
     second: Operand = "none"
     exact: bool = False
-    """Whether some factor is above one, or some value too large for the short form of scaling."""
+    """True if some factor is above one, or some value too large for the short form of scaling."""
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
 
 
 def packed(values: Int8) -> list[int]:
-    """Bytes as words, the last filled with zeros."""
+    """Return bytes as words, the last filled with zeros."""
     flat = np.zeros(-(-values.size // 4) * 4, np.int8)
     flat[: values.size] = values.ravel()
     return [int(word) for word in flat.view("<i4")]
@@ -51,7 +51,7 @@ def packed(values: Int8) -> list[int]:
 def element_shape(
     layer: Elementwise, *, reverse: bool = False, in_step: int = 0, out_step: int = 0
 ) -> ElementShape:
-    """The kernel that a layer needs."""
+    """Return the shape of the kernel that a layer needs."""
     channels = layer.output_shape[3]
     does: Literal["add", "mul", "table", "prelu"] = "table"
     second: Operand = "none"
@@ -82,7 +82,7 @@ def element_shape(
 
 
 def element_words(layer: Elementwise) -> list[int]:
-    """The layer's constants: its factors, then the bytes of a constant operand or a table."""
+    """Return the layer's constants: its factors, then the bytes of a constant operand or a table."""
     sign = 1 if not isinstance(layer, Logistic | HardSwish | Quantize) and element_shape(layer).exact else -1
     if isinstance(layer, Add):
         (a, b), (ma, mb), (sa, sb) = layer.input_offsets, layer.multipliers, layer.shifts
@@ -103,7 +103,7 @@ def element_words(layer: Elementwise) -> list[int]:
 
 
 def elements(name: str, shape: ElementShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line from the same pixels of one or two lines."""
+    """Return the kernel: output pixels [x0, x1) of a line from the same pixels of one or two lines."""
     k = Kernel(
         name,
         f"{shape.does} of {shape.channels} channels, element by element: pixels [x0, x1) of a line"

@@ -1,8 +1,8 @@
 """One kernel for all shapes: the library form, whose code does not grow with the network (vMCU, section 6.2).
 
 The shape of a layer stands in front of its constants and is read when the kernel is called. Specialised
-kernels know it when they are compiled and are faster; a library is for products that load their networks,
-or whose flash holds many. Convolutions and fully connected layers share one kernel, depthwise layers another.
+kernels have it at compile time and are faster; a library suits products that load their networks, or whose
+flash holds many. Convolutions and fully connected layers share one kernel, depthwise layers another.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class LibraryUse:
 
 
 def library_functions() -> tuple[Function, ...]:
-    """The library: every function that `library_for` names."""
+    """Return the library: every function that `library_for` names."""
     return _conv(), _depthwise()
 
 
 def library_for(
     layer: Conv | Depthwise | FullyConnected, *, reverse: bool = False, columns: bool = False
 ) -> LibraryUse:
-    """The kernel of the library for a layer; with `columns` its lines are columns of the map.
+    """Return the library's kernel for a layer; with `columns` its lines are columns of the map.
 
     With `reverse` it makes pixels and channels from the last to the first.
     """
@@ -75,12 +75,12 @@ def library_for(
 
 
 def library_workspace(layer: Conv | Depthwise | FullyConnected) -> int:
-    """Bytes of RAM that the library's kernel needs beside input and output, along rows or columns."""
+    """Return the bytes of RAM that the library's kernel needs beside input and output, rows or columns."""
     return max(library_for(layer, columns=columns).workspace for columns in (False, True))
 
 
 class _Window:
-    """What both kernels have: parameters, the shape, and how a sum becomes a byte."""
+    """The parts common to both kernels: parameters, the shape, and the scaling of a sum to a byte."""
 
     def __init__(self, name: str, says: str, shape: tuple[str, ...], head: int) -> None:
         k = self.k = Kernel(name, says, "The layer's shape stands in front of its constants.")
@@ -94,7 +94,7 @@ class _Window:
         self.chunks = k.let("chunks", weights + (len(shape) + head))
 
     def turned(self, name: str, at: Expr, count: Expr) -> Var:
-        """The place `at` of `count` ones, counted from the end where the layer runs backwards."""
+        """Return index `at` of `count`, counted from the end where the layer runs backwards."""
         k = self.k
         place = k.RegAlloc(name, at)
         with k.when(self.of["backwards"] > 0):
@@ -166,7 +166,7 @@ class _AnyConv(_Window):
         return k.finish()
 
     def chunk_words(self) -> Expr:
-        """Words of constants of a whole chunk."""
+        """Return the words of constants of a whole chunk."""
         return self.words_of_sums * CHUNK + (2 * CHUNK + 1)
 
     def blocks(
@@ -178,7 +178,7 @@ class _AnyConv(_Window):
             self.block(1, channels, w, o, in_place, base, apart)
 
     def gather(self, x: Expr, at: Expr, group: Expr) -> None:
-        """The window of a pixel into the patch."""
+        """Emit the window of a pixel into the patch."""
         k, of = self.k, self.of
         zero = k.let("zero", -self.head["input_offset"])
         size = k.let("size", of["channels"] // of["groups"])
@@ -207,7 +207,7 @@ class _AnyConv(_Window):
             x = k.RegAlloc("x", k.line(self.lines, line) + base)
             with k.when(in_place.equals(0)):
                 k.set(x, self.patch + line * self.line_bytes)
-            # The last word of a run that is no whole number of words overlaps the one before.
+            # The last word of a run whose length is no multiple of a word overlaps the one before.
             back = k.let("back", k.most(of["words_of_run"] * WORD - self.line_bytes, 0))
             for word in k.loop(0, of["words_of_run"], name="word"):
                 with k.when(word.equals(of["words_of_run"] - 1)):
@@ -265,7 +265,7 @@ class _AnyDepthwise(_Window):
     def word(
         self, x: Var, left: Var, begin: Var, end: Var, chunk: Var, w: Var, offsets: Expr, inputs: Var
     ) -> None:
-        """Four outputs, a word of input at a time."""
+        """Emit four outputs, a word of input at a time."""
         k, of = self.k, self.of
         at = k.let("place", (left + begin * of["dilation"]) * inputs + chunk * LANES)
         biases = k.FlashLoad(w, *(f"bias{c}" for c in range(LANES)))
@@ -290,7 +290,7 @@ class _AnyDepthwise(_Window):
     def lanes(
         self, x: Expr, left: Var, begin: Var, end: Var, c: Expr, w: Var, inputs: Var, taps: Var
     ) -> None:
-        """Up to four outputs, a byte of input at a time: all are summed up before one is written."""
+        """Emit up to four outputs, a byte of input at a time: all are summed up before one is written."""
         k, of = self.k, self.of
         count = k.let("lanes", k.least(of["outputs"] - c, LANES))
         for lane in k.loop(0, count, name="lane"):

@@ -1,6 +1,6 @@
 """Layers that move bytes: padding, concatenation, resizing.
 
-A pixel is made in the workspace (`patch`) and then copied: the output may lie anywhere over what no later
+A pixel is made in the workspace (`patch`) and then copied: the output may overlap everything that no later
 pixel reads.
 """
 
@@ -35,7 +35,7 @@ FINE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class PadShape:
-    """What a padding kernel is specialised on: channels of the map, in front of them and behind."""
+    """The parameters of a padding kernel: channels of the map, in front of them and behind."""
 
     channels: int
     front: int = 0
@@ -49,7 +49,7 @@ class PadShape:
 
 @dataclass(frozen=True, kw_only=True)
 class ConcatShape:
-    """What a concatenation is specialised on: the axis in a kernel's own terms, and every part's size."""
+    """The parameters of a concatenation: the axis in the kernel's own terms, and every part's size."""
 
     axis: Literal["lines", "pixels", "channels"]
     channels: tuple[int, ...]
@@ -61,12 +61,12 @@ class ConcatShape:
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeShape:
-    """What a resizing is specialised on."""
+    """The parameters of a resizing."""
 
     channels: int
     bilinear: bool
     rows: int
-    """Of the output: where the columns' constants begin."""
+    """Rows of the output; the columns' constants begin behind theirs."""
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
@@ -75,7 +75,7 @@ class ResizeShape:
 def pad_shape(
     layer: Pad, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
 ) -> PadShape:
-    """The kernel that a padding needs."""
+    """Return the shape of the kernel that a padding needs."""
     front, back = layer.channels
     before = layer.padding[0 if columns else 1]
     return PadShape(
@@ -90,12 +90,12 @@ def pad_shape(
 
 
 def pad_words(layer: Pad) -> list[int]:
-    """The layer's constant: what is padded with."""
+    """Return the layer's constant: the padding value."""
     return [layer.value]
 
 
 def pad(name: str, shape: PadShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line; the input's line is one if `first` < `last`."""
+    """Return the kernel: output pixels [x0, x1) of a line; the input line exists if `first` < `last`."""
     k = Kernel(name, f"Padding of {shape.channels} channels: pixels [x0, x1) of a line.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     first, last, width = k.number("first"), k.number("last"), k.number("width")
@@ -119,7 +119,7 @@ def pad(name: str, shape: PadShape) -> Function:
 def concat_shape(
     layer: Concat, *, reverse: bool = False, columns: bool = False, out_step: int = 0
 ) -> ConcatShape:
-    """The kernel that a concatenation needs; its inputs' pixels lie one behind the other."""
+    """Return the shape of a concatenation's kernel; its inputs' pixels are contiguous."""
     along, across = (1, 2) if columns else (2, 1)
     axes: dict[int, Literal["lines", "pixels", "channels"]] = {
         along: "pixels",
@@ -137,8 +137,10 @@ def concat_shape(
 
 
 def concat(name: str, shape: ConcatShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line. `lines[i]` is the line of part i; along lines it is that
-    of the one part that has it."""
+    """Return the kernel: output pixels [x0, x1) of a line.
+
+    `lines[i]` is the line of part i; along lines it is the line of the one part that has it.
+    """
     k = Kernel(name, f"Concatenation along {shape.axis}: pixels [x0, x1) of a line.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     patch = k.output("patch")
@@ -171,7 +173,7 @@ def concat(name: str, shape: ConcatShape) -> Function:
 
 
 def resize_shape(layer: Resize, *, reverse: bool = False, in_step: int = 0, out_step: int = 0) -> ResizeShape:
-    """The kernel that a resizing needs, row by row."""
+    """Return the shape of the kernel that a resizing needs, row by row."""
     return ResizeShape(
         channels=layer.output_shape[3],
         bilinear=layer.mode == "bilinear",
@@ -183,7 +185,7 @@ def resize_shape(layer: Resize, *, reverse: bool = False, in_step: int = 0, out_
 
 
 def resize_words(layer: Resize) -> list[int]:
-    """The layer's constants: of every output row, then of every output column, what it reads.
+    """Return the layer's constants: the reads of every output row, then of every output column.
 
     Nearest: the input's column for columns, nothing for rows (the caller gives the row). Bilinear: for rows
     the second row's weight of 1024; for columns both columns and the second's weight.
@@ -201,7 +203,7 @@ def resize_words(layer: Resize) -> list[int]:
 
 
 def resize(name: str, shape: ResizeShape) -> Function:
-    """The kernel: output pixels [x0, x1) of line `y`; `lines` are the one or two input rows that it reads."""
+    """Return the kernel: output pixels [x0, x1) of line `y`; `lines` are the input rows that it reads."""
     mode = "bilinear" if shape.bilinear else "nearest"
     k = Kernel(name, f"Resizing of {shape.channels} channels, {mode}: pixels [x0, x1) of line y.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
@@ -226,7 +228,7 @@ def resize(name: str, shape: ResizeShape) -> Function:
 
 
 def _mixed(k: Kernel, lines: Var, columns: tuple[Expr, Expr], across: Expr, down: Expr) -> Expr:
-    """Four bytes, weighed; halves away from zero."""
+    """Return the weighted sum of four bytes, halves away from zero."""
     rows = []
     for i, name in enumerate(("above", "under")):
         a, b = (k.RAMLoad(k.line(lines, i), column, Kind.BYTE, name="byte") for column in columns)
@@ -246,6 +248,6 @@ def _fill(k: Kernel, o: Expr, begin: int, end: int, value: Expr) -> None:
 
 
 def copied(k: Kernel, row: Expr, o: Expr, count: int, *, behind: int = 0, reverse: bool = False) -> None:
-    """`count` bytes from `row` to `o`, `behind` bytes further."""
+    """Emit the copy of `count` bytes from `row` to `o`, `behind` bytes further."""
     for i in k.span(0, count, reverse=reverse, name="i"):
         k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.BYTE, name="byte"))

@@ -1,8 +1,8 @@
 """Pools: the mean, the scaled mean or the greatest of a window, channel by channel.
 
 A pool over a whole map may also take each line as it is made: `add_line` gathers it into one integer a
-channel, `finish_sums` makes the bytes of them, and no map is ever held. Otherwise a pixel is made in the
-workspace and then copied: the output may lie anywhere over what no later pixel reads.
+channel, `finish_sums` makes their bytes, and the map is never held. Otherwise a pixel is made in the
+workspace and then copied: the output may overlap everything that no later pixel reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST = -(1 << 31)
 
 @dataclass(frozen=True, kw_only=True)
 class PoolShape:
-    """What a kernel is specialised on."""
+    """The parameters that a kernel is specialised on."""
 
     does: Literal["average", "greatest", "mean"]
     channels: int
@@ -33,7 +33,7 @@ class PoolShape:
     stride: int = 1
     before: int = 0
     exact: bool = False
-    """Of a scaled mean: whether its factor is above one, or its sums reach 2**30."""
+    """For a scaled mean: true if its factor is above one, or its sums reach 2**30."""
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
@@ -42,7 +42,7 @@ class PoolShape:
 def pool_shape(
     layer: Pooling, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
 ) -> PoolShape:
-    """The kernel that a layer needs."""
+    """Return the shape of the kernel that a layer needs."""
     along = 0 if columns else 1
     if isinstance(layer, Mean):
         sizes = [layer.input_shapes[0][axis] if axis in layer.axes else 1 for axis in (1, 2)]
@@ -67,7 +67,7 @@ def pool_shape(
 
 
 def pool_words(layer: Pooling) -> list[int]:
-    """The layer's constants: least and greatest byte, places of a whole window, and a mean's factors."""
+    """Return the constants: least and greatest byte, places of a whole window, and a mean's factors."""
     if isinstance(layer, Mean):
         shift = layer.shift if pool_shape(layer).exact else -layer.shift
         return [
@@ -83,7 +83,7 @@ def pool_words(layer: Pooling) -> list[int]:
 
 
 class _Finish:
-    """Makes a byte of what a window's bytes were gathered to."""
+    """Makes the output byte from a window's gathered total."""
 
     def __init__(self, k: Kernel, shape: PoolShape, weights: Var) -> None:
         self.k, self.shape = k, shape
@@ -107,13 +107,13 @@ class _Finish:
         return k.least(k.most(y, value["low"]), value["high"])
 
     def more(self, total: Var, byte: Expr) -> None:
-        """One more byte of the window."""
+        """Add one byte of the window."""
         k = self.k
         k.set(total, k.most(total, byte) if self.shape.does == "greatest" else total + byte)
 
 
 def pool(name: str, shape: PoolShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line from input lines [first, last) of the window's."""
+    """Return the kernel: output pixels [x0, x1) of a line from the window's input lines [first, last)."""
     lines_of, taps = shape.kernel
     k = Kernel(
         name,
@@ -143,7 +143,7 @@ def pool(name: str, shape: PoolShape) -> Function:
 
 
 def add_line(name: str, shape: PoolShape) -> Function:
-    """The kernel that gathers pixels [x0, x1) of a line into one integer a channel."""
+    """Return the kernel that gathers pixels [x0, x1) of a line into one integer a channel."""
     k = Kernel(name, f"Gathers pixels [x0, x1) of a line of {shape.channels} channels: {shape.does}.")
     lines, x0, x1, sums = k.lines("lines"), k.number("x0"), k.number("x1"), k.output("sums")
     greatest = shape.does == "greatest"
@@ -159,7 +159,7 @@ def add_line(name: str, shape: PoolShape) -> Function:
 
 
 def finish_sums(name: str, shape: PoolShape) -> Function:
-    """The kernel that makes the output pixel of what `add_line` gathered."""
+    """Return the kernel that makes the output pixel from the integers of `add_line`."""
     k = Kernel(name, f"The {shape.does} of a map of {shape.channels} channels, from what was gathered of it.")
     sums, out, weights = k.input("sums"), k.output("out"), k.flash("weights")
     finish = _Finish(k, shape, weights)

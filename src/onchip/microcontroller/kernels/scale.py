@@ -45,7 +45,7 @@ Weighted = Conv | Depthwise | FullyConnected
 
 
 class Form(Enum):
-    """How a sum is scaled."""
+    """The form of scaling a sum."""
 
     SHORT = "short"
     LEVEL = "level"
@@ -54,7 +54,7 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Scale:
-    """How a sum becomes a byte: its form, and whether the clamp is narrower than int8 itself."""
+    """The scaling of a sum to a byte: its form, and whether the clamp is narrower than int8 itself."""
 
     form: Form = Form.SHORT
     clamped: bool = False
@@ -75,15 +75,15 @@ class Scaled:
     bias: NDArray[np.int64]
     multipliers: NDArray[np.int64]
     shifts: NDArray[np.int64]
-    """As the form takes them."""
+    """The shifts as the form takes them."""
     head: tuple[int, ...]
 
 
 def scaled_of(layer: Weighted, *, any_shift: bool = False) -> Scaled:
-    """The layer in the shortest form that is exact on every input; with `any_shift` that is never SHORT.
+    """Return the layer in the shortest form that is exact on every input; with `any_shift` never SHORT.
 
-    A channel that makes the same byte of every input (training leaves such) is given no weights and small
-    factors that make that byte: its own may be absurd.
+    A channel that makes the same byte of every input (training can leave such) gets no weights and small
+    factors that make that byte: its own factors may be extreme.
     """
     depthwise = isinstance(layer, Depthwise)
     weights = layer.weights.transpose(2, 0, 1) if depthwise else layer.weights
@@ -124,13 +124,13 @@ def scaled_of(layer: Weighted, *, any_shift: bool = False) -> Scaled:
 
 
 def factor_words(multipliers: NDArray[np.int64], shifts: NDArray[np.int64], bits: int) -> list[int]:
-    """The factors of a chunk of channels: their multipliers, then their shifts in one word, `bits` each."""
+    """Return a chunk's factors: the channels' multipliers, then their shifts in one word, `bits` each."""
     word = sum((int(shift) & ((1 << bits) - 1)) << (bits * i) for i, shift in enumerate(shifts))
     return [*(int(m) for m in multipliers), signed(word)]
 
 
 def shift_of(word: Expr, lane: Expr | int, bits: int) -> Expr:
-    """The shift of one channel of `factor_words`."""
+    """Return the shift of one channel of `factor_words`."""
     return (word << (32 - bits - lane * bits)) >> (32 - bits)
 
 
@@ -145,7 +145,7 @@ class Scaler:
         )
 
     def byte(self, total: Expr, multiplier: Expr, shift: Expr) -> Expr:
-        """The output byte of a sum."""
+        """Return the output byte of a sum."""
         k = self.k
         if self.scale.form is Form.LONG:
             y = call("scaled", total, multiplier, shift) + self.offset

@@ -1,7 +1,7 @@
-"""Softmax in integers: the exponentials of all differences that two bytes can have lie in a table.
+"""Softmax in integers, with a table of the exponentials of all differences that two bytes can have.
 
-The reciprocal of their sum is three steps of Newton's method in fixed point, as in
-`onchip.microcontroller.int8.softmax`, whose bytes these are.
+The reciprocal of their sum is three steps of Newton's method in fixed point. The bytes are those of
+`onchip.microcontroller.int8.softmax`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = 1
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxShape:
-    """What a kernel is specialised on."""
+    """The parameters that a kernel is specialised on."""
 
     channels: int
     reverse: bool = False
@@ -38,14 +38,14 @@ class SoftmaxShape:
 
 
 def softmax_words(layer: Softmax) -> list[int]:
-    """The layer's constants: how many differences count, then the exponential of each."""
+    """Return the layer's constants: the number of differences that count, then the exponential of each."""
     counted = min(255, -layer.diff_min) + 1
     table = exponentials(-np.arange(counted), layer.multiplier, layer.shift)
     return [counted, *(int(value) for value in table)]
 
 
 def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
-    """The kernel: output pixels [x0, x1) of a line, each over its channels."""
+    """Return the kernel: output pixels [x0, x1) of a line, each over its channels."""
     k = Kernel(name, f"Softmax over {shape.channels} channels: pixels [x0, x1) of a line.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     weights = k.flash("weights")
@@ -77,7 +77,7 @@ def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
 
 
 def _reciprocal(k: Kernel, total: Expr, headroom: Expr) -> Expr:
-    """1 / total, from 1/2 to 1, in 31 bits."""
+    """Return 1 / total, from 1/2 to 1, in 31 bits."""
     # total << headroom has its highest bit set: (1 + x) / 2 of it is half of the 32 bits.
     half = k.let("half", (((total << headroom) & 0x7FFFFFFF) >> 1) + (1 << 30))
     guess = k.RegAlloc("guess", call("doubled_high", half, MINUS_THIRTY_TWO_17THS) + FORTY_EIGHT_17THS)

@@ -1,4 +1,4 @@
-"""Which kernel makes a layer, with which constants and how much workspace, and how it walks."""
+"""The choice of a layer's kernel, with its constants, its workspace and its walk."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ __all__ = ["SHAREABLE", "KernelUse", "PoolSums", "kernel_for", "pool_sums_for", 
 
 
 SHAREABLE = (Conv, Depthwise, FullyConnected)
-"""Layers for which there is a kernel of the library, besides one for their shape."""
+"""Layers for which the library has a kernel, besides one for their shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class KernelUse:
     """A layer's kernel: the function (equal name, equal code), its constants, bytes of workspace (`patch`).
 
     A step makes `pixels` pixels, `channels` (0: all) channels of each at a time. `operand` is a constant map
-    that is the layer's second operand: it is to lie in flash, `lines[1]` is its line.
+    that is the layer's second operand: it lies in flash, and `lines[1]` is its line.
     """
 
     function: Function
@@ -78,7 +78,7 @@ class KernelUse:
 
 @dataclass(frozen=True, eq=False)
 class PoolSums:
-    """A pool over a whole map, line by line: `sums`, an integer a channel, begin as bytes of `fill`."""
+    """A pool over a whole map, line by line; `sums`, an integer a channel, begin as bytes of `fill`."""
 
     add: Function
     finish: Function
@@ -96,12 +96,11 @@ def kernel_for(
     pixels: int = 0,
     shared: bool = False,
 ) -> KernelUse:
-    """The kernel of a layer; ModelError if there is none.
+    """Return the kernel of a layer; raises `ModelError` if there is none.
 
-    A `shared` one is the library's, if the layer is one of `SHAREABLE`: the same for layers of any shape.
-
+    A `shared` kernel is the library's, if the layer is one of `SHAREABLE`: the same for layers of any shape.
     With `columns` its lines are columns of the map. `in_step` and `out_step` are bytes from a pixel of a line
-    to the next, 0 where pixels lie one behind the other; `pixels` of a step are chosen where 0 is given.
+    to the next, 0 where pixels are contiguous; `pixels` of a step are chosen where 0 is given.
     """
     steps = {"in_step": in_step, "out_step": out_step}
     turned: dict[str, Any] = {"reverse": reverse, "columns": columns, **steps}
@@ -148,7 +147,7 @@ def kernel_for(
 
 
 def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> PoolSums:
-    """The two kernels of a pool over a whole map that takes each line as it is made."""
+    """Return the two kernels of a pool over a whole map that takes each line as it is made."""
     shape = pool_shape(layer, in_step=in_step)
     fill = 0x80 if shape.does == "greatest" else 0
     name = _name("pool", shape)
@@ -158,7 +157,7 @@ def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> P
 
 
 def walk_of(layer: Layer, *, shared: bool = False) -> tuple[int, int]:
-    """Pixels of a step and channels of a chunk of the layer's kernel (0: all)."""
+    """Return the pixels of a step and the channels of a chunk of the layer's kernel (0: all)."""
     if shared and isinstance(layer, Conv | FullyConnected):
         return LIBRARY_PIXELS, _conv_chunk(conv_shape(layer))
     match layer:
@@ -171,12 +170,12 @@ def walk_of(layer: Layer, *, shared: bool = False) -> tuple[int, int]:
 
 
 def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
-    """Bytes of RAM that the layer's kernel needs beside its input and output."""
+    """Return the bytes of RAM that the layer's kernel needs beside its input and output."""
     if shared and isinstance(layer, SHAREABLE):
         return library_workspace(layer)
     match layer:
         case Conv() | FullyConnected():
-            # Along columns a kernel may need a patch where along rows it needs none; a pixel of it is enough.
+            # A kernel may need a patch along columns but none along rows; a pixel of it is enough.
             turned = conv_shape(layer, columns=True, pixels=1)
             return max(conv_shape(layer).patch_bytes, turned.patch_bytes)
         case AveragePool() | MaxPool() | Mean() | Pad() | Concat() | Resize():
@@ -185,7 +184,7 @@ def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
 
 
 def _conv_chunk(shape: ConvShape) -> int:
-    # Chunks begin anew in every group: with an odd number of channels each, no multiple of two is kept.
+    # Chunks restart in every group: with an odd number of channels each, no multiple of two is kept.
     return 1 if shape.groups > 1 and shape.odd else CONV_CHUNK
 
 
@@ -213,7 +212,7 @@ def _traced(kind: str, make: Callable[[str, Any], Function], shape: Any) -> Func
 
 
 def _name(kind: str, shape: Any) -> str:
-    """A name that says the shape: every field that is not as it mostly is."""
+    """Return a name that states the shape: every field that differs from its usual value."""
     parts = [kind]
     for field in fields(shape):
         value = getattr(shape, field.name)

@@ -1,4 +1,4 @@
-"""Which kernel makes a layer with weights, and its constants: convolutions, fully connected, depthwise."""
+"""The kernels of layers with weights, and their constants: convolutions, fully connected, depthwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COST = {1: 1.5, 2: 1.1875, 3: 1.0833}
 
 
 def pixels_of(width: int, gathers: bool) -> int:
-    """The pixels of a step that make a line of `width` in the fewest instructions.
+    """Return the pixels of a step that make a line of `width` in the fewest instructions.
 
     Where a step may gather, a shorter one at the end costs as much as a whole one.
     """
@@ -39,7 +39,7 @@ def conv_shape(
     out_step: int = 0,
     pixels: int = 0,
 ) -> ConvShape:
-    """The kernel that a convolution or a fully connected layer needs; `pixels` 0 chooses."""
+    """Return the shape of a convolution's or fully connected layer's kernel; `pixels` 0 chooses."""
     along = 0 if columns else 1
     rows, width = layer.output_shape[1:3]
     length = rows if columns else width
@@ -75,7 +75,7 @@ def conv_shape(
 def depthwise_shape(
     layer: Depthwise, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
 ) -> DepthwiseShape:
-    """The kernel that a depthwise convolution needs."""
+    """Return the shape of the kernel that a depthwise convolution needs."""
     along = 0 if columns else 1
     return DepthwiseShape(
         outputs=layer.output_shape[3] if layer.depth_multiplier > 1 else 0,

@@ -1,7 +1,7 @@
 """Int8 networks of the project's own, written as `.tflite` files from a seed.
 
-So that tests, examples and a first try need no download: `made_model` gives published topologies with random
-weights, `Builder` any network. Files load in LiteRT and in TensorFlow Lite Micro.
+With them, tests, examples and a first try need no download: `made_model` makes published topologies with
+random weights, `Builder` any network. The files load in LiteRT and in TensorFlow Lite Micro.
 """
 
 from onchip.microcontroller.made.builder import Builder, Map

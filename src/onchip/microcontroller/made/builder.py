@@ -1,9 +1,9 @@
 """Int8 networks from a seed: random weights, with scales that keep every layer alive.
 
-A builder carries a few sample images along. What a layer makes of them, by the reference that everything is
-judged with, decides its scales: each output channel gets about the same spread around its own mean, as batch
-normalisation does, and the output's scale covers what occurs. So a network's output depends on its input
-however deep it is, and neither saturates nor vanishes.
+A builder carries a few sample images along. The reference runs each layer on them, and the results decide its
+scales: each output channel gets about the same spread around its own mean, as batch normalisation does, and
+the output's scale covers the values that occur. A network's output therefore depends on its input however
+deep it is, and neither saturates nor vanishes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _RANGE = {"NONE": (-np.inf, np.inf), "RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.
 _PADDING = {"SAME": 0, "VALID": 1}
 _SHARES = Scale(1 / 256, -128)
 _FEW = 8
-"""Fewer values of a channel than this say nothing of its spread."""
+"""The fewest values of a channel that give its spread."""
 
 
 @dataclass(frozen=True)
 class Map:
-    """A tensor while its network is built: where it is in the file, its scale, what it is for the samples."""
+    """A tensor while its network is built: its index in the file, its scale, its values for the samples."""
 
     index: int
     shape: tuple[int, ...]
@@ -50,10 +50,10 @@ class Map:
 
 
 class Builder:
-    """A network in the making. Equal calls on equal seeds give equal bytes."""
+    """A network under construction. Equal calls on equal seeds give equal bytes."""
 
     def __init__(self, seed: int = 0, samples: int = 2) -> None:
-        # This generator's stream is frozen for good, unlike that of numpy's newer ones.
+        # This generator's stream never changes, unlike that of numpy's newer ones.
         self.random = np.random.RandomState(seed)
         self.samples = samples
         self.tensors: list[FileTensor] = []
@@ -65,7 +65,7 @@ class Builder:
     def input(
         self, shape: tuple[int, ...], scale: float = 1 / 128, zero_point: int = 0, *, floats: bool = False
     ) -> Map:
-        """An input of bytes, or of floats that are quantised at once."""
+        """Add an input of bytes, or of floats that are quantised at once."""
         on = Scale(_single(scale), zero_point)
         name = f"input{len(self.inputs)}" if self.inputs else "input"
         if floats:
@@ -79,13 +79,13 @@ class Builder:
         return Map(inside, shape, on, tuple(self._bytes(shape) for _ in range(self.samples)))
 
     def constant(self, shape: tuple[int, ...], scale: float = 1 / 64) -> Map:
-        """Random bytes as a second operand of `add` and `mul`."""
+        """Add random bytes as a second operand of `add` and `mul`."""
         data, on = self._bytes(shape), Scale(_single(scale), int(self.random.randint(-20, 21)))
         index = self._add(replace(_int8(f"constant{len(self.tensors)}", shape, on), data=data))
         return Map(index, shape, on, (data,) * self.samples)
 
     def file(self, *outputs: Map, floats: bool = False) -> bytes:
-        """The file with these outputs, turned back into floats if so wanted."""
+        """Return the file with these outputs, converted back to floats if `floats`."""
         ends = [output.index for output in outputs]
         if floats:
             ends = [self._add(FileTensor(f"output{i}", o.shape, "FLOAT32")) for i, o in enumerate(outputs)]
@@ -111,7 +111,7 @@ class Builder:
         per_tensor: bool = False,
         negative: float = 0.0,
     ) -> Map:
-        """A convolution; a share `negative` of the channels has a negative scale of weights."""
+        """Add a convolution; a share `negative` of the channels has a negative scale of weights."""
         weights = self._bytes((channels, *_two(kernel), x.shape[3] // groups), low=-127)
         options = _window(padding, stride, activation, dilation)
         shape = _slid(x.shape, channels, kernel, stride, dilation, padding)
@@ -131,7 +131,7 @@ class Builder:
         per_tensor: bool = False,
         negative: float = 0.0,
     ) -> Map:
-        """A depthwise convolution with `multiplier` output channels for each of the input."""
+        """Add a depthwise convolution with `multiplier` output channels for each of the input."""
         channels = x.shape[3] * multiplier
         weights = self._bytes((1, *_two(kernel), channels), low=-127)
         options = {**_window(padding, stride, activation, dilation), "DepthMultiplier": multiplier}
@@ -142,7 +142,7 @@ class Builder:
     def fully_connected(
         self, x: Map, channels: int, *, activation: Activation = "NONE", per_tensor: bool = True
     ) -> Map:
-        """A product with a matrix, of a vector or of every row of vectors."""
+        """Add a product with a matrix, of a vector or of every row of vectors."""
         deep = x.shape[-1] if len(x.shape) == 2 else prod(x.shape)
         weights = self._bytes((channels, deep), low=-127)
         options: dict[str, int | float] = {"FusedActivationFunction": _ACTIVATION[activation]}
@@ -161,7 +161,7 @@ class Builder:
         per_tensor: bool,
         negative: float,
     ) -> Map:
-        """The operator with scales and biases fitted to what its sums are for the samples."""
+        """Add the operator with scales and biases fitted to its sums for the samples."""
         channels = weights.shape[axis]
 
         def rows(scales: tuple[float, ...], bias: np.ndarray[Any, Any]) -> list[FileTensor]:
@@ -177,7 +177,7 @@ class Builder:
         return self._made(operator, [x], shape, _covering(reals, activation), rows(scales, bias))
 
     def _sums(self, operator: FileOperator, x: Map, rows: list[FileTensor], out: FileTensor) -> list[Reals]:
-        """The operator's sums of products for each sample, without biases."""
+        """Return the operator's sums of products for each sample, without biases."""
         inner = self.tensors[x.index]
         node = replace(operator, inputs=(0, 1, 2), outputs=(3,))
         content = write([replace(inner, data=None), *rows, out], [node], [0], [3])
@@ -188,7 +188,7 @@ class Builder:
     def _fitted(
         self, found: Sequence[Reals], inner: float, channels: int, per_tensor: bool, negative: float
     ) -> tuple[tuple[float, ...], np.ndarray[Any, Any]]:
-        """(scales of the weights, biases) that give every channel a spread of about one around about zero."""
+        """Return (scales of weights, biases) for a spread of about 1 and a mean of about 0 per channel."""
         flat = np.concatenate([acc.reshape(-1, channels) for acc in found]).astype(np.int64)
         few = flat.shape[0] < _FEW or per_tensor
         seen = flat.reshape(-1, 1) if few else flat
@@ -219,7 +219,7 @@ class Builder:
         return self._made(operator, [x, y], reals[0].shape, _covering(reals, activation))
 
     def concat(self, *maps: Map, axis: int = 3) -> Map:
-        """Maps behind each other, all on the coarsest of their scales."""
+        """Concatenate maps, all on the coarsest of their scales."""
         on = max((x.scale for x in maps), key=lambda s: s.scale)
         moved = [x if x.scale == on else self.quantize(x, on) for x in maps]
         shape = np.concatenate([x.samples[0] for x in maps], axis=axis).shape
@@ -250,13 +250,13 @@ class Builder:
     def mean(
         self, x: Map, axes: tuple[int, ...] = (1, 2), *, keep: bool = True, scale: Scale | None = None
     ) -> Map:
-        """The mean over some axes, on the input's scale unless another is given."""
+        """Add the mean over some axes, on the input's scale unless another is given."""
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes)
         operator = FileOperator("MEAN", (), (), "ReducerOptions", {"KeepDims": int(keep)})
         return self._made(operator, [x], shape, scale or x.scale, [_whole("axes", axes)])
 
     def mean_channels_first(self, x: Map) -> Map:
-        """What a converter from another layout leaves: a transpose, a mean over columns, one over rows."""
+        """Add a mean as converted from another layout: a transpose, a mean over columns, one over rows."""
         order = (0, 3, 1, 2)
         shape = tuple(x.shape[axis] for axis in order)
         first = len(self.operators)
@@ -276,7 +276,7 @@ class Builder:
         return Map(turned, shape, x.scale, self._run(self.operators[first:], [x], turned))
 
     def pad(self, x: Map, padding: tuple[int, int, int, int], channels: Pair = (0, 0)) -> Map:
-        """`padding` is (top, left, bottom, right)."""
+        """Add padding; `padding` is (top, left, bottom, right)."""
         top, left, bottom, right = padding
         amounts = ((0, 0), (top, bottom), (left, right), channels)
         shape = tuple(n + sum(pair) for n, pair in zip(x.shape, amounts, strict=True))
@@ -327,7 +327,7 @@ class Builder:
         return self._made(FileOperator("HARD_SWISH", (), (), "HardSwishOptions"), [x], x.shape, on)
 
     def prelu(self, x: Map) -> Map:
-        """A slope for each channel."""
+        """Add a PReLU with a slope for each channel."""
         alpha, on = self._bytes((1, 1, x.shape[3])), Scale(_single(1 / 256), 10)
         slopes = replace(_int8("slopes", alpha.shape, on), data=alpha)
         times = (alpha.astype(np.float64) - on.zero_point) * on.scale
@@ -352,7 +352,7 @@ class Builder:
         on: Scale,
         constants: Sequence[FileTensor] = (),
     ) -> int:
-        """The operator in the file, its constants behind its operands; the tensor that it makes."""
+        """Append the operator, its constants behind its operands; return the tensor that it makes."""
         held = [self._add(replace(row, name=f"{row.name}{len(self.tensors)}")) for row in constants]
         made = self._add(_int8(f"map{len(self.tensors)}", shape, on))
         inputs = (*(x.index for x in maps), *held)
@@ -367,12 +367,12 @@ class Builder:
         on: Scale,
         constants: Sequence[FileTensor] = (),
     ) -> Map:
-        """The operator appended, and what it makes of the samples."""
+        """Append the operator, and return its output with the values for the samples."""
         made = self._append(operator, maps, shape, on, constants)
         return Map(made, shape, on, self._run(self.operators[-1:], maps, made))
 
     def _run(self, operators: Sequence[FileOperator], maps: Sequence[Map], made: int) -> tuple[Int8, ...]:
-        """What some of the file's operators make of the samples of the maps, as a network of their own."""
+        """Run some of the file's operators on the samples of the maps, as a network of their own."""
         used = dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs))
         place = {t: i for i, t in enumerate(used)}
         fed = {x.index: x for x in maps if self.tensors[x.index].data is None}
@@ -398,14 +398,14 @@ class Builder:
 
     @staticmethod
     def _names_only(operators: Sequence[FileOperator], x: Map, out: FileTensor) -> bool:
-        """Whether the operators give the bytes back: then they are no network of their own."""
+        """Return whether the operators return the bytes unchanged: they are then no network of their own."""
         moving = all(op.type in ("MEAN", "PAD", "QUANTIZE", "TRANSPOSE") for op in operators)
         same = ((x.scale.scale,), (x.scale.zero_point,)) == (out.scales, out.zero_points)
         return moving and same and prod(x.shape) == prod(out.shape)
 
 
 def _single(value: float) -> float:
-    """The nearest 32-bit float."""
+    """Return the nearest 32-bit float."""
     return float(np.float32(value))
 
 
@@ -414,7 +414,7 @@ def _int8(name: str, shape: tuple[int, ...], on: Scale) -> FileTensor:
 
 
 def _whole(name: str, values: Any) -> FileTensor:
-    """A constant of 32-bit integers."""
+    """Return a constant of 32-bit integers."""
     data = np.asarray(values, np.int32)
     return FileTensor(name, data.shape, "INT32", data)
 
@@ -447,7 +447,7 @@ def _slid(
     dilation: int | Pair,
     padding: Padding,
 ) -> tuple[int, ...]:
-    """The shape that a window makes of a map."""
+    """Return the shape that a window makes of a map."""
     sizes = []
     for size, k, s, d in zip(shape[1:3], _two(kernel), _two(stride), _two(dilation), strict=True):
         span = d * (k - 1) + 1 if padding == "VALID" else 1
@@ -456,9 +456,9 @@ def _slid(
 
 
 def _covering(reals: Sequence[Reals], activation: Activation) -> Scale:
-    """The scale on which the values behind an activation fill the bytes; zero is one of them."""
+    """Return the scale on which the values behind an activation, zero included, fill the bytes."""
     low, high = _RANGE[activation]
-    room = 1 + 4 / math.sqrt(sum(v.size for v in reals))  # a few values have not met their extremes
+    room = 1 + 4 / math.sqrt(sum(v.size for v in reals))  # a small sample misses the extremes
     least = float(np.clip(room * min(v.min() for v in reals), low, 0.0))
     most = float(np.clip(room * max(v.max() for v in reals), 0.0, high))
     scale = _single(max(most - least, 1e-3) / 255)

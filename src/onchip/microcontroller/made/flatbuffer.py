@@ -13,7 +13,7 @@ from onchip.base.errors import MissingExtra
 __all__ = ["FileOperator", "FileTensor", "write"]
 
 ALIGNMENT = 16
-"""Of constants in the file: interpreters on microcontrollers read them where they lie."""
+"""The alignment of constants in the file: interpreters on microcontrollers read them in place."""
 
 VERSION = 3
 
@@ -48,7 +48,7 @@ def write(
     inputs: Sequence[int],
     outputs: Sequence[int],
 ) -> bytes:
-    """The file; raises `MissingExtra` without the packages that know the format."""
+    """Return the file; raises `MissingExtra` without the packages for the format."""
     try:
         import flatbuffers
         import tflite
@@ -145,7 +145,7 @@ class _Writer:
         return int(self.b.EndVector())
 
     def blob(self, data: np.ndarray[Any, Any]) -> int:
-        """Bytes on a boundary of `ALIGNMENT`, little-endian."""
+        """Append bytes on a boundary of `ALIGNMENT`, little-endian; return their place."""
         raw = data.astype(data.dtype.newbyteorder("<")).tobytes()
         self.b.StartVector(1, len(raw), ALIGNMENT)
         self.b.head -= len(raw)

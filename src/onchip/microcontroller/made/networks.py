@@ -96,7 +96,7 @@ def mobilenet_v2(b: Builder) -> bytes:
 
 
 def mobilenet_v2_msfcnn(b: Builder) -> bytes:
-    """The same as msf-CNN (Huang and Baccelli, 2025) defines it, and the pool that it leaves out.
+    """Build the same as msf-CNN (Huang and Baccelli, 2025) defines it, with the pool that it leaves out.
 
     No channel is rounded (11, 5, 8, 11, 22, 33, 56, 112, 448), no block's input is added to its output, and
     the first block has a 1 x 1 convolution too. msf-CNN's definition ends with the last convolution, whose
@@ -127,7 +127,7 @@ def _inverted(
 
 
 def _residual(b: Builder, x: Map, y: Map, stride: int) -> Map:
-    """The block's input added where it fits."""
+    """Add the block's input where it fits."""
     return b.add(y, x) if stride == 1 and x.shape == y.shape else y
 
 
@@ -182,11 +182,11 @@ _NETWORKS: Mapping[str, Callable[[Builder], bytes]] = {
 }
 
 NAMES = tuple(PREFIX + name for name in _NETWORKS)
-"""What `made_model` makes."""
+"""The builder of each network of `made_model`."""
 
 
 def made_model(name: str, seed: int = 0) -> bytes:
-    """The `.tflite` file of a network of ours, `made:NAME` or `NAME`; equal seeds give equal bytes.
+    """Return the `.tflite` file of a made network, `made:NAME` or `NAME`; equal seeds give equal bytes.
 
     Raises `ModelError` for a name that is none of `NAMES`.
     """

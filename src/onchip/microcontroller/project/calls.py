@@ -1,4 +1,4 @@
-"""Kernels' calls in C: where their lines lie, which of a window's exist, and what is passed."""
+"""Kernels' calls in C: the lines' addresses, the clipping of windows, and the arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Lines:
 
 @dataclass
 class Calls:
-    """What a unit's functions are made of; `name` is the unit's in C."""
+    """The state of writing a unit's functions; `name` is the unit's in C."""
 
     unit: Unit
     name: str
@@ -37,7 +37,7 @@ class Calls:
     """First rows of the maps in rings of columns, of the stage that is being written."""
 
     def edge(self, columns: list[int]) -> str:
-        """A column, one for every strip, as C."""
+        """Return a column, one for every strip, as C."""
         if len(set(columns)) == 1:
             return str(columns[0])
         if columns not in self.edges:
@@ -53,10 +53,10 @@ class Calls:
     def origin(self, tensor: int) -> str:
         return self.edge([origins.get(tensor, 0) for origins in self.unit.origins])
 
-    # -- where things lie
+    # -- addresses of tensors
 
     def address(self, tensor: int, slot: str) -> str:
-        """The slot of a tensor in the arena: its row or column of this number."""
+        """Return the address of a tensor's slot in the arena: its row or column of this number."""
         place = self.unit.places[tensor]
         at = plus("arena", str(place.address))
         if place.kind != "whole":
@@ -64,13 +64,13 @@ class Calls:
         return plus(at, times(slot, place.pitch))
 
     def pixel_0(self, tensor: int, pixel: int, y: str) -> str:
-        """Where the pixel of column 0 of a row would lie: columns count from there."""
+        """Return the address of column 0 of a row, which may lie outside: columns count from there."""
         place = self.unit.places[tensor]
         there = self.address(tensor, y)
         return there if place.kind == "whole" else minus(there, times(self.origin(tensor), pixel))
 
     def pixel(self, tensor: int, pixel: int, y: str, x: str, top: str) -> str:
-        """A pixel, wherever its tensor lies; `top` is the first row of columns in a ring."""
+        """Return the address of a pixel, in any place; `top` is the first row of columns in a ring."""
         place = self.unit.places[tensor]
         if place.kind == "pixel":
             return self.address(tensor, "0")
@@ -81,7 +81,7 @@ class Calls:
     # -- rows
 
     def rows_of(self, rows: Lines) -> Text.Block:
-        """A loop over rows, in the unit's direction."""
+        """Return a loop over rows, in the unit's direction."""
         if rows.first.isdigit() and rows.end.isdigit() and int(rows.end) == int(rows.first) + 1:
             return self.out.block("", before=f"const int32_t y = {rows.first};")
         if self.unit.reverse:
@@ -89,7 +89,7 @@ class Calls:
         return self.out.block(f"for (int32_t y = {rows.first}; y < {rows.end}; ++y)")
 
     def row(self, op: Op, y: str, x0: str, x1: str, pixels: int) -> None:
-        """A layer makes the pixels [x0, x1) of its row y."""
+        """Make the pixels [x0, x1) of a layer's row y."""
         self.lines_of_row(op, y, None)
         call = self.library.kernel(op, columns=False, pixels=pixels)
         first = op.operands[0]
@@ -97,7 +97,7 @@ class Calls:
         self.call(op, call, out, x0, x1, first.rows, y, first.columns.size)
 
     def lines_of_row(self, op: Op, y: str, x: str | None) -> None:
-        """`lines` for row y; with `x`, only its pixel x is read, which may lie in a ring of columns."""
+        """Set `lines` for row y; with `x`, only its pixel x is read, which may lie in a ring of columns."""
         if isinstance(op.layer, Resize):
             self.resized_lines(op, op.layer, y)
             return
@@ -123,7 +123,7 @@ class Calls:
             self.out.say(f"lines[{i}] = {at};")
 
     def resized_lines(self, op: Op, layer: Resize, y: str) -> None:
-        """The one or two rows that a row of another size is made from."""
+        """Set the one or two rows from which a resized row is made."""
         (operand,) = op.operands
         sizes = operand.shape[1], layer.output_shape[1]
         if layer.mode == "nearest":
@@ -138,7 +138,7 @@ class Calls:
             self.out.say(f"lines[{i}] = {self.address(operand.tensor, f'places[{y}][{i}]')};")
 
     def stacked_lines(self, op: Op, y: str) -> None:
-        """The row of whichever of several maps has it, one behind the other."""
+        """Set the row of the one of several concatenated maps that has it."""
         found, before = "", sum(operand.shape[1] for operand in op.operands)
         for operand in reversed(op.operands):
             before -= operand.shape[1]
@@ -147,7 +147,7 @@ class Calls:
         self.out.say(f"lines[0] = {found};")
 
     def window(self, tensor: int, base: str, axis: Window, at: str) -> None:
-        """`lines` for the rows, or columns in a ring, that a window reads."""
+        """Set `lines` for the rows, or columns in a ring, that a window reads."""
         place = self.unit.places[tensor]
         slots = axis.size if place.kind == "whole" else place.slots
         start = window_start(axis, at)
@@ -158,7 +158,7 @@ class Calls:
     def call(
         self, op: Op, call: Call, out: str, x0: str, x1: str, across: Window, at: str, width: int
     ) -> None:
-        """The kernel's call; its window's lines are those that start `across` line `at`."""
+        """Write the kernel's call; its window's lines are those that start `across` line `at`."""
         if call.operand:
             columns, channels = op.layer.output_shape[2:]
             self.out.say(f"lines[{len(op.operands)}] = {plus(call.operand, times('y', columns * channels))};")
@@ -185,7 +185,7 @@ class Calls:
         )
 
     def make(self, operand: Operand, upto: str) -> None:
-        """Has the rows of a tensor made by whoever makes them, if not there already."""
+        """Call the maker of a tensor for its rows up to `upto`, if they are not there already."""
         tensor = operand.tensor
         if operand.flattened:
             upto = str(operand.flattened)
@@ -202,17 +202,17 @@ def _factor(text: str) -> str:
 
 
 def window_start(axis: Window, at: str) -> str:
-    """The first line that an output line reads, which may not exist."""
+    """Return the first line that an output line reads, which may not exist."""
     return minus(times(at, axis.stride), str(axis.before))
 
 
 def clipped(axis: Window, line: str) -> str:
-    """The one line of a window, or any that exists."""
+    """Return the one line of a window, clipped to those that exist."""
     return f"clipped({line}, {axis.size})" if axis.clips else line
 
 
 def reads(axis: Window, made: Lines) -> Lines:
-    """The lines that output lines read, those that exist."""
+    """Return the existing lines that output lines read."""
     first = window_start(axis, made.first)
     end = plus(window_start(axis, minus(made.end, "1")), str(axis.span))
     if axis.before > 0:
@@ -223,7 +223,7 @@ def reads(axis: Window, made: Lines) -> Lines:
 
 
 def hull(lines: list[Lines]) -> Lines:
-    """From the first line of any to the last."""
+    """Return the lines from the first of any to the last."""
     first, end = lines[0].first, lines[0].end
     for other in lines[1:]:
         first = first if other.first == first else f"smaller({first}, {other.first})"

@@ -18,7 +18,7 @@ class Columns(Calls):
         return self.unit.fetched_columns and any(fetched in op.layer.inputs for op in stage.ops)
 
     def column(self, s: int, stage: StageUnit, j: int) -> None:
-        """Layer j of a stage makes columns of its part of the band."""
+        """Write the making of columns by layer j of a stage, of its part of the band."""
         op, last = stage.ops[j], j == len(stage.ops) - 1
         made = f"at->columns[{j}]"
         with (
@@ -50,7 +50,7 @@ class Columns(Calls):
         return Lines(f"at->top[{j}]", f"at->bottom[{j}]")
 
     def columns_needed(self, s: int, stage: StageUnit, op: Op) -> None:
-        """Has the columns made that a column needs of maps of the same stage."""
+        """Write the making of the columns that a column needs of maps of the same stage."""
         makers = {other.layer.output: str(k) for k, other in enumerate(stage.ops)}
         if self.fetches_columns(stage) and self.unit.fetched is not None:
             makers[self.unit.fetched] = "_input"
@@ -66,7 +66,7 @@ class Columns(Calls):
             self.out.say(f"{self.name}_stage{s}_map{maker}(at, {upto});")
 
     def column_from_columns(self, stage: StageUnit, op: Op, j: int, last: bool) -> None:
-        """A column of a layer whose window reads columns in a ring."""
+        """Write a column of a layer whose window reads columns in a ring."""
         (operand,) = op.operands
         pixel, out = op.layer.output_shape[3], op.layer.output
         axis = operand.columns
@@ -89,7 +89,7 @@ class Columns(Calls):
         self.call(op, call, at, f"at->top[{j}]", f"at->bottom[{j}]", axis, "x", operand.rows.size)
 
     def pooled(self, stage: StageUnit, last: bool) -> None:
-        """Adds the pixel that was just made to the sums of the stage's pool, if it has one."""
+        """Add the pixel that was just made to the sums of the stage's pool, if it has one."""
         if stage.pool is None or not last:
             return
         assert isinstance(stage.pool.layer, AveragePool | MaxPool | Mean)
@@ -100,7 +100,7 @@ class Columns(Calls):
         self.out.say(add.text({"lines": "pixel", "x0": "0", "x1": "1", "sums": sums}))
 
     def tallest(self, tensor: int, pixel: int) -> int:
-        """The most rows of a map in a ring of columns."""
+        """Return the most rows of a map in a ring of columns."""
         return self.unit.places[tensor].pitch // pixel
 
     def fetch_columns(self, s: int, stage: StageUnit) -> None:
@@ -124,5 +124,5 @@ class Columns(Calls):
 
 
 def _element_by_element(op: Op) -> bool:
-    """Whether a layer reads the same pixel of every operand."""
+    """Return whether a layer reads the same pixel of every operand."""
     return isinstance(op.layer, Add | Mul | Concat) or len(op.operands) > 1

@@ -1,7 +1,8 @@
-"""The C that runs a unit of a plan: which rows are made when, and where kernels find and leave them.
+"""The C that runs a unit of a plan: the order in which rows are made, and the kernels' addresses.
 
 A group's driver is the rule of docs/plan-program.md in C: a function for each stage that makes the rows up to
-a given one, and has made before what it needs. Stages of several layers follow the same rule along columns.
+a given one, after calling the makers of the rows that it needs. Stages of several layers follow the same rule
+along columns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["unit_source"]
 
 
 def unit_source(unit: Unit, name: str, library: Library) -> str:
-    """The functions that run the unit; the last of them is `void name(void)`."""
+    """Return the functions that run the unit; the last of them is `void name(void)`."""
     return _Driver(unit, name, library).source()
 
 
@@ -41,14 +42,14 @@ class _Driver(Columns):
     # -- a unit as a whole
 
     def simple(self) -> None:
-        """One layer, row after row."""
+        """Write one layer, row after row."""
         (op,) = self.unit.stages[0].ops
         _, rows, columns, _ = op.layer.output_shape
         with self.out.block(f"static void {self.name}(void)"), self.rows_of(Lines("0", str(rows))):
             self.row(op, "y", "0", str(columns), op.pixels)
 
     def state(self) -> str:
-        """What a group knows while it runs."""
+        """Return the state of a group while it runs, as C."""
         unit, text = self.unit, Text()
         if self.edges:
             rows = ", ".join(
@@ -110,7 +111,7 @@ class _Driver(Columns):
             self.band(s, stage, f"at->made[{s}]")
 
     def band(self, s: int, stage: StageUnit, made: str) -> None:
-        """A stage's next band; `made` counts the rows before it."""
+        """Write a stage's next band; `made` counts the rows before it."""
         height = stage.ops[-1].layer.output_shape[1]
         if stage.rows == 1:
             row = minus(str(height - 1), made) if self.unit.reverse else made
@@ -138,7 +139,7 @@ class _Driver(Columns):
         self.out.say(f"++{made};" if stage.rows == 1 else f"{made} = {end};")
 
     def pooling_stage(self, s: int, stage: StageUnit) -> None:
-        """Layers whose map is pooled as they make it, pixel by pixel: it lies nowhere."""
+        """Write layers whose map is pooled as they make it, pixel by pixel, and is never stored."""
         assert stage.pool is not None
         layer = stage.pool.layer
         assert isinstance(layer, AveragePool | MaxPool | Mean)
@@ -158,7 +159,7 @@ class _Driver(Columns):
             self.out.say(f"at->made[{s}] = 1;")
 
     def adding_stage(self, s: int, stage: StageUnit) -> None:
-        """A pool over a whole map: adds up every row as it is made."""
+        """Write a pool over a whole map, which adds up every row as it is made."""
         (op,) = stage.ops
         (operand,) = op.operands
         assert isinstance(op.layer, AveragePool | MaxPool | Mean)
@@ -184,7 +185,7 @@ class _Driver(Columns):
             self.out.say(f"at->made[{s}] = 1;")
 
     def needs(self, stage: StageUnit, band: Lines) -> None:
-        """Has made what a band needs; of a stage that sweeps by columns, also the rows of its inner maps."""
+        """Write the making of a band's needs; of a stage by columns, also of the rows of its inner maps."""
         inner = {op.layer.output: j for j, op in enumerate(stage.ops)}
         if self.fetches_columns(stage) and self.unit.fetched is not None:
             inner[self.unit.fetched] = len(stage.ops)
@@ -216,7 +217,7 @@ class _Driver(Columns):
             self.out.say(f"at->bottom[{j}] = {mine.end};")
 
     def named(self, lines: list[Lines], j: int, stage: StageUnit) -> Lines:
-        """The rows of a stage's map j in the band, under names where they are a sum."""
+        """Return the rows of a stage's map j in the band; sums get names."""
         mine = hull(lines)
         if not stage.by_columns or j == len(stage.ops) - 1:
             return mine

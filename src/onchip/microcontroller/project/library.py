@@ -1,4 +1,4 @@
-"""The kernels of one network: every function once, whoever uses it, and every layer's constants."""
+"""The kernels of one network: every function once for all its users, and every layer's constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Call", "Library"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How a layer's kernel is called: its name in C, its parameters' names in order, its constants' name.
+    """A call of a layer's kernel: its name in C, its parameters' names in order, its constants' name.
 
     `operand` is the name of a constant map that is its second operand.
     """
@@ -27,7 +27,7 @@ class Call:
     operand: str = ""
 
     def text(self, arguments: Mapping[str, str]) -> str:
-        """The call with these arguments, of which it takes those that it has."""
+        """Return the call, with those of the arguments that it has."""
         given = {**arguments, "weights": self.constants}
         return f"{self.function}({', '.join(given[name] for name in self.parameters)});"
 
@@ -36,7 +36,7 @@ class Call:
 class Library:
     """Collects kernels and constants under names that begin with `prefix`.
 
-    Layers named in `shared` are made by the kernels for all shapes.
+    The kernels for all shapes make the layers named in `shared`.
     """
 
     prefix: str
@@ -44,17 +44,18 @@ class Library:
     users: dict[str, set[str]] = field(default_factory=dict)
     """The layers that each function makes, by its name in C."""
     functions: dict[str, Function] = field(default_factory=dict)
-    """By the kernel's own name."""
+    """The functions by the kernel's own name."""
     constants: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
-    """Words, and the layer that they are of, by name."""
+    """The words of each constant, and the layer that owns them, by name."""
     maps: dict[str, tuple[Int8, str]] = field(default_factory=dict)
     """Constant operands, and the layer that reads them, by name."""
 
     def kernel(self, op: Op, *, columns: bool, pixels: int) -> Call:
-        """The kernel of a layer; a convolution makes up to `pixels` at a time, along columns if so wanted.
+        """Return the call of a layer's kernel; a convolution makes up to `pixels` at a time, also by
+        `columns`.
 
         Raises `ModelError` for a layer that no kernel computes, or whose kernel needs more workspace than the
-        plan gives it; `PlanFormatError` where the plan counts on another walk than the kernel's.
+        plan gives it; `PlanFormatError` where the plan expects another walk than the kernel's.
         """
         number, layer, workspace = op.number, op.layer, op.workspace
         reverse = op.in_place and op.reverse
@@ -81,7 +82,7 @@ class Library:
         return replace(self._call(use.function, use.words, number, layer), operand=operand)
 
     def sums(self, number: int, layer: AveragePool | MaxPool | Mean) -> tuple[Call, Call, int]:
-        """A pool over a whole map: what adds pixels up, what makes bytes of sums, the sums' first bytes."""
+        """Return a pool over a whole map: the calls that add pixels and finish, and the sums' first bytes."""
         use: PoolSums = pool_sums_for(layer)
         add = self._call(use.add, (), number, layer)
         return add, self._call(use.finish, use.words, number, layer), use.fill
@@ -94,7 +95,7 @@ class Library:
         name = f"{self.prefix}_constants{number}"
         if words:
             held, _ = self.constants.setdefault(name, (words, layer.name))
-            if held != words:  # one layer in two forms: the other form has its own
+            if held != words:  # one layer in two forms: each form has its own
                 name += "_turned"
                 self.constants.setdefault(name, (words, layer.name))
         return Call(known.name, tuple(p.name for p in function.parameters), name if words else "0")

@@ -24,10 +24,10 @@ MOST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The C files of a network, by name; what they are called in C, and what they take.
+    """The C files of a network by name, with their names in C and their sizes.
 
-    `constant_bytes` are those of weights and factors by layer. `streamed` says that the input comes from a
-    reader of the user's. `users` are the layers that each kernel makes, by its name in C.
+    `constant_bytes` are those of weights and factors by layer. `streamed` states that the input comes from a
+    user's reader. `users` are the layers that each kernel makes, by its name in C.
     """
 
     name: str
@@ -43,12 +43,11 @@ class Sources:
 def sources_of(
     plan: Plan, model: Int8Model, shared: Collection[str] = (), *, reader: bool = False
 ) -> Sources:
-    """The network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
+    """Return the network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
 
-    The input comes from a `reader` of the user's where that is asked for or the plan fetches it in pieces;
-    a plan that holds it whole has the reader put all of it there first.
-
-    Raises `PlanFormatError` or `ModelError` for what cannot be written.
+    The input comes from a user's `reader` where `reader` is set or the plan fetches it in pieces; in a plan
+    that holds it whole, the reader first copies all of it. Raises `PlanFormatError` or `ModelError` for a
+    plan or model that cannot be written.
     """
     if plan.chip.memories:
         raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
@@ -87,7 +86,7 @@ def sources_of(
 
 
 def _name(name: str) -> str:
-    """The model's name as C's, not too long to read."""
+    """Return the model's name as an identifier of C, shortened to be readable."""
     found = c_name(name).lower().strip("_") or "model"
     if len(found) > MOST_NAME:
         found = f"{found[: MOST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -95,7 +94,7 @@ def _name(name: str) -> str:
 
 
 def _head(model: Int8Model) -> str:
-    """The comment that every file begins with."""
+    """Return the comment at the head of every file."""
     return (
         f"/* {LICENCE}\n"
         f" * Written by onchip from {c_comment(model.name)} (SHA-256 {model.sha256[:16]}...). */\n"

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def plus(a: str, b: str) -> str:
-    """a + b."""
+    """Return a + b."""
     if b == "0" or a == "0":
         return a if b == "0" else b
     found = re.fullmatch(r"(.*) ([+-]) (\d+)", a)
@@ -38,7 +38,7 @@ def _balanced(text: str) -> bool:
 
 
 def minus(a: str, b: str) -> str:
-    """a - b."""
+    """Return a - b."""
     if _NUMBER.fullmatch(b):
         return plus(a, str(-int(b)))
     if a == b:
@@ -52,7 +52,7 @@ def _is_product(text: str) -> bool:
 
 
 def times(a: str, factor: int) -> str:
-    """a * factor."""
+    """Return a * factor."""
     if factor == 0 or a == "0":
         return "0"
     if _NUMBER.fullmatch(a):
@@ -72,7 +72,7 @@ class Text:
         self._depth = 0
 
     def say(self, line: str) -> None:
-        """A line, at the depth of the blocks that are open; a long one is wrapped at its commas."""
+        """Add a line at the depth of the open blocks; a long one is wrapped at its commas."""
         text = "    " * self._depth + line
         while len(text) > WIDTH and ", " in text[:WIDTH] and not line.lstrip().startswith(("/", "*")):
             at = text.rindex(", ", 0, WIDTH) + 1
@@ -83,14 +83,14 @@ class Text:
         self._lines.append(text)
 
     def block(self, head: str, end: str = "}", *, before: str = "") -> Text.Block:
-        """What is said within stands in braces behind `head`; without a head, where it is."""
+        """Return a block of lines in braces behind `head`; without a head, without braces."""
         return Text.Block(self, head, end, before)
 
     def __str__(self) -> str:
         return "".join(line + "\n" for line in self._lines)
 
     class Block:
-        """Braces around what is said while it is open."""
+        """Braces around the lines that are added while it is open."""
 
         def __init__(self, text: Text, head: str, end: str, before: str) -> None:
             self._text, self._head, self._end, self._before = text, head, end, before

@@ -1,7 +1,7 @@
-"""A plan as what the C is written from: units that run one after the other, and where every tensor lies.
+"""A plan as the input of the C writer: units that run in sequence, and the address of every tensor.
 
 A unit is a layer that runs alone, or a group in rings. Everything comes from the plan program and from
-`check.rings`, which derives a group's rings from the plan; nothing is decided here.
+`check.rings`, which derives a group's rings from the plan; this module decides nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from onchip.plans import Alloc, Free, Group, Load, Plan, Rings, Run, Scratch, St
 __all__ = ["Firmware", "Op", "Place", "Span", "StageUnit", "Unit", "firmware_of"]
 
 Span = tuple[int, int]
-"""Columns from the first to before the last."""
+"""Columns [first, end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lies: whole, or `slots` rows or columns of `pitch` bytes at a time, or one pixel.
+    """The place of a tensor: whole, or `slots` rows or columns of `pitch` bytes at a time, or one pixel.
 
     Row y lies at slot y mod `slots`, from column `origin` of the strip on.
     """
@@ -39,11 +39,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A layer in a unit; `number` is its place in the network.
+    """A layer in a unit; `number` is its index in the network.
 
     A step makes `pixels` pixels where it sweeps whole rows, `channels` (0: all) channels of each at a time.
-    One that is `in_place` writes over what it reads: it must walk as the plan says, to the start if
-    `reverse`. `workspace` are the bytes that the plan gives its kernel.
+    A layer that is `in_place` overwrites its input: it must walk as the plan says, to the start if `reverse`.
+    `workspace` are the bytes that the plan gives its kernel.
     """
 
     number: int
@@ -60,9 +60,9 @@ class Op:
 class StageUnit:
     """Layers that sweep bands of `rows` rows together; one that `adds` takes its input a row at a time.
 
-    `by_columns` says that it sweeps its bands column by column. `spans[strip]` are the columns of every
-    tensor that it touches; `sums` is where it adds up. A `pool` adds up the pixels that the last of the
-    layers makes.
+    `by_columns` states that it sweeps its bands column by column. `spans[strip]` are the columns of every
+    tensor that it touches; `sums` is the address of its sums. A `pool` adds up the pixels that the last of
+    the layers makes.
     """
 
     ops: tuple[Op, ...]
@@ -88,8 +88,8 @@ class StageUnit:
 class Unit:
     """A layer or a group of them: its stages, in the order in which they hand on.
 
-    `patch` is where kernels have their workspace. `origins[strip]` is the first column of every tensor in a
-    ring of rows. The tensor `fetched` comes from the user, by rows or, if `fetched_columns`, by columns.
+    `patch` is the address of the kernels' workspace. `origins[strip]` is the first column of every tensor in
+    a ring of rows. The tensor `fetched` comes from the user, by rows or, if `fetched_columns`, by columns.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Unit:
 
     @property
     def simple(self) -> bool:
-        """Whether it is one sweep over rows, with nothing to make on the way."""
+        """True if it is one sweep over rows, with nothing to make in between."""
         stage = self.stages[0]
         plain = not stage.by_columns and not stage.adds and len(self.stages) == 1
         return plain and self.fetched is None and len(self.origins) == 1
@@ -126,7 +126,7 @@ class Firmware:
 
 
 def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
-    """The plan's units for this model.
+    """Return the plan's units for this model.
 
     Raises `PlanFormatError` for a plan that is of another network or moves tensors to a memory that a
     microcontroller does not have, `ModelError` for a network with several inputs or outputs.
@@ -299,7 +299,7 @@ def _group(
 
 
 def _pooled(stage: StageUnit, run: RingRun, scratch: int) -> Place:
-    """Where a pixel lies until it is added up: in the workspace, behind that of the kernel that makes it."""
+    """Return the place of a pixel until it is added up: behind the workspace of the kernel that makes it."""
     op = stage.ops[-1]
     pixel = op.layer.output_shape[3]
     if op.workspace + pixel > run.workspace:
@@ -313,13 +313,13 @@ def _tensor(network: Network, model: Int8Model, tensor: int) -> int:
 
 
 def _span(columns: Span, width: int, reverse: bool) -> Span:
-    """Columns in the map's own direction."""
+    """Return columns in the map's own direction."""
     first, end = columns
     return (width - end, width - first) if reverse else (first, end)
 
 
 def _rings(run: RingRun, scratch: int, tensor_of: Sequence[int]) -> dict[int, Place]:
-    """Rings behind the sums and the workspace: of rows, then of the columns of one stage at a time."""
+    """Return the rings behind the sums and the workspace: of rows, then of columns, one stage at a time."""
     found = {}
     at = scratch + run.sums + run.workspace
     for part in run.row_rings:
@@ -336,7 +336,7 @@ def _rings(run: RingRun, scratch: int, tensor_of: Sequence[int]) -> dict[int, Pl
 
 
 def _origins(stages: Sequence[StageUnit], places: Mapping[int, Place]) -> tuple[dict[int, int], ...]:
-    """In every strip, the first column that a ring of rows holds: the first that any stage touches."""
+    """Return, per strip, the first column that a ring of rows holds: the first that any stage touches."""
     found = []
     for strip in range(len(stages[0].spans)):
         first: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What a layer reads for each row and column of its output: windows over its operands, as C needs them."""
+"""The reads of a layer for each row and column of its output: windows over its operands, for the C."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Operand", "operands"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor that a layer reads, in the shape in which it sees it, and its windows over it.
+    """A tensor that a layer reads, in the shape in which the layer sees it, and the windows over it.
 
     `flattened` are the rows of a map that the layer sees as one pixel; else 0.
     """
@@ -38,17 +38,17 @@ class Operand:
 
     @property
     def pixel(self) -> int:
-        """Bytes of a pixel."""
+        """The bytes of a pixel."""
         return self.shape[3]
 
     @property
     def pitch(self) -> int:
-        """Bytes of a row."""
+        """The bytes of a row."""
         return self.shape[2] * self.shape[3]
 
 
 def operands(layer: Layer, model: Int8Model) -> tuple[Operand, ...]:
-    """The layer's operands, in its order."""
+    """Return the layer's operands, in its order."""
     kernel, stride, dilation, padding = _window(layer)
     found = []
     for tensor, shape in zip(layer.inputs, layer.input_shapes, strict=True):

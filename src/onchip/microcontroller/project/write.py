@@ -18,7 +18,7 @@ from onchip.microcontroller.project.sources import LICENCE, Sources
 __all__ = ["project_files", "replaceable", "write_project"]
 
 MARKER = "model.h"
-"""The file by which a folder is known as a project that may be replaced."""
+"""The file that marks a folder as a replaceable project."""
 
 _OURS = frozenset(
     {
@@ -26,11 +26,11 @@ _OURS = frozenset(
         *(f"{unit}.{kind}" for unit in ("model", "kernels", "weights") for kind in "cho"),
     }
 )
-"""What a project consists of and its Makefile makes, but for the library, whose name is the network's."""
+"""The files of a project and of its Makefile, except the library, which has the network's name."""
 
 
 def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str, str]:
-    """The whole project by file name: sources, an example, a Makefile and a page that says how to use it."""
+    """Return all files of the project by name: sources, an example, a Makefile and a page on its use."""
     main = _STREAMED if sources.streamed else _HELD
     words = {
         "name": sources.name,
@@ -54,7 +54,7 @@ def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str,
 
 
 def replaceable(folder: Path) -> None:
-    """Raises `UsageError` for a folder that cannot become a project: no place for one, or others' files."""
+    """Raise `UsageError` for a folder that cannot become a project: it cannot exist, or has others' files."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError("is there and is no folder", where=str(folder))
     if not folder.parent.is_dir():
@@ -80,7 +80,7 @@ def _made_by_us(path: Path) -> bool:
 
 
 def write_project(files: Mapping[str, str], folder: Path) -> None:
-    """Write the files as `folder`, in place of an older project if it is one: whole, or not at all.
+    """Write the files as `folder`, replacing an older project: whole, or not at all.
 
     Raises `UsageError` naming the folder where it cannot be written.
     """

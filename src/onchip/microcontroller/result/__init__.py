@@ -1,1 +1,1 @@
-"""What `onchip mcu` answers: the plan, the linked program, the front, how it is printed."""
+"""The answer of `onchip mcu`: the plan, the linked program, the front, and their printing."""

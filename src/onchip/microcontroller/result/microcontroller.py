@@ -1,4 +1,4 @@
-"""A network on a microcontroller, as C and in figures: what `onchip.mcu` gives."""
+"""A network on a microcontroller, as C and in figures: the result of `onchip.mcu`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["Buffers", "Kernels", "Microcontroller", "buffers"]
 
 Kernels = Literal["auto", "specialised", "shared"]
-"""For every layer's shape, for all shapes, or shared only where the code would not fit the flash."""
+"""The kernels: for every layer's shape, for all shapes, or shared only if the code exceeds the flash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """What a step of the plan, a layer or a group, needs at once, in bytes.
+    """The bytes that a step of the plan, a layer or a group, needs at once.
 
-    `bytes` is less than the sum of `tensors` and `scratch` where the output lies over the input.
+    `bytes` is less than the sum of `tensors` and `scratch` where the output overlaps the input.
     """
 
     name: str = figure(key="name")
@@ -41,15 +41,15 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Microcontroller:
-    """A network planned for a board, its C, and what that takes: linked where there is a cross compiler.
+    """A network planned for a board, its C, and its sizes: linked where there is a cross compiler.
 
-    `image` is the program that was linked (None without a compiler, or where it does not fit), `short` what
-    the board lacks: (memory, needed, there). `run` is what the emulated core did, if it was asked to.
-    `whole` says why the plan has whole tensors, where it could not overlap and fuse. The layers in `shared`
-    are made by kernels for all shapes. `shared_flash` are the bytes of flash that the program takes with as
-    many layers sharing kernels as can, where that was tried and does not fit either: all else is of kernels
-    made for each shape then. `beside` are other methods, where they were asked for. `unlinked` says why there
-    is no image of a program that may fit.
+    `image` is the program that was linked (None without a compiler, or where it does not fit), `short` the
+    memories that the board lacks: (memory, needed, there). `run` is the run on the emulated core, if
+    requested. `whole` is the reason why the plan has whole tensors, where it could not overlap and fuse. The
+    kernels for all shapes make the layers in `shared`. `shared_flash` are the bytes of flash of the program
+    with as many layers sharing kernels as possible, where that was tried and does not fit either: all other
+    figures are then of kernels made for each shape. `beside` are other methods, where requested. `unlinked`
+    is the reason why there is no image of a program that may fit.
     """
 
     model: Int8Model
@@ -67,7 +67,7 @@ class Microcontroller:
 
     @property
     def kernels(self) -> Literal["specialised", "shared", "some shared"]:
-        """Which kernels all other figures are of."""
+        """The kind of kernels of all other figures."""
         from onchip.microcontroller.kernels import SHAREABLE
 
         if not self.shared:
@@ -87,14 +87,14 @@ class Microcontroller:
 
     @property
     def ram_bytes(self) -> int:
-        """RAM: linked, stack and all, or what is known without a compiler."""
+        """RAM as linked, stack included, or the known part without a compiler."""
         if self.image is not None:
             return self.image.ram_bytes
         return next((needs for memory, needs, _ in self.short if memory == "RAM"), self.arena_bytes)
 
     @property
     def flash_bytes(self) -> int:
-        """Flash: linked, or what is known without a compiler."""
+        """Flash as linked, or the known part without a compiler."""
         if self.image is not None:
             return self.image.flash_bytes
         return next((needs for memory, needs, _ in self.short if memory == "flash"), self.constant_bytes)
@@ -116,12 +116,12 @@ class Microcontroller:
 
     @property
     def status(self) -> str:
-        """`optimal` only where its RAM is the least of the plan's space, never because nothing crosses."""
+        """`optimal` only where its RAM is the least of the plan's space, never because of zero traffic."""
         sought = self.plan.options.get("objective") == "peak"
         return self.plan.result.status if sought else "feasible"
 
     def data(self) -> dict[str, Any]:
-        """The result as JSON has it."""
+        """Return the result as JSON data."""
         found: dict[str, Any] = {
             "network": self.model.name,
             "sha256": self.model.sha256,
@@ -164,7 +164,7 @@ class Microcontroller:
 
 
 def buffers(plan: Plan) -> tuple[Buffers, ...]:
-    """What every step of a plan has in RAM while it runs."""
+    """Return the buffers in RAM while each step of a plan runs."""
     there: list[Reserved] = []
     found = []
     for event in events_of(plan):
@@ -183,7 +183,7 @@ def buffers(plan: Plan) -> tuple[Buffers, ...]:
 
 
 def _covered(ranges: Sequence[tuple[int, int]]) -> int:
-    """Bytes that lie in any of the ranges."""
+    """Return the bytes that lie in any of the ranges."""
     total, reach = 0, 0
     for first, end in sorted(ranges):
         total += max(0, end - max(first, reach))

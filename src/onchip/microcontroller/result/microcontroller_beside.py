@@ -1,4 +1,4 @@
-"""What other methods need for the same network: RAM and work by method, beside onchip's own plans."""
+"""Other methods on the same network: RAM and work by method, beside onchip's own plans."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Method:
     says: str
 
     def data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the method as JSON data."""
         return {"name": self.name, "ram_bytes": self.ram_bytes, "work": self.work, "says": self.says}
 
 
@@ -46,9 +46,9 @@ Beside = tuple[Method, ...]
 
 
 def beside(content: bytes, network: Network, plan: Plan, progress: Callable[[str], None]) -> Beside:
-    """Every method on the network in this `.tflite` file; the last is `plan`, the one that was asked for.
+    """Return every method on the network in this `.tflite` file; the last is the requested `plan`.
 
-    All see the same layers and workspaces, but for TensorFlow Lite Micro, which says its arena itself.
+    All see the same layers and workspaces, except TensorFlow Lite Micro, which reports its arena itself.
     """
     progress("asking TensorFlow Lite Micro")
     own = max(sum(op.work for op in network.operators), 1)

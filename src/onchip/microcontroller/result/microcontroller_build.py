@@ -1,4 +1,4 @@
-"""A network planned, written as C, built where there is a compiler, and run where that is asked for."""
+"""A network planned, written as C, built where there is a compiler, and run where requested."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ __all__ = ["Maker", "built", "can_build"]
 class Maker:
     """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
 
-    Inputs are random, of `seed`; a run takes `seconds` at most (None: as reckoned from the network). Layers
-    that are `shared` are made by kernels for all shapes. A `builder` stands in for `built`, and fewer bytes
-    than are `known` to be needed are refused as that was. Raises `Infeasible`, `NeedsTraffic`, `ModelError`,
-    and with `runs` `MissingTool` or `EmulationFailed`.
+    Inputs are random, of `seed`; a run takes `seconds` at most (None: an estimate from the network). The
+    kernels for all shapes make the layers that are `shared`. A `builder` replaces `built`, and fewer bytes
+    than the `known` error needs are refused with it. Raises `Infeasible`, `NeedsTraffic`, `ModelError`, and
+    with `runs` `MissingTool` or `EmulationFailed`.
     """
 
     model: Int8Model
@@ -56,7 +56,7 @@ class Maker:
     known: Infeasible | NeedsTraffic | None = None
 
     def make(self, kernels: Kernels) -> Microcontroller:
-        """The network with these kernels, in the board's RAM."""
+        """Return the network with these kernels, in the board's RAM."""
         made = self.in_ram(shareable(self.model) if kernels == "shared" else ())
         if kernels != "auto" or made.image is not None or not can_build():
             return made
@@ -64,14 +64,14 @@ class Maker:
         return sharing_what_is_needed(made, self.sources, self.in_ram)
 
     def in_ram(self, shared: Collection[str]) -> Microcontroller:
-        """Planned and built; planned again where stack and other statics leave less than the plan takes."""
+        """Plan and build; plan again where the stack and other statics leave less than the plan takes."""
         made = self.planned(self.board.ram_bytes, shared)
         beside = made.ram_bytes - made.arena_bytes
         if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
             try:
                 return self.planned(self.board.ram_bytes - beside, shared)
             except (Infeasible, NeedsTraffic) as no:
-                # Nothing fits: what is missing is said of the plan of the fewest bytes.
+                # Nothing fits: report the lack for the plan with the fewest bytes.
                 fewest = made.arena_bytes <= no.needs
                 return made if fewest else self.planned(min(no.needs, self.board.ram_bytes), shared)
             except NegativeAnswer:
@@ -79,7 +79,7 @@ class Maker:
         return made
 
     def planned(self, ram_bytes: int, shared: Collection[str]) -> Microcontroller:
-        """Planned within so many bytes, and built."""
+        """Plan within so many bytes, and build."""
         if self.known is not None and ram_bytes < self.known.needs:
             raise self.known
         self.say("planning")
@@ -89,7 +89,7 @@ class Maker:
     def build(
         self, program: PlanProgram, shared: Collection[str], whole: str | None = None
     ) -> Microcontroller:
-        """A plan as C, built; `whole` as in `Microcontroller`."""
+        """Build a plan as C; `whole` as in `Microcontroller`."""
         plan = Plan.of(program)
         sources = sources_of(plan, self.model, shared, reader=self.options.input != "held")
         self.say("building and running" if self.runs else "building")
@@ -99,19 +99,19 @@ class Maker:
         return replace(made, whole=whole, shared=tuple(sorted(shared)))
 
     def beside(self, made: Microcontroller, content: bytes) -> Microcontroller:
-        """What was made, with what other methods need for the network of this file."""
+        """Return the result with other methods' needs for the network of this file."""
         from onchip.microcontroller.result.microcontroller_beside import beside
 
         return replace(made, beside=beside(content, network_of(self.model), made.plan, self.say))
 
     def sources(self, shared: Collection[str]) -> Sources:
-        """The C alone."""
+        """Return the C alone."""
         found = planned_for(network_of(self.model, shared), self.board.ram_bytes, self.options)
         return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
 
 
 def can_build() -> bool:
-    """Whether there is a cross compiler and an emulator."""
+    """Return whether there is a cross compiler and an emulator."""
     try:
         find_toolchain()
     except MissingTool:
@@ -129,7 +129,7 @@ def built(
     seed: int = 0,
     seconds: float | None = None,
 ) -> Microcontroller:
-    """The network on the board, run on `runs` inputs; 0 only links it, where there is a compiler.
+    """Return the network on the board, run on `runs` inputs; 0 only links it, where there is a compiler.
 
     Raises `MissingTool` if it is to run and cannot, `EmulationFailed`, `InputError` naming the temporary
     folder where that cannot be written.
@@ -159,7 +159,7 @@ def built(
 
 
 def _constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
-    """What is certain to be missing before anything is compiled."""
+    """Return the memories that are certain to be too small before anything is compiled."""
     constants = sum(sources.constant_bytes.values())
     needs = (("RAM", sources.arena_bytes, board.ram_bytes), ("flash", constants, board.flash_bytes))
     return tuple(row for row in needs if row[1] > row[2])

@@ -1,4 +1,4 @@
-"""RAM against work as a curve for a terminal, and as data: what `onchip mcu --front` prints."""
+"""The curve of RAM against work for a terminal, and as data: what `onchip mcu --front` prints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHENCE = {
 
 
 def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> RenderableType:
-    """A line for each point: bytes, work and reckoned instructions against none made twice, and a bar."""
+    """Return a line per point: bytes, work and estimated instructions against none made twice, and a bar."""
     head = Text(visible(name), style="bold")
     head.append(f": RAM against work, {WHENCE[options.input]}", style="not bold")
     rows = Grid(
@@ -55,7 +55,7 @@ def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | 
 
 
 def data(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> dict[str, Any]:
-    """The curve as JSON has it; `taken` is a point's place in it, or null."""
+    """Return the curve as JSON data; `taken` is the index of a point in it, or null."""
     return {
         "network": name,
         "input": options.input,

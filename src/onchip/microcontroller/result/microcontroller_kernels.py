@@ -1,7 +1,7 @@
-"""Which layers share the library's kernels, so that a network's code fits the flash: the fewest instructions.
+"""The layers that share the library's kernels, so that a network's code fits: the fewest instructions.
 
-A kernel made for a shape is faster and costs its own code; the library's two kernels make every shape. What a
-kernel's code takes and what its layers cost when they are shared is measured: linked and counted.
+A kernel made for a shape is faster and costs its own code; the library's two kernels make every shape. The
+size of a kernel's code and the cost of its layers when they are shared are measured: linked and counted.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["Saving", "fewest_instructions", "shareable", "shared_in", "sharing_w
 Kind = Literal["conv", "depthwise"]
 
 TRIES = 4
-"""Links until the code fits: what sharing saves is known to some bytes only (alignment, calls)."""
+"""The most links until the code fits: the saving of sharing is known only up to alignment and calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Layers that share the library's kernel of a kind: bytes of flash saved, instructions more."""
+    """Layers that share the library's kernel of a kind: bytes of flash saved, instructions added."""
 
     layers: frozenset[str]
     kind: Kind
@@ -45,12 +45,12 @@ class Saving:
 
 
 def shareable(model: Int8Model) -> frozenset[str]:
-    """The layers that the library's kernels make."""
+    """Return the layers that the library's kernels make."""
     return frozenset(layer.name for layer in model.layers if isinstance(layer, SHAREABLE))
 
 
 def shared_in(network: Network, model: Int8Model) -> frozenset[str]:
-    """The layers that a plan counts on the library's kernels for: those that walk as only these do."""
+    """Return the layers for which a plan expects the library's kernels: those that walk as only these do."""
     every = shareable(model)
     forms = network_of(model), network_of(model, every)
 
@@ -69,10 +69,10 @@ def shared_in(network: Network, model: Int8Model) -> frozenset[str]:
 def fewest_instructions(
     savings: Sequence[Saving], needed: int, library: Mapping[Kind, int]
 ) -> frozenset[str] | None:
-    """The layers to share for `needed` bytes less of flash at the fewest instructions; None if none do.
+    """Return the layers to share for `needed` bytes less of flash at the fewest instructions; None if none.
 
     `library` are the bytes of the library's kernels, which count where any layer of their kind is shared.
-    Exact: all sums of bytes and instructions that no other beats.
+    The method is exact: it keeps all sums of bytes and instructions that no other dominates.
     """
     best: tuple[int, frozenset[str]] | None = None
     for size in range(1, len(library) + 1):
@@ -85,7 +85,7 @@ def fewest_instructions(
 
 
 def _cheapest(savings: Iterable[Saving], needed: int) -> tuple[int, frozenset[str]] | None:
-    """The least instructions for so many bytes: a sum that saves less for no less is dropped."""
+    """Return the least instructions that save so many bytes, and the layers; dominated sums are dropped."""
     sums: list[tuple[int, int, frozenset[str]]] = [(0, 0, frozenset())]
     for saving in savings:
         more = [
@@ -105,10 +105,10 @@ def sharing_what_is_needed(
     sources_for: Callable[[Collection[str]], Sources],
     build: Callable[[Collection[str]], Microcontroller],
 ) -> Microcontroller:
-    """The network with as many kernels shared as the flash demands; as it was `made` where none suffices.
+    """Return the network with as many kernels shared as the flash demands; `made` where none suffices.
 
-    Then it says in `shared_flash` what sharing all of them takes. `sources_for` and `build` plan and write
-    the network with these layers shared, `build` for its board.
+    In that case its `shared_flash` is the flash with all of them shared. `sources_for` and `build` plan and
+    write the network with these layers shared, `build` for its board.
     """
     short = next(((needs, has) for memory, needs, has in made.short if memory == "flash"), None)
     if short is None or made.constant_bytes > made.board.flash_bytes:
@@ -146,7 +146,7 @@ def _measured(model: Int8Model, board: Board, sources: Sources) -> Verified:
 
 
 def _savings(model: Int8Model, sources: Sources, alone: Verified, shared: Verified) -> list[Saving]:
-    """What sharing saves and costs, for layers that have kernels in common all of them at once."""
+    """Return the bytes saved and instructions added by sharing; layers with common kernels go together."""
     size = {function.name: function.bytes for function in alone.image.functions}
     every, found = shareable(model), []
     left = {name: layers for name, layers in sources.users.items() if layers <= every}
@@ -166,7 +166,7 @@ def _savings(model: Int8Model, sources: Sources, alone: Verified, shared: Verifi
 
 
 HEAD_BYTES = 4 * 13
-"""At most the shape in front of a shared layer's constants."""
+"""The most words of the shape in front of a shared layer's constants."""
 
 
 def _kind(model: Int8Model, layer: str) -> Kind:

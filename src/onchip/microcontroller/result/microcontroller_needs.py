@@ -1,4 +1,4 @@
-"""The least RAM with which `onchip mcu` succeeds: the plan's bytes, the stack and what else is linked."""
+"""The least RAM with which `onchip mcu` succeeds: the plan's bytes, the stack and all else that is linked."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 __all__ = ["with_all_that_is_linked"]
 
 TRIES = 8
-"""Sizes of RAM that are tried: a plan with fewer bytes may take more stack."""
+"""The number of sizes of RAM to try: a plan with fewer bytes may take more stack."""
 
 
 def with_all_that_is_linked(
     no: Infeasible | NeedsTraffic, maker: Maker, shared: Collection[str]
 ) -> Infeasible | NeedsTraffic:
-    """The same answer, whose `needs` are the fewest bytes of RAM with which the program fits.
+    """Return the same answer, whose `needs` are the fewest bytes of RAM with which the program fits.
 
-    Both are tried: these bytes, and one less. Where that comes to no end, where a time limit leaves none for
-    it, or the program does not fit for other reasons, what the plan alone needs is said to be a bound.
+    The result is checked: these bytes suffice, and one less does not. The plan's own need is marked as a
+    bound where the search does not end, where a time limit leaves no time for it, or where the program does
+    not fit for other reasons.
     """
     if not can_build():
-        return no  # then the plan is all that is compared with the RAM
+        return no  # then only the plan is compared with the RAM
     fewest = None
     if maker.options.time_limit is None:
         try:
@@ -48,7 +49,7 @@ def with_all_that_is_linked(
 
 
 class _Linked:
-    """Builds as `built` does, each program once: what it takes does not depend on the board's memories."""
+    """Builds as `built` does, each program once: its size does not depend on the board's memories."""
 
     def __init__(self) -> None:
         self._images: dict[int, tuple[object, Image]] = {}
@@ -69,11 +70,11 @@ class _Linked:
 
 
 def _fewest(maker: Maker, needs: int, shared: Collection[str]) -> int | None:
-    """The fewest bytes that are enough, one less not being so; None where none are found."""
+    """Return the fewest bytes that are enough while one less is not; None where none are found."""
     tried: dict[int, tuple[bool, int]] = {}
 
     def enough(ram: int) -> bool:
-        """Whether so many bytes are; `tried` has what the program takes, or would."""
+        """Return whether so many bytes are enough, and record the program's need in `tried`."""
         if ram not in tried:
             try:
                 made = replace(maker, board=replace(maker.board, ram_bytes=ram)).in_ram(shared)

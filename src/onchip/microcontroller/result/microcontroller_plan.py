@@ -1,4 +1,4 @@
-"""The plan of an int8 network on a microcontroller: by segments, or whole tensors where it has no way."""
+"""The plan of an int8 network on a microcontroller: by segments, or else in whole tensors."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from onchip.plans import Plan
 __all__ = ["MicrocontrollerPlan", "planned_for"]
 
 ALIGNMENT = 4
-"""Of whole tensors: workspaces are read by words."""
+"""The alignment of whole tensors: workspaces are read by words."""
 
 
 @dataclass(frozen=True, slots=True)
 class MicrocontrollerPlan:
-    """A certified plan; `whole` says in words why segments has none and tensors lie whole, else None."""
+    """A certified plan; `whole` is the reason for whole tensors where segments has no plan, else None."""
 
     plan: Plan
     whole: str | None
 
 
 def planned_for(network: Network, ram_bytes: int, options: SegmentOptions) -> MicrocontrollerPlan:
-    """The network within so many bytes: by segments if it can, else whole tensors in the order of least peak.
+    """Return the plan within so many bytes: by segments, else whole tensors in the order of least peak.
 
-    A network where a layer that no window describes (a resizing, a concatenation along rows, a map read in
-    another shape) runs while other tensors are kept is placed tensor by tensor, element-wise layers in place.
-
-    Raises `Infeasible` or `NeedsTraffic`, and `ModelError` where neither way is one.
+    A network is placed tensor by tensor, element-wise layers in place, if a layer that no window describes (a
+    resizing, a concatenation along rows, a map read in another shape) runs while other tensors are kept.
+    Raises `Infeasible` or `NeedsTraffic`, and `ModelError` where neither planner applies.
     """
     if len(network.outputs) != 1:
         raise ModelError("must have one output", where=network.source or network.name)

@@ -16,11 +16,11 @@ from onchip.report.wording import SENTENCE, visible
 __all__ = ["advice", "table"]
 
 MOST_ROWS = 12
-"""Steps and layers that are listed; the rest is summed up."""
+"""The number of listed steps and layers; the rest is summed up."""
 
 
 def table(made: Microcontroller) -> RenderableType:
-    """A rich renderable: memories, the largest steps and constants, what limits, and what the core did."""
+    """Return a rich renderable: memories, largest steps and constants, what limits, and the core's run."""
     head = Text(visible(f"{made.model.name} on {made.board.name}"), style="bold")
     head.append(f", {made.board.core}: {'fits' if made.fits else 'does not fit'}", style="not bold")
     parts: list[RenderableType] = [head, Text(), Padding(_memories(made), (0, 0, 0, 2)), Text()]
@@ -91,7 +91,7 @@ def _constants(made: Microcontroller) -> Grid:
 
 
 def advice(made: Microcontroller) -> list[str]:
-    """What limits the network on this board, and what would have to change, in sentences."""
+    """Return sentences on what limits the network on this board, and what would have to change."""
     step = made.bottleneck
     held = [name for name, _ in step.tensors if name == made.model.tensors[made.model.inputs[0]].name]
     lines = [f"Most RAM: {_called(step)}, {step.bytes:,} bytes at once.", status_sentence(made.plan, 0)]

@@ -1,8 +1,8 @@
-"""Segments (vMCU): how far an output may overlap its input, and what fuses, on a microcontroller.
+"""Segments (vMCU): how far an output may overlap its input, and which layers fuse, on a microcontroller.
 
-A network is cut into groups. A group's output may lie over its input as far as the exact order of reads and
-writes allows; inside a group tensors live in rings of rows, never whole. The plan says each overlap and ring,
-and the checker proves them from the geometry alone.
+Segment planning cuts a network into groups. A group's output may overlap its input as far as the exact order
+of reads and writes allows; inside a group, tensors lie in rings of rows and never whole. The plan states each
+overlap and ring, and the checker proves them from the geometry alone.
 """
 
 from onchip.microcontroller.segments.fold import Space

@@ -1,9 +1,9 @@
-"""The pieces of which groups are made: blocks of stages from one cut of the network to a later one.
+"""Blocks, the parts of a group: stages from one cut of the network to a later one.
 
-A cut is a place where one tensor alone goes on. What lies between two neighbouring cuts is a module. A block
-begins at a cut; its module is cut into stages in any topological order, and the last stage may go on over
-whole modules behind it. As a stage hands on one tensor only, every cut of a group into stages is a row of
-such blocks, and of no others.
+A cut is a place where exactly one tensor is live. A module is the layers between two neighbouring cuts. A
+block begins at a cut; its module is cut into stages in any topological order, and the last stage may extend
+over whole modules behind it. As a stage hands on exactly one tensor, every way to cut a group into stages is
+a sequence of such blocks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from onchip.network.windows import Range
 __all__ = ["MOST_ORDERS", "Block", "BlockRows", "Blocks", "Staged"]
 
 MOST_ORDERS = 24
-"""Orders of a module's layers that are looked at: all of them up to four layers side by side."""
+"""The most orders of a module's layers to try: enough for every order of four parallel layers."""
 
 NEVER = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Layers [first, end), both at cuts, in stages that no cut lies between."""
+    """Layers [first, end), both at cuts, in stages with no cut between them."""
 
     first: int
     end: int
@@ -43,12 +43,11 @@ class Block:
 class BlockRows:
     """A block with its heights of bands, along the rows.
 
-    `rings` are the rows at once of what its stages hand on inside, `made` how many rows of every layer are
-    made, `tallest` the most rows that one band of each stage takes of every tensor. When u rows of its
-    output are made, `taken[u]` rows of what goes into it are needed. While the u-th of those is made, a layer
-    of the block takes row y of what goes in for the last time: u is `late[layer][y]`, 0 for never. `bands`
-    says how many of each stage are swept. When row y of what goes in is first asked for, no row before
-    `asked[y]` is needed any more.
+    `rings` are the most rows held at once of each tensor between its stages, `made` the rows made of every
+    layer, `tallest` the most rows of every tensor that one band of each stage takes. Making u rows of the
+    output needs `taken[u]` rows of the input. A layer of the block takes row y of the input for the last time
+    while row u = `late[layer][y]` of the output is made (0 for never). `bands` counts the bands swept in each
+    stage. When row y of the input is first asked for, no row before `asked[y]` is needed any more.
     """
 
     rings: tuple[tuple[int, int], ...]
@@ -60,7 +59,7 @@ class BlockRows:
 
 
 class Staged:
-    """A block with a height of bands for each stage, along the rows; results are kept."""
+    """A block with a height of bands for each stage, along the rows; it caches results."""
 
     def __init__(self, blocks: Blocks, stages: tuple[StageChoice, ...], entering: int) -> None:
         self.stages, self.entering = stages, entering
@@ -69,15 +68,15 @@ class Staged:
         self._at_once: dict[tuple[int, int], int] = {}
 
     def rows(self, upto: int) -> BlockRows:
-        """The block until the first `upto` rows of its output are made."""
+        """Return the figures for making the first `upto` rows of the block's output."""
         if upto not in self._rows:
             self._rows[upto] = self._run(upto)
         return self._rows[upto]
 
     def entering_rows(self, upto: int, height: int) -> int:
-        """Rows at once of the tensor that goes into the block, if it is made in bands of this height.
+        """Return the most rows held at once of the block's input if it is made in bands of this height.
 
-        Which rows are asked for, and when, does not depend on the bands in which they come.
+        The rows asked for, and their times, do not depend on the bands in which they arrive.
         """
         if (upto, height) not in self._at_once:
             asked, size = self.rows(upto).asked, self._blocks.net.maps[self.entering].rows
@@ -90,7 +89,7 @@ class Staged:
     def _makers(self, upto: int) -> list[Maker]:
         makers = [self._blocks.sweep(stage.layers, stage.rows).maker for stage in self.stages]
         last = makers[-1]
-        # None for no row: where windows lie outside of a map, what goes into a block may never be asked for.
+        # None for no row: where windows lie outside of a map, a block may never ask for its input.
         bands = next((i for i, band in enumerate(last.bands, 1) if band[1] >= upto), len(last.bands))
         bands = bands if upto else 0
         needs = tuple(need[:bands] for need in last.needs)
@@ -149,7 +148,7 @@ class Staged:
 
 
 class Blocks:
-    """The blocks of a network that runs forward or mirrored (`net`), and what they cost; results are kept."""
+    """The blocks of a network that runs forward or mirrored (`net`), with their costs; it caches results."""
 
     def __init__(self, chain: Chain, net: Layers) -> None:
         self.chain = chain
@@ -163,10 +162,10 @@ class Blocks:
         self._cuts: dict[int, list[tuple[int, tuple[tuple[int, ...], ...]]]] = {}
         self._columns: dict[tuple[tuple[int, ...], tuple[Range, ...], int | None], dict[int, int]] = {}
 
-    # -- which there are ---------------------------------------------------------------------------------
+    # -- the blocks that exist ---------------------------------------------------------------------------
 
     def beginning_at(self, first: int) -> list[tuple[int, tuple[tuple[int, ...], ...]]]:
-        """Every way to cut the module that begins at this layer: the layer behind it, and its stages."""
+        """Return every way to cut the module that begins here: the layer behind it, and its stages."""
         if first not in self._cuts:
             self._cuts[first] = list(self._ways(first))
         return self._cuts[first]
@@ -188,7 +187,7 @@ class Blocks:
                     yield end, found
 
     def _orders(self, first: int, end: int) -> list[tuple[int, ...]]:
-        """The topological orders of layers [first, end), the network's own first."""
+        """Return the topological orders of layers [first, end), the network's own first."""
         made = {self.net.layers[i].makes: i for i in range(first, end)}
         behind = {i: {made[t] for t in self.net.layers[i].reads if t in made} for i in range(first, end)}
         found: list[tuple[int, ...]] = []
@@ -208,7 +207,7 @@ class Blocks:
         return found
 
     def _hands_on_one(self, stage: tuple[int, ...]) -> bool:
-        """Whether nobody outside reads what the stage makes before its end, and no pool adds up before it."""
+        """Return whether the stage hands on only its last tensor, and no pool before its end adds up."""
         kept = set(bits(self.net.network.output_roots))
         for i in stage[:-1]:
             layer = self.net.layers[i]
@@ -218,7 +217,7 @@ class Blocks:
         return True
 
     def work_before(self, instructions: bool) -> list[int]:
-        """The least work of all layers before each place: what the output needs, once."""
+        """Return the least work of all layers before each place: what the output needs, once."""
         if instructions not in self._before:
             least = least_pixels(self.net)
             works = []
@@ -228,19 +227,19 @@ class Blocks:
             self._before[instructions] = [0, *accumulate(works)]
         return self._before[instructions]
 
-    # -- what they cost ----------------------------------------------------------------------------------
+    # -- the cost of blocks ------------------------------------------------------------------------------
 
     def layers(self, stage: tuple[int, ...]) -> list[Layer]:
-        """The layers of a stage."""
+        """Return the layers of a stage."""
         return [self.net.layers[i] for i in stage]
 
     def readings(self, stage: tuple[int, ...], resident: int) -> list[Reading]:
-        """The layers of a stage that read a tensor, along the rows: of columns they have all."""
+        """Return the readings of a tensor by a stage's layers, along the rows, over all columns."""
         layers = self.layers(stage)
         return readings(self.net, layers, (0, self.net.maps[swept(layers)[-1].makes].columns), resident)
 
     def sweep(self, stage: tuple[int, ...], height: int) -> RowSweep:
-        """A stage along the rows."""
+        """Return the sweep of a stage along the rows."""
         if (stage, height) not in self._sweeps:
             self._sweeps[stage, height] = rows_of(self.net, self.layers(stage), height)
         return self._sweeps[stage, height]
@@ -253,9 +252,10 @@ class Blocks:
         anew: bool,
         over: bool,
     ) -> list[Staged]:
-        """The block of these stages, which begins at cut `first`, in every choice of heights worth a look.
+        """Return the block of these stages, which begins at cut `first`, in every choice of heights to try.
 
-        Rows are made twice only if `anew`; `over` says that the group's output may lie over its input.
+        Bands that make rows twice are tried only if `anew`; `over` says that the group's output may overlap
+        its input.
         """
         key = stages, offered, anew, over
         if key not in self._staged:
@@ -270,7 +270,7 @@ class Blocks:
     def column_bytes(
         self, stage: tuple[int, ...], height: int, across: tuple[Range, ...], fetched: int | None, bands: int
     ) -> int:
-        """Bytes of the stage's column rings; `across` are its output's columns in every strip."""
+        """Return the bytes of the stage's column rings; `across` are its output's columns in every strip."""
         key = stage, height, across, fetched, bands
         if key not in self._bytes:
             tallest = self.sweep(stage, height).tallest(bands)
@@ -294,10 +294,10 @@ class Blocks:
     def heights(
         self, stage: tuple[int, ...], offered: tuple[int, ...], *, anew: bool, over: bool
     ) -> tuple[int, ...]:
-        """Heights of bands worth a look, or those that make no row twice unless `anew`.
+        """Return the heights of bands to try; unless `anew`, only those that make no row twice.
 
-        Where single rows make none twice, higher bands save no work and take no fewer bytes of rings; but
-        they may let the output lie further `over` the input.
+        Where single rows make none twice, higher bands save no work and no bytes of rings; but they may let
+        the output lie further `over` the input.
         """
         if len(stage) == 1:
             return (1,)
@@ -308,7 +308,7 @@ class Blocks:
         return tuple(h for h in found if anew or not self._makes_twice(stage, h))
 
     def _makes_twice(self, stage: tuple[int, ...], height: int) -> bool:
-        """Whether the stage makes a row of an inner tensor twice when it goes by bands of this height."""
+        """Return whether the stage, in bands of this height, makes a row of an inner tensor twice."""
         if (stage, height) not in self._twice:
             self._twice[stage, height] = False
             sweep = self.sweep(stage, height)
@@ -321,7 +321,7 @@ class Blocks:
 
 
 def _lowest(maker: Maker, tensor: int) -> list[int]:
-    """By bands done, the first row of the tensor that a band still to come reads."""
+    """Return, by bands done, the first row of the tensor that a later band reads."""
     low = [NEVER] * (len(maker.bands) + 1)
     for t, needs in zip(maker.reads, maker.needs, strict=True):
         if t == tensor:

@@ -1,8 +1,8 @@
-"""What no plan that is still worth finding can be beaten by: work that a group may take at so many bytes.
+"""A bound that prunes the search: the most work that a group of so many bytes may take to be of use.
 
-Plans known already bound the search. A group, or the part of one that is known, belongs to no plan worth
-finding when every plan with it has as many bytes and as much work as one that is known. Of the layers before
-it that needs their least work; of those behind it the best rows of groups, which the search has by then.
+The plans found so far bound the search. A group, or a known part of one, is of no use when a plan found is no
+worse in bytes and work than every plan with that group. The layers before the group count with their least
+work; those behind it with the best rows of groups, which the search has found by then.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Point = tuple[int, int]
 
 
 class Allowed:
-    """Less than how much work a group's layers may take at so many bytes, from a step function.
+    """The limit on a group's work as a step function of its bytes.
 
-    `known` are the plans found, `behind` the best rows of groups behind it; without any no plan is worth
-    finding. What is before the group counts as its work.
+    `known` are the plans found, `behind` the best rows of groups behind the group; without any `behind` no
+    plan is of use. The work before the group counts as the group's own.
     """
 
     def __init__(self, known: Sequence[Point], behind: Sequence[Point]) -> None:
@@ -40,12 +40,12 @@ class Allowed:
                 self._work.append(work)
 
     def work(self, bytes_: int) -> int:
-        """A group of so many bytes is worth a look with less work than this."""
+        """Return the work below which a group of so many bytes is of use."""
         return self._work[bisect_right(self._bytes, bytes_) - 1]
 
 
 def _stairs(points: Sequence[Point]) -> list[Point]:
-    """Those that none beats, from the fewest bytes on."""
+    """Return the points that no other dominates, by increasing bytes."""
     found: list[Point] = []
     for bytes_, work in sorted(points):
         if not found or work < found[-1][1]:
@@ -54,13 +54,13 @@ def _stairs(points: Sequence[Point]) -> list[Point]:
 
 
 def _least(stairs: Sequence[Point], bytes_: int) -> int:
-    """The least work that is known within so many bytes."""
+    """Return the least known work within so many bytes."""
     i = bisect_right(stairs, bytes_, key=lambda point: point[0])
     return stairs[i - 1][1] if i else UNBOUNDED
 
 
 def least_pixels(net: Layers) -> dict[int, int]:
-    """For each tensor how many of its pixels some layer reads, directly or not, for the network's output."""
+    """Return, for each tensor, how many of its pixels the network's output needs, directly or indirectly."""
     rows: dict[int, set[int]] = {}
     columns: dict[int, set[int]] = {}
     last = net.layers[-1].makes

@@ -1,4 +1,4 @@
-"""A network and its cuts: the places where one tensor alone goes on, between which groups lie."""
+"""A network and its cuts: the places between groups, where exactly one tensor is live."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Fetched = Literal["rows", "columns"]
 class GroupChoice:
     """Layers [first, end) as one group: its stages, and its figures forward and in reverse.
 
-    It runs once for each of `strips` and fetches its input by rows or columns, or finds it in memory. One
-    that takes what a camera gives has no `reverse`. A group of one layer without rings is that layer alone.
+    The group runs once for each of `strips` and fetches its input by rows or columns, or finds it in memory.
+    A group that takes a camera's rows has no `reverse`. A group of one layer without rings is that layer
+    alone.
     """
 
     first: int
@@ -33,7 +34,7 @@ class GroupChoice:
     reverse: Figures | None
 
     def way(self, traversal: Traversal) -> Figures:
-        """The figures of running forward, or in reverse."""
+        """Return the figures of running forward, or in reverse."""
         found = self.forward if traversal == "forward" else self.reverse
         assert found is not None
         return found
@@ -55,7 +56,7 @@ class Chain:
 
     @cached_property
     def input(self) -> int:
-        """The graph input, which is one."""
+        """The id of the only graph input."""
         (found,) = (t.id for t in self.net.network.tensors if t.kind == "input")
         return found
 
@@ -70,7 +71,7 @@ class Chain:
 
     @cached_property
     def cuts(self) -> tuple[int, ...]:
-        """Before which layers one tensor alone goes on: the last one made. From 0 to the number of layers."""
+        """The layers, from 0 to their number, before which only the tensor made last is live."""
         last = {t: layers[-1] for t, layers in self.readers.items()}
         found, reach = [0], last.get(self.input, -1)
         for i, layer in enumerate(self.net.layers):
@@ -84,11 +85,11 @@ class Chain:
         return tuple(found)
 
     def entering(self, first: int) -> int:
-        """The tensor that goes into a group that begins with this layer."""
+        """Return the tensor that enters a group that begins with this layer."""
         return self.input if first == 0 else self.net.layers[first - 1].makes
 
     def bytes_needed(self, group: GroupChoice) -> int:
-        """The fewest bytes in which the group runs, whichever way."""
+        """Return the fewest bytes in which the group runs, forward or in reverse."""
         source = self.net.maps[self.entering(group.first)].bytes
         made = self.net.maps[self.net.layers[group.end - 1].makes].bytes
         needs = []
@@ -108,7 +109,7 @@ class Chain:
         fetched: Fetched | None = None,
         forward_only: bool = False,
     ) -> GroupChoice:
-        """Layers [first, end) as a group in these stages, with its figures both ways."""
+        """Return layers [first, end) as a group in these stages, with its figures in both directions."""
         entering = self.entering(first)
 
         def run(net: Layers) -> Figures:

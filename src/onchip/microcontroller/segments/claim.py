@@ -1,4 +1,4 @@
-"""Which plans the claims of segment planning range over: one sentence, made from the options."""
+"""The space that the claims of segment planning range over: one sentence, made from the options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INPUT = {
 
 
 def space_of(options: SegmentOptions) -> str:
-    """What `optimal` and the bound of a microcontroller's plan range over."""
+    """Return the space that `optimal` and the bound of a microcontroller's plan range over."""
     space = Space()
     parts = [
         "layers in the network's order, modules' in any, cut into groups where one tensor alone goes on",

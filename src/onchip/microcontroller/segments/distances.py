@@ -1,9 +1,9 @@
 """The legal distances between an input and an output that share memory: any set of integers, with holes.
 
 A distance D is the input's address minus the output's. The two share no byte at D <= -input and at
-D >= output. In between D is legal as long as no byte of the input is overwritten before it was read; a byte
-of the input and one of the output that must not meet forbid one distance each, so that what is forbidden is a
-union of intervals and need be none that begins or ends at 0.
+D >= output. In between, D is legal as long as no byte of the input is overwritten before it was read. A byte
+of the input and a byte of the output that must not coincide forbid one distance; the forbidden distances are
+therefore a union of intervals, and none of these need begin or end at 0.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """All distances but those in `lost`: intervals in order, with a legal distance between any two."""
+    """All distances except those in `lost`: ordered intervals, with a legal distance between any two."""
 
     lost: tuple[Interval, ...]
 
     @classmethod
     def beside(cls, given: int, made: int) -> Distances:
-        """The distances at which `given` bytes of input and `made` of output share none."""
+        """Return the distances at which `given` bytes of input and `made` of output share none."""
         return cls(((1 - given, made - 1),) if given and made else ())
 
     @classmethod
     def but(cls, low: Bytes, high: Bytes) -> Distances:
-        """All but the distances from low[i] to high[i], for every i."""
+        """Return all distances except those from low[i] to high[i], for every i."""
         import numpy as np
 
         if not low.size:
@@ -53,25 +53,25 @@ class Distances:
 
     @property
     def least(self) -> int:
-        """The fewest bytes from 0 up from which on every distance is legal."""
+        """The least distance from 0 up from which every distance is legal, in bytes."""
         return max(0, self.lost[-1][1] + 1) if self.lost else 0
 
     def span(self, given: int, made: int) -> int:
-        """The fewest bytes that hold `given` bytes of input and `made` of output.
+        """Return the fewest bytes that hold `given` bytes of input and `made` of output.
 
-        They are max(given + D, made) - min(D, 0), which falls up to D = 0 and rises from there: the legal
-        distances next to 0 on either side decide.
+        They are max(given + D, made) - min(D, 0), which falls up to D = 0 and rises from there: the minimum
+        is at a legal distance next to 0 on either side.
         """
         low, high = next((hole for hole in self.lost if hole[0] <= 0 <= hole[1]), (1, -1))
         return min(max(given + high + 1, made), max(given, made - (low - 1)))
 
     def mirrored(self, given: int, made: int) -> Distances:
-        """The same with addresses counted downwards: D becomes made - given - D."""
+        """Return the distances with addresses counted downwards: D becomes made - given - D."""
         turn = made - given
         return Distances(tuple((turn - high, turn - low) for low, high in reversed(self.lost)))
 
     def legal(self, most: int) -> list[Interval]:
-        """The legal distances from -most to most."""
+        """Return the legal distances from -most to most."""
         found, at = [], -most
         for low, high in self.lost:
             if low > at:
@@ -83,7 +83,7 @@ class Distances:
 
 
 def merged(intervals: Sequence[Interval]) -> list[Interval]:
-    """The same integers in intervals that lie apart, in order; empty ones are left out."""
+    """Return the same integers as disjoint intervals in order, without the empty ones."""
     found: list[Interval] = []
     for low, high in sorted(intervals):
         if low > high:

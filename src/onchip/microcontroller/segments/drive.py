@@ -1,6 +1,6 @@
-"""The order in which a fused group makes its lines: everything a band needs first, then the band.
+"""The order in which a fused group makes its lines: everything that a band needs first, then the band.
 
-The same rule runs a group's stages along the rows, and the layers of one stage along the columns.
+The same rule orders a group's stages along the rows, and the layers of one stage along the columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Maker", "Turn", "bands_of", "turns"]
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes `bands` of tensor `makes`, one after the other; `needs[i][b]` are band b's lines of reads[i].
+    """A maker of `bands` of tensor `makes`, in order; `needs[i][b]` are the lines of reads[i] for band b.
 
     A band that only adds up makes no line: (n, n).
     """
@@ -28,7 +28,7 @@ class Maker:
 
 @dataclass(slots=True)
 class Turn:
-    """One band's turn: `maker` sweeps `band`, and `live` lines of what it makes are then there at once."""
+    """One band's turn: `maker` sweeps `band`, and `live` lines of its tensor are then live."""
 
     maker: int
     band: int
@@ -36,20 +36,20 @@ class Turn:
 
 
 def bands_of(lines: Range, height: int) -> tuple[Range, ...]:
-    """The lines cut into bands of `height`, the last maybe smaller."""
+    """Return the lines cut into bands of `height`; the last may be smaller."""
     first, end = lines
     return tuple((at, min(at + height, end)) for at in range(first, end, height))
 
 
 def turns(makers: Sequence[Maker]) -> Iterator[Turn]:
-    """Every band's turn in order, until the last maker is done.
+    """Yield every band's turn in order, until the last maker is done.
 
-    Lines live from when they are made until no band that is still to come reads them.
+    A line is live from when it is made until no later band reads it.
     """
     by_tensor = {maker.makes: i for i, maker in enumerate(makers)}
     done = [0] * len(makers)
     lowest = [_lowest(makers, maker.makes) for maker in makers]
-    # An explicit stack: a group may have more stages than calls may be nested.
+    # An explicit stack: a group may have more stages than Python allows nested calls.
     stack = [(len(makers) - 1, len(makers[-1].bands))]
     while stack:
         i, upto = stack[-1]
@@ -70,7 +70,7 @@ def turns(makers: Sequence[Maker]) -> Iterator[Turn]:
 def _missing(
     makers: Sequence[Maker], by_tensor: dict[int, int], done: list[int], maker: Maker, band: int
 ) -> tuple[int, int] | None:
-    """The first maker, and how many of its bands, that must have their turn before this band."""
+    """Return the first maker, and how many of its bands, that must have their turn before this band."""
     for tensor, needs in zip(maker.reads, maker.needs, strict=True):
         source = by_tensor.get(tensor)
         first, end = needs[band]
@@ -87,7 +87,7 @@ def _missing(
 
 
 def _lowest(makers: Sequence[Maker], tensor: int) -> list[tuple[int, list[int]]]:
-    """For every reader of the tensor: by bands done, the first line that a band still to come reads."""
+    """Return, for every reader of the tensor, the first line that a later band reads, by bands done."""
     found = []
     for i, maker in enumerate(makers):
         for read, needs in zip(maker.reads, maker.needs, strict=True):

@@ -1,9 +1,9 @@
-"""Groups that end at a cut: which stages need the fewest bytes for how much work, for every place to begin.
+"""Groups that end at a cut: for every first layer, the stages that need the fewest bytes for their work.
 
-A dynamic programme from the end backwards over blocks. A label says what the stages from a cut to the group's
-end cost; one that another is no worse than in every respect is dropped. Which columns of a tensor a strip
-needs follows from the layers between it and the group's end alone, not from how they are cut into stages, so
-labels simply add up.
+A dynamic programme goes from the end backwards over blocks. A label states the cost of the stages from a cut
+to the group's end; dominated labels are dropped. The columns of a tensor that a strip needs follow from the
+layers between it and the group's end alone, not from how they are cut into stages, so the costs of labels add
+up.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["Candidate", "Fold", "Space"]
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The plans that are looked at, and what their work is.
+    """The space of plans to search, and the unit of work.
 
     Stages may have several layers (`joined`), in bands of these `heights`, and do work `anew`. Work is
-    counted in multiply-accumulates; or in `instructions`, reckoned by `PERCENT`, where bytes made stand for
-    the work of a layer that multiplies nothing.
+    counted in multiply-accumulates; or in `instructions`, estimated with `PERCENT`, where the work of a layer
+    without multiplications is the bytes that it makes.
     """
 
     heights: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
@@ -45,16 +45,16 @@ class Space:
 
 
 PERCENT = {"conv": 125, "fully_connected": 125, "depthwise": 106}
-"""Instructions of a layer that makes one pixel a call, in percent of those that whole rows take."""
+"""Instructions of a layer that makes one pixel a call, in percent of those for whole rows."""
 
 OTHERS_PERCENT = 107
 
 
 MOST_LABELS = 4_000_000
-"""Of one fold; about a gigabyte."""
+"""The limit of one fold; about a gigabyte."""
 
 FEW = 16
-"""Labels kept at a place where not all can be."""
+"""The number of labels kept at a place where not all can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class Candidate:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one layer, without rings."""
+        """True if the group is one layer without rings."""
         return self.end - self.first == 1 and self.fetched is None and self.strips == 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a block with its heights adds to any label behind it; `taken` as in `BlockRows`."""
+    """The cost that a block with its heights adds to any label behind it; `taken` as in `BlockRows`."""
 
     rings: int
     columns: int
@@ -96,9 +96,9 @@ class _Part:
 class Fold:
     """Groups that end before layer `end`, in so many strips, within `cap` bytes.
 
-    Those that `allowed` says are in no plan worth finding are left out. Labels that another is as good as are
-    dropped, but with `every`; with a `beam` only so many are kept at a place. `late` says that the limits
-    ended it, `complete` that the labels were not too many.
+    Groups that `allowed` rules out are left out. Dominated labels are dropped unless `every` is set; with a
+    `beam`, only so many are kept at a place. `late` is true if the limits ended the search, `complete` if the
+    number of labels stayed within `MOST_LABELS`.
     """
 
     def __init__(
@@ -138,9 +138,10 @@ class Fold:
         self._states: dict[tuple[int, int], list[Label]] = {}
 
     def candidates(self, fetched: Sequence[Fetched] | None) -> list[Candidate]:
-        """Every group worth a look. One from the network's beginning fetches in each way of `fetched`.
+        """Return every group to try. One from the network's beginning fetches in each way of `fetched`.
 
-        Without ways it finds its input in memory, as every other group does; there is none with None.
+        If `fetched` is empty, it finds its input in memory, as every other group does; if `fetched` is None,
+        there is no such group.
         """
         closed: list[Candidate] = []
         for first in reversed([c for c in self.chain.cuts if c < self.end]):
@@ -159,7 +160,7 @@ class Fold:
     # -- labels ------------------------------------------------------------------------------------------
 
     def _all(self, first: int) -> list[Label]:
-        """The labels from a cut on; some of them when the time is up."""
+        """Return the labels from a cut on; only some of them when the time is up."""
         found = []
         for label in self._labels(first):
             found.append(label)
@@ -171,13 +172,13 @@ class Fold:
         return found
 
     def _room_for(self, labels: int) -> None:
-        """So many labels more are kept: above `MOST_LABELS` only some of those to come will be."""
+        """Count labels that are kept; above `MOST_LABELS`, keep only `FEW` at each later place."""
         self._kept_labels += labels
         if self._kept_labels > MOST_LABELS and self.beam is None:
             self.complete, self.beam = False, FEW
 
     def _behind(self, first: int, height: int) -> list[Label]:
-        """The labels from a cut on, with the ring of what goes in there, made in bands of this height."""
+        """Return the labels from a cut on, with the ring of the tensor there in bands of this height."""
         if (first, height) not in self._states:
             entering = self.chain.entering(first)
             pixel = self.wide.get(entering, 0) * self.net.maps[entering].pixel
@@ -193,11 +194,11 @@ class Fold:
         return self._states[first, height]
 
     def _worth(self, first: int, bytes_: int, work: int) -> bool:
-        """Whether a group that begins here or before may still be in a plan that none known beats."""
+        """Return whether a group that begins here or before may be in a plan that no known plan dominates."""
         return self.allowed is None or work + self.before[first] < self.allowed.work(bytes_)
 
     def _fewest(self, labels: list[Label]) -> list[Label]:
-        """The labels that no other is as good as in everything, wherever the group begins."""
+        """Return the labels that no other dominates, wherever the group begins."""
         if self.every:
             return labels
         ahead = self.reaches.ahead
@@ -224,11 +225,11 @@ class Fold:
         return kept
 
     def _made(self, label: Label) -> int:
-        """Rows of its own output that the label's first block makes."""
+        """Return the rows of its own output that the label's first block makes."""
         return self.out.rows if label.rest is None else label.rest.upto
 
     def _labels(self, first: int) -> Iterator[Label]:
-        """Every block that begins here before every label behind it."""
+        """Yield every block that begins here in front of every label behind it."""
         for end, cut in self.blocks.beginning_at(first):
             if not self.space.joined and any(len(stage) > 1 for stage in cut):
                 continue
@@ -246,7 +247,7 @@ class Fold:
                     yield from self._joined(first, last, block)
 
     def _joined(self, first: int, end: int, block: Staged) -> Iterator[Label]:
-        """The block before every label behind it."""
+        """Yield the block in front of every label behind it."""
         room = self.cap - self.out.bytes
         opening = self._opening(block)
         if opening > room or not self._worth(end, opening + self.out.bytes, 0):
@@ -297,7 +298,7 @@ class Fold:
         return self._always[first]
 
     def _reads_always(self, first: int) -> bool:
-        """Whether every line that the layers from here on make reads a line that exists."""
+        """Return whether every line made by the layers from here on reads a line that exists."""
         for layer in self.net.layers[first : self.end]:
             made = self.net.maps[layer.makes]
             for windows, size in (layer.rows, made.rows), (layer.columns, made.columns):
@@ -309,16 +310,16 @@ class Fold:
         return True
 
     def _opening(self, block: Staged) -> int:
-        """Bytes that the block's column rings need at least: one band of each stage runs.
+        """Return the least bytes of the block's column rings: those of one band of each stage.
 
-        That tells most blocks that need too much from the others before anything else is known of them.
+        This rules out most blocks that need too much before their other figures are computed.
         """
         if not self.always:
             return 0
         return max(self._column_bytes(stage.layers, stage.rows, None, 1) for stage in block.stages)
 
     def _part(self, block: Staged, upto: int) -> _Part | None:
-        """What the block costs while it makes `upto` rows; None where that is not to be looked at."""
+        """Return the cost of the block while it makes `upto` rows; None where the space excludes it."""
         rows = block.rows(upto)
         maps = self.net.maps
         made = dict(rows.made)
@@ -350,7 +351,7 @@ class Fold:
         )
 
     def _works(self, stage: tuple[int, ...]) -> list[tuple[int, bool, int, int, int]]:
-        """Of each layer: its place, whether it adds up, a pixel's work both ways, and percent more of it."""
+        """Return per layer: index, whether it adds up, a pixel's work in both units, percent more of it."""
         if stage not in self._percents:
             layers = self.blocks.layers(stage)
             slower = by_column(layers, ())
@@ -369,7 +370,7 @@ class Fold:
     def _column_bytes(
         self, stage: tuple[int, ...], height: int, fetched: int | None, bands: int | None = None
     ) -> int:
-        """Bytes of a stage's column rings in its first `bands`, or in all."""
+        """Return the bytes of a stage's column rings in its first `bands`, or in all."""
         if len(stage) == 1 and fetched is None:
             return 0
         key = stage, height, fetched, bands
@@ -390,7 +391,7 @@ class Fold:
         return [Candidate(first, self.end, bytes_, label.work, label.slower, stages, self.strips, fetched)]
 
     def _all_resident(self, first: int) -> list[Candidate]:
-        """The groups from a cut on that find their input in memory and that none with less work beats."""
+        """Return the groups from a cut on that find their input in memory and that no group dominates."""
         least = max(self.net.maps[self.chain.entering(first)].bytes, self.out.bytes)
         found: list[Candidate] = []
         for label in sorted(self._whole[first], key=lambda x: (x.work, x.slower)):
@@ -403,7 +404,7 @@ class Fold:
         return self.strips == 1 and label.rest is None and sum(len(s.layers) for s in label.block.stages) == 1
 
     def _kept(self, label: Label) -> int:
-        """Bytes beside input and output: a pool that is no group of its own keeps no sums."""
+        """Return the bytes beside input and output: a pool that is no group of its own keeps no sums."""
         return label.workspace if self._alone(label) else label.scratch
 
     def _resident(self, first: int, label: Label) -> list[Candidate]:
@@ -420,9 +421,10 @@ class Fold:
         return self._candidate(first, ends + self._kept(label), label, None)
 
     def _over(self, label: Label, rest: Label, entering: int) -> Distances:
-        """The legal distances of a group whose first block reads what goes in, and another makes the output.
+        """Return the legal distances of a group whose first and last block differ.
 
-        Whole rows are read, in the columns of the layer that reads them, and whole rows are written between.
+        The first block reads the input in whole rows, in the columns of the layer that reads them; whole rows
+        of the output are written in between.
         """
         import numpy as np
 
@@ -453,7 +455,7 @@ class Fold:
         return self._distances[key]
 
     def _wide(self, stage: StageChoice) -> Range:
-        """The columns that a stage sweeps, in one strip."""
+        """Return the columns that a stage sweeps, in one strip."""
         return self.across.get(swept(self.blocks.layers(stage.layers))[-1].makes, ((0, 0),))[0]
 
     def _fetching(self, label: Label, fetched: Sequence[Fetched]) -> list[Candidate]:
@@ -474,6 +476,6 @@ class Fold:
 
 
 def percent(net: Layers, layer: Layer) -> int:
-    """Instructions of a layer that makes one pixel a call, in percent of those of whole rows."""
+    """Return the instructions of a layer that makes one pixel a call, in percent of those for whole rows."""
     geometry = net.network.operators[layer.operator].geometry
     return PERCENT.get(geometry.kind, OTHERS_PERCENT) if geometry is not None else OTHERS_PERCENT

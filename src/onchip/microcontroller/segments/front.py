@@ -1,6 +1,6 @@
-"""RAM against work: every plan that none beats in both, from nothing made twice to the least RAM there is.
+"""The front of RAM and work: every plan that none dominates, from no repeated work to the least RAM.
 
-And the choice among them: the fewest bytes for nothing, or the least work that fits.
+The module also chooses one: the fewest bytes at no extra work, or the least work that fits.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from onchip.planners.limits import Limits
 __all__ = ["Choice", "Front", "FrontPoint", "chain_of", "choose", "front", "least_of_any"]
 
 BEAM = 8
-"""Labels kept at a place in the first look."""
+"""The number of labels kept at a place in the first look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Groups at their addresses; `bound` are the bytes of the largest, which no placement goes below.
+    """Groups at their addresses; `bound` are the bytes of the largest, a lower bound of any placement.
 
-    No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where none is
+    No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where no bound is
     known (`onchip.microcontroller.segments.claim`).
     """
 
@@ -54,22 +54,22 @@ class Choice:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the pool."""
+        """The bytes of the pool."""
         return self.placed.bytes
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the groups, each the way it runs."""
+        """The multiply-accumulates of the groups, each in the direction in which it runs."""
         ways = zip(self.groups, self.placed.traversals, strict=True)
         return sum(group.way(traversal).macs for group, traversal in ways)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A plan on the front: bytes of RAM, multiply-accumulates, and how many times the network's own.
+    """A plan on the front: its bytes of RAM, its multiply-accumulates, and their ratio to the network's own.
 
-    `reckoned` are instructions against every layer on its own, reckoned from the multiply-accumulates and
-    from how much slower kernels are that make a pixel a call.
+    `reckoned` is the estimated ratio of instructions to those of every layer on its own, from the
+    multiply-accumulates and from how much slower kernels are that make a pixel a call.
     """
 
     ram_bytes: int
@@ -83,9 +83,9 @@ class FrontPoint:
 class Front:
     """Points from the least work to the least RAM; `macs` are the network's own.
 
-    `complete` says that the whole space of plans was searched, every order of every module's layers: then no
-    plan in it has fewer bytes in its largest group for no more work. Addresses may take more bytes than the
-    largest group (`Choice.bound`).
+    `complete` states that the whole space of plans was searched, with every order of every module's layers:
+    then no plan in it has fewer bytes in its largest group for no more work. Addresses may take more bytes
+    than the largest group (`Choice.bound`).
     """
 
     chain: Chain
@@ -95,12 +95,15 @@ class Front:
     seconds: float
 
     def within(self, ram_bytes: int) -> FrontPoint | None:
-        """The point with the least work that takes no more bytes; None where there is none."""
+        """Return the point with the least work within `ram_bytes`; None where none fits."""
         return next((point for point in self.points if point.ram_bytes <= ram_bytes), None)
 
 
 def chain_of(network: Network) -> Chain:
-    """The network and its cuts. Raises `ModelError` where it is no layers over maps, or has two inputs."""
+    """Return the network and its cuts.
+
+    Raises `ModelError` for a network with several inputs, or whose operators are not layers over maps.
+    """
     net = layers_of(network)
     if isinstance(net, str):
         raise ModelError(net, where=network.source or network.name)
@@ -115,10 +118,10 @@ def front(
     space: Space | None = None,
     limits: Limits | None = None,
 ) -> Front:
-    """The front of RAM and multiply-accumulates of the plans in `space`.
+    """Return the front of RAM and multiply-accumulates of the plans in `space`.
 
-    A time limit, of `limits` or else of `options`, ends the search early: the points are then plans like any
-    other, but there may be better ones. Raises as `chain_of`.
+    A time limit, of `limits` or else of `options`, ends the search early: the points are then valid plans,
+    but better ones may exist. Raises as `chain_of`.
     """
     options, space, started = options or SegmentOptions(), space or Space(), time.monotonic()
     chain = chain_of(network)
@@ -138,9 +141,9 @@ def front(
 
 
 def choose(chain: Chain, ram_bytes: int, options: SegmentOptions, limits: Limits) -> Choice:
-    """The groups that the objective asks for; those with the fewest bytes known where none fit.
+    """Return the groups that the objective asks for; where none fit, those with the fewest bytes known.
 
-    An image that may be fetched may as well be fetched whole: where that takes fewer bytes, it is.
+    An image that may be fetched again is fetched whole where that takes fewer bytes.
     """
     searching()
     found = _chosen(chain, ram_bytes, options, limits)
@@ -179,7 +182,7 @@ def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, limits: Limit
 
 
 def least_of_any(chain: Chain, mode: InputMode) -> int:
-    """Bytes below which no plan goes: every layer runs, with its workspace, in a group between two cuts."""
+    """Return a lower bound of any plan's bytes: every layer runs, with its workspace, between two cuts."""
     maps, cuts = chain.net.maps, chain.cuts
     into = [maps[chain.entering(cut)].bytes if cut or mode == "held" else 0 for cut in cuts[:-1]]
     out = [maps[chain.net.layers[cut - 1].makes].bytes for cut in cuts[1:]]
@@ -193,17 +196,17 @@ def least_of_any(chain: Chain, mode: InputMode) -> int:
 
 
 def _cheaper(rows: Sequence[Row], ram_bytes: int) -> list[Point]:
-    """Of use is only what is less work than the least that is known to fit."""
+    """Return the bound for plans with less work than the least that is known to fit."""
     return [(0, row.work) for row in rows if row.bytes <= ram_bytes][:1] or _smaller(rows)
 
 
 def _smaller(rows: Sequence[Row]) -> list[Point]:
-    """Of use is only what takes fewer bytes than any that is known."""
+    """Return the bound for plans with fewer bytes than any known."""
     return [(rows[-1].bytes, 0)]
 
 
 def _all(rows: Sequence[Row]) -> list[Point]:
-    """Of use is what none beats that is known."""
+    """Return the bound for plans that no known plan dominates."""
     return [(row.bytes, row.work) for row in rows]
 
 
@@ -212,10 +215,11 @@ def _anew(
     space: Space,
     known: Callable[[Sequence[Row]], list[Point]] = _all,
 ) -> tuple[list[Row], Groups]:
-    """The rows of groups of a space in which work may be done anew, and those that do it once beside them.
+    """Return the rows of groups of a space in which work may be repeated, and the groups.
 
-    More bytes than the best plan without such work are of no use: that is the cap. A quick look for good
-    plans comes first; what they say of use, by `known`, bounds the search. Ctrl-C ends it like a deadline.
+    The groups that repeat no work are among them. The cap is the bytes of the best plan without repeated
+    work: more are of no use. A quick look for good plans comes first; `known` makes the bound of the search
+    from them. Ctrl-C ends the search like a deadline.
     """
     unlimited = Search(search.chain, search.mode)
     rows, found = unlimited.rows(replace(ONCE, instructions=space.instructions))
@@ -238,7 +242,7 @@ def _stage(beam: int | None) -> str:
 def _first_that_fits(
     chain: Chain, groups: Groups, rows: Sequence[Row], ram_bytes: int, options: SegmentOptions
 ) -> Choice | None:
-    """The least work within so many bytes."""
+    """Return the choice with the least work within so many bytes; None where none fits."""
     for row in rows:
         if row.bytes <= ram_bytes:
             found = _placed(chain, groups, row, options)
@@ -248,9 +252,9 @@ def _first_that_fits(
 
 
 def _placed(chain: Chain, groups: Groups, row: Row, options: SegmentOptions) -> Choice:
-    """The row of groups in the fewest bytes; every layer alone where that is as good in all.
+    """Return the row of groups in the fewest bytes; every layer alone where that is no worse.
 
-    A row that only joins fewer layers is not taken: what calls one layer after the other takes more stack.
+    A row that only joins fewer layers is not taken: calling one layer after the other takes more stack.
     """
     plain = simplest(chain, groups, row)
     rows = [row] if any(not group.alone for group in plain.groups()) else [plain, row]
@@ -259,9 +263,9 @@ def _placed(chain: Chain, groups: Groups, row: Row, options: SegmentOptions) -> 
 
 
 def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]:
-    """The groups at their addresses, run the way that is less work; and any way, if that is less RAM.
+    """Return the placements with each group in the direction of less work, and in any if that saves RAM.
 
-    Bands do not do as much anew from the first row on as from the last.
+    Bands repeat different amounts of work from the first row on and from the last.
     """
     groups = chosen(chain, row, options.input)
     found: list[Choice] = []

@@ -1,4 +1,4 @@
-"""What a fused group costs: the bytes of its rings, how far its output may reach over its input, its work.
+"""The cost of a fused group: the bytes of its rings, its output's distances to its input, its work.
 
 A group runs in stages (see `Rings` in the plan program). Between two stages a tensor lies in a ring of rows;
 inside a stage of several layers, which sweeps its band column by column, in a ring of columns.
@@ -31,7 +31,7 @@ __all__ = ["Figures", "StageChoice", "figures"]
 
 @dataclass(frozen=True, slots=True)
 class StageChoice:
-    """Layers, by their place in `Layers.layers`, that sweep bands of `rows` rows together."""
+    """Layers, by their index in `Layers.layers`, that sweep bands of `rows` rows together."""
 
     layers: tuple[int, ...]
     rows: int = 1
@@ -41,9 +41,9 @@ class StageChoice:
 class Figures:
     """A group's cost. `scratch` bytes hold its rings, sums and workspaces.
 
-    `distances` are those at which its input may lie above its output (its output's end above its input's,
-    in reverse); None where the two must not overlap. `crossing` are the bytes fetched of a streamed input,
-    `macs` the multiply-accumulates, those done anew included.
+    `distances` are the legal distances of its input above its output (in reverse, of its output's end above
+    its input's); None where the two must not overlap. `crossing` are the bytes fetched of a streamed input,
+    `macs` the multiply-accumulates, repeated ones included.
     """
 
     scratch: int
@@ -54,11 +54,11 @@ class Figures:
 
     @property
     def distance(self) -> int | None:
-        """The fewest bytes from 0 up from which on every distance is legal; None where none may overlap."""
+        """The least distance from 0 up from which every distance is legal; None where none may overlap."""
         return None if self.distances is None else self.distances.least
 
     def span(self, given: int, made: int) -> int:
-        """The fewest bytes that hold `given` bytes of its input and `made` of its output, over or beside."""
+        """Return the fewest bytes that hold `given` bytes of its input and `made` of its output."""
         if self.distances is None:
             return given + made
         return self.distances.span(given, made)
@@ -74,9 +74,10 @@ def figures(
     resident: int | None = None,
     alone: bool = False,
 ) -> Figures:
-    """The cost of the group of these stages; tensor `streamed` is fetched, `resident` lies whole in memory.
+    """Return the cost of the group of these stages.
 
-    `net` is mirrored for a group that runs in reverse. A layer `alone` is no group: a pool keeps no sums.
+    Tensor `streamed` is fetched, `resident` lies whole in memory. `net` is mirrored for a group that runs in
+    reverse. A layer `alone` is no group: a pool keeps no sums.
     """
     chosen = [[net.layers[i] for i in stage.layers] for stage in stages]
     if alone:
@@ -140,7 +141,7 @@ def figures(
 
 
 def _macs(layers: Sequence[Layer], sweep: RowSweep, times: int, across: dict[int, Range]) -> int:
-    """Multiply-accumulates of a stage's first `times` bands."""
+    """Return the multiply-accumulates of a stage's first `times` bands."""
     body, total = swept(layers), 0
     if adds_up(layers):
         total = layers[-1].macs if times else 0

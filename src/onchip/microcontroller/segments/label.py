@@ -1,4 +1,4 @@
-"""Labels of the fold: what stages from a cut to a group's end cost, and which rows they take when."""
+"""Labels of the fold: the cost of the stages from a cut to a group's end, and when they take which rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Label", "Reaches"]
 class Label(NamedTuple):
     """The stages from some cut to a group's end.
 
-    `slower` is what stages of several layers take longer, and breaks ties of `work`. `rings` are bytes of
-    row rings and sums, `columns` of the largest column rings. `upto` rows of what goes in are taken in all;
-    `reach` says how many when each row of the output is being made (see `Reaches`).
+    `slower` is the extra time of stages of several layers, and breaks ties of `work`. `rings` are bytes of
+    row rings and sums, `columns` of the largest column rings. The stages take `upto` rows of their input in
+    all; `reach` states how many they have taken while each row of the output is made (see `Reaches`).
     """
 
     work: int
@@ -33,7 +33,7 @@ class Label(NamedTuple):
         return self.rings + self.columns + self.workspace
 
     def all_stages(self) -> tuple[StageChoice, ...]:
-        """The stages in their order."""
+        """Return the stages in their order."""
         found: list[StageChoice] = []
         label: Label | None = self
         while label is not None:
@@ -43,7 +43,7 @@ class Label(NamedTuple):
 
 
 class Reaches:
-    """Tuples of rows, each known by a number: composed and compared once."""
+    """Tuples of rows, each with a number: every pair is composed and compared once."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, ...]] = []
@@ -52,14 +52,14 @@ class Reaches:
         self._ahead: dict[tuple[int, int], bool] = {}
 
     def number(self, rows: tuple[int, ...]) -> int:
-        """The number of this tuple."""
+        """Return the number of this tuple."""
         if rows not in self._number:
             self._number[rows] = len(self.rows)
             self.rows.append(rows)
         return self._number[rows]
 
     def composed(self, taken: int, reach: int) -> int:
-        """What is taken of a block's input, row by row, when `reach` is of its output."""
+        """Return the rows taken of a block's input, by output row, when `reach` is of the block's output."""
         key = taken, reach
         if key not in self._composed:
             first = self.rows[taken]
@@ -67,7 +67,7 @@ class Reaches:
         return self._composed[key]
 
     def ahead(self, one: int, other: int) -> bool:
-        """Whether the one is never behind the other: what it has read may be overwritten as early."""
+        """Return whether `one` is never behind `other`: its rows may be overwritten as early."""
         key = one, other
         if key not in self._ahead:
             pairs = zip(self.rows[one], self.rows[other], strict=True)

@@ -20,7 +20,7 @@ ACCUMULATOR_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A tensor: `pixel` are the bytes of one pixel, all channels."""
+    """A tensor as a map; `pixel` are the bytes of one pixel, all channels."""
 
     rows: int
     columns: int
@@ -28,7 +28,7 @@ class Map:
 
     @property
     def row(self) -> int:
-        """Bytes of one row."""
+        """The bytes of one row."""
         return self.columns * self.pixel
 
     @property
@@ -41,11 +41,10 @@ class Layer:
     """An operator: `rows[i]` and `columns[i]` are its windows over the map `reads[i]`; it makes `makes`.
 
     A step writes `step` pixels, in chunks of `chunk` of their bytes each, so that `early` bytes of the last
-    pixel are written before its last chunk. One that `adds_up` is a pool over a
-    whole map, which takes the map a row at a time as it is made. `macs` are those of one output pixel.
-
-    One that is `blind` reads a map in another shape than it was made in, or no window says what it reads: it
-    shares no group, and nothing may lie over what it reads.
+    pixel are written before its last chunk. A layer that `adds_up` is a pool over a whole map, which takes
+    the map row by row as it is made. `macs` are those of one output pixel. A layer is `blind` if it reads a
+    map in another shape than it was made in, or if no window states what it reads: it shares no group, and
+    nothing may overlap its inputs.
     """
 
     operator: int
@@ -72,7 +71,7 @@ class Layers:
     reverse: bool = False
 
     def mirrored(self) -> Layers:
-        """The same network seen from the last pixel to the first."""
+        """Return the same network seen from the last pixel to the first."""
         turned = tuple(_mirrored(layer, self.maps[layer.makes]) for layer in self.layers)
         return replace(self, layers=turned, reverse=not self.reverse)
 
@@ -88,11 +87,12 @@ def _mirrored(layer: Layer, made: Map) -> Layer:
 
 
 def own_pixel(net: Layers, layer: Layer, operand: int) -> int | None:
-    """What a layer writes of a pixel before it has read the same pixel of an operand; None for nothing.
+    """Return the bytes that a layer writes of a pixel before its last read of that pixel of an operand.
 
-    One that goes from one element to the next (element-wise or row-wise, in no steps of its own) has written
-    e elements when it reads element e for the last time. The operand's bytes at D then meet earlier ones from
-    D > -(its pixel) to D < what this gives; where the operand has other elements, all of the pixel.
+    None for nothing. A layer that goes from element to element (element-wise or row-wise, in no steps of its
+    own) has written e elements when it reads element e for the last time. The operand's bytes at D then meet
+    earlier ones from D > -(its pixel) to D < the result; where the operand has other elements, it is all of
+    the pixel.
     """
     g = net.network.operators[layer.operator].geometry
     if g is None or g.kind not in ("elementwise", "rowwise") or (g.pixels, g.channels) != (1, 0):
@@ -109,7 +109,7 @@ def own_pixel(net: Layers, layer: Layer, operand: int) -> int | None:
 
 
 def layers_of(network: Network) -> Layers | str:
-    """The network's layers, or in words which operator does not slide over maps of pixels."""
+    """Return the network's layers, or a sentence naming the operator that slides over no map."""
     maps: dict[int, Map] = {}
     layers: list[Layer] = []
     for i in network.order:
@@ -172,7 +172,7 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
 def _reshapes(
     g: Geometry, read: tuple[int, int, int], made: tuple[int, int, int], operands: list[Map], out: Map
 ) -> bool:
-    """Whether the layer sees an operand in another shape than it was made in.
+    """Return whether the layer sees an operand in another shape than it was made in.
 
     A product with a matrix that makes one pixel reads all of its map, whatever the shape.
     """
@@ -194,7 +194,7 @@ def _reshapes(
 
 
 def _everything(operands: list[Map], out: Map) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
-    """Windows of a layer of which nothing is known but that it reads all its operands for every pixel."""
+    """Return windows of a layer that is only known to read all its operands for every pixel."""
     return (
         tuple(Window(m.rows, out.rows, stride=0, span=m.rows) for m in operands),
         tuple(Window(m.columns, out.columns, stride=0, span=m.columns) for m in operands),
@@ -202,7 +202,7 @@ def _everything(operands: list[Map], out: Map) -> tuple[tuple[Window, ...], tupl
 
 
 def _shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Rows, columns, channels; a matrix of one row is one pixel."""
+    """Return rows, columns, channels; a matrix of one row is one pixel."""
     match shape:
         case (1, rows, columns, channels):
             return rows, columns, channels
@@ -218,7 +218,7 @@ def _map(network: Network, tensor: int, shape: tuple[int, int, int]) -> Map | No
 
 
 def _windows(g: Geometry, read: list[Map], out: Map) -> tuple[tuple[Window, ...], tuple[Window, ...]] | str:
-    """The windows over every operand, along rows and along columns."""
+    """Return the windows over every operand, along rows and along columns."""
     match g.kind:
         case "conv" | "depthwise" | "pool":
             if len(read) != 1 or len(g.kernel) != 2:

@@ -1,4 +1,4 @@
-"""What the user of segments decides."""
+"""The options of segment planning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Objective = Literal["free", "once", "least"]
 @options
 @dataclass(frozen=True, slots=True)
 class SegmentOptions:
-    """What is asked of segments."""
+    """The options of segment planning."""
 
     input: InputMode = option(
         "held",
@@ -36,6 +36,6 @@ class SegmentOptions:
     )
 
     def __post_init__(self) -> None:
-        """Raises `UsageError` for a time limit that is none."""
+        """Raise `UsageError` for a time limit that is negative, infinite or no number."""
         if self.time_limit is not None and not 0 <= self.time_limit < float("inf"):
             raise UsageError(f"{self.time_limit!r} is no number of seconds from 0 up", item="time_limit")

@@ -1,9 +1,9 @@
-"""How far a group's output may lie over the input that is whole in memory: every legal distance, to the byte.
+"""The legal distances of a group whose input is whole in memory: every one, to the byte.
 
 The group is run in its order and time counted in ticks, as the checker counts it: a band of any stage but the
-last is one; in the last stage a step of its layer is one, or each column of an inner layer and each pixel of
-the last. Of each pixel of the input the last tick that reads it is known, and of each tick what is written
-before.
+last is one tick; in the last stage a step of its layer is one, or each column of an inner layer and each
+pixel of the last. For each pixel of the input the last tick that reads it is recorded, and for each tick the
+pixels written before it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Reading:
     columns: Range
 
     def rows(self, need: Mapping[int, Range], resident: int) -> Range:
-        """The rows that it reads in a band that takes `need`; a pool that adds up takes the band's own."""
+        """Return the rows read in a band that takes `need`; a pool that adds up takes the band's own."""
         if self.layer.adds_up:
             return need.get(resident, (0, 0))
         return self.layer.rows[self.operand].reads(need.get(self.layer.makes, (0, 0)))
 
 
 def readings(net: Layers, layers: Sequence[Layer], across: Range, resident: int) -> list[Reading]:
-    """The readings of a stage whose sweep makes these columns."""
+    """Return the readings of a stage whose sweep makes these columns."""
     body = swept(layers)
     if adds_up(layers) and len(layers) == 1:
         return [Reading(layers[0], 0, (0, net.maps[resident].columns))] if resident in layers[0].reads else []
@@ -61,7 +61,7 @@ def readings(net: Layers, layers: Sequence[Layer], across: Range, resident: int)
 
 @dataclass(slots=True)
 class _Clock:
-    """By tick what is written before it: `pixels` of the output, and of the `height` rows behind those
+    """The pixels written before each tick: `pixels` of the output, and of the `height` rows behind those
     `columns` each, one more in the first `more`; the pixels that the tick itself writes are `count` from
     `own` on."""
 
@@ -83,7 +83,7 @@ class _Clock:
         columns: Ticks | int = 0,
         more: Ticks | int = 0,
     ) -> None:
-        """As many ticks as `pixels` has."""
+        """Record as many ticks as `pixels` has."""
         import numpy as np
 
         for into, value in (
@@ -98,7 +98,7 @@ class _Clock:
         self.now += pixels.size
 
     def read(self, rows: Range, ticks: Ticks | int, columns: Range | None = None) -> None:
-        """These rows are read at these ticks, one for each column (or at one, in these columns)."""
+        """Record a read of these rows at these ticks, one for each column (or at one, in these columns)."""
         import numpy as np
 
         part = self.reads[slice(*rows)] if columns is None else self.reads[slice(*rows), slice(*columns)]
@@ -113,10 +113,10 @@ def group_distances(
     source: int,
     resident: int,
 ) -> Distances | None:
-    """The legal distances of a group in one strip, counted the way that `net` does; None for only beside.
+    """Return the legal distances of a group in one strip, counted in the direction of `net`.
 
-    Turns of `order` count makers, of which `source` fetch. A stage reads all of a window from the first line
-    to the last.
+    None if input and output must not overlap. Turns of `order` count makers; the first `source` of them
+    fetch. A stage reads all of a window from the first line to the last.
     """
     import numpy as np
 
@@ -171,7 +171,7 @@ class _Rows:
             self.readings.append((layer.rows[i], steps))
 
     def sweep(self, clock: _Clock, band: Range) -> None:
-        """The rows of a band."""
+        """Record the rows of a band."""
         for row in range(*band):
             for rows, steps in self.readings:
                 clock.read(rows.reads((row, row + 1)), clock.now + steps)
@@ -205,7 +205,7 @@ class _Columns:
                 (self.ends if layer.makes == self.made else self.inner).append((layer, layer.rows[i], when))
 
     def sweep(self, clock: _Clock, band: Range) -> None:
-        """The columns of a band."""
+        """Record the columns of a band."""
         import numpy as np
 
         height = band[1] - band[0]
@@ -228,7 +228,7 @@ class _Columns:
 
 
 def _lost(clock: _Clock, there: Map, out: Map, early: int, own: int | None) -> Distances:
-    """Pixels of the input against what is written before their last tick, and early in it."""
+    """Return the legal distances: no pixel of the input is overwritten before or early in its last tick."""
     import numpy as np
 
     if not clock.now:

@@ -1,8 +1,8 @@
 """Addresses for a chain of groups: each output over or beside its input, scratch where neither lies.
 
-A group that runs forward writes upwards, one in reverse downwards, and each at any legal distance. Which
-addresses an output can have follows from which its input can have: sets of integers, kept as intervals and
-carried from group to group. Whether a chain has a placement in so many bytes is thereby decided exactly.
+A group that runs forward writes upwards, one in reverse downwards, and each at any legal distance. The
+possible addresses of an output follow from those of its input: sets of integers, kept as intervals and
+carried from group to group. This decides exactly whether a chain has a placement in so many bytes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Traversal = Literal["forward", "reverse"]
 
 
 ALIGNMENT = 4
-"""Of scratches: sums and workspaces in them are read by words."""
+"""The alignment of scratches: sums and workspaces in them are read by words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A group run one way: the bytes of its scratch, and the legal distances of its input and output.
+    """A group run in one direction: the bytes of its scratch, and the legal distances of input and output.
 
-    They are differences of addresses, input minus output, whichever way it runs.
+    Distances are differences of addresses, input minus output, in either direction.
     """
 
     scratch: int
@@ -35,9 +35,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A group to place: bytes of its input (0: it is fetched) and output, and what running either way takes.
+    """A group to place: bytes of its input (0: it is fetched) and output, and the needs of each direction.
 
-    A way in which it must not run is None: in reverse where it must begin with the first row.
+    A direction in which it must not run is None: in reverse where it must begin with the first row.
     """
 
     input: int
@@ -61,7 +61,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Addresses of the first input and of every link's output and scratch, and which way each link runs."""
+    """Addresses of the first input and of every link's output and scratch, and each link's direction."""
 
     bytes: int
     input: int
@@ -71,7 +71,7 @@ class Placed:
 
 
 def place(links: Sequence[Link]) -> Placed:
-    """A placement of these links in the fewest bytes; the greatest `needs` is a bound for any."""
+    """Return a placement of these links in the fewest bytes; the greatest `needs` bounds any from below."""
     low = max(link.needs for link in links)
     found = _within(links, low)
     if found is not None:
@@ -91,7 +91,7 @@ def place(links: Sequence[Link]) -> Placed:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A link run one way with its scratch at one side: where input and output may begin, how far apart."""
+    """A link run in one direction with its scratch at one side: ranges of input and output, distances."""
 
     traversal: Traversal
     input: Interval
@@ -102,7 +102,7 @@ class _Move:
 
 
 def _moves(link: Link, pool: int) -> Iterator[_Move]:
-    """Every way of running a link in a pool; a scratch lies below both, above both or between them."""
+    """Yield every way of running a link in a pool; a scratch lies below both, above both or between them."""
     given, made = (0, pool - link.input), (0, pool - link.output)
     for traversal, way in link.ways:
         legal = tuple(way.distances.legal(pool)) if link.input else ((-pool, pool),)
@@ -118,7 +118,7 @@ def _moves(link: Link, pool: int) -> Iterator[_Move]:
 
 
 def _outputs(link: Link, pool: int, inputs: Sequence[Interval]) -> list[Interval]:
-    """The addresses that a link's output can have when its input can have these."""
+    """Return the possible addresses of a link's output when its input can have these."""
     found: list[Interval] = []
     for move in _moves(link, pool):
         if not link.input:
@@ -138,7 +138,7 @@ def _outputs(link: Link, pool: int, inputs: Sequence[Interval]) -> list[Interval
 
 
 def _within(links: Sequence[Link], pool: int) -> Placed | None:
-    """A placement in `pool` bytes, or None if there is none."""
+    """Return a placement in `pool` bytes, or None if there is none."""
     first = links[0].input
     if first > pool:
         return None
@@ -161,7 +161,7 @@ def _within(links: Sequence[Link], pool: int) -> Placed | None:
 
 
 def _before(link: Link, pool: int, inputs: Sequence[Interval], at: int) -> tuple[int, int, Traversal]:
-    """An address of a link's input, one of `inputs`, and of its scratch, with its output at `at`."""
+    """Return an address of a link's input, one of `inputs`, and of its scratch, for its output at `at`."""
     for move in _moves(link, pool):
         if not move.output[0] <= at <= move.output[1]:
             continue

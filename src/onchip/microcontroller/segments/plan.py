@@ -39,11 +39,10 @@ def plan(
     options: SegmentOptions | None = None,
     limits: Limits | None = None,
 ) -> Plan:
-    """The network in the plan that `options.objective` asks for, within `ram_bytes`.
+    """Return the plan that `options.objective` asks for, within `ram_bytes`.
 
-    `limits` go before those in `options`.
-    Raises `Infeasible` when that is too little, `ModelError` for a network whose operators are not layers
-    over maps of pixels, or that has several inputs.
+    `limits` override those in `options`. Raises `Infeasible` when `ram_bytes` is too little, `ModelError` for
+    a network whose operators are not layers over maps of pixels, or that has several inputs.
     """
     started, options = time.monotonic(), options or SegmentOptions()
     chain = chain_of(network)
@@ -56,7 +55,7 @@ def plan(
 def plan_of(
     chain: Chain, choice: Choice, ram_bytes: int, options: SegmentOptions, seconds: float = 0.0
 ) -> Plan:
-    """The program of a choice of groups, certified; a point of a front becomes a plan so."""
+    """Return the certified program of a choice of groups, such as a point of a front."""
     groups, placed = choice.groups, choice.placed
     network = _turned(chain, groups, placed.traversals)
     fused = [
@@ -84,7 +83,7 @@ def plan_of(
 
 
 def too_little(chain: Chain, choice: Choice, has: int) -> Infeasible:
-    """That so many bytes are too few even for this choice, and because of which of its groups."""
+    """Return the error that so many bytes are too few for this choice; it names the largest group."""
     worst = max(choice.groups, key=chain.bytes_needed)
     network = chain.net.network
     layer = chain.net.layers[worst.end - 1]
@@ -99,7 +98,7 @@ def too_little(chain: Chain, choice: Choice, has: int) -> Infeasible:
 
 
 def _turned(chain: Chain, groups: Sequence[GroupChoice], traversals: Sequence[Traversal]) -> Network:
-    """The network whose operators say which way they run."""
+    """Return the network with each operator's direction."""
     network = chain.net.network
     way = {
         chain.net.layers[i].operator: traversal

@@ -1,4 +1,4 @@
-"""Segments as a planner among others: what proves its plans' claims again."""
+"""Segments among the planners: the planner that proves the claims of its plans again."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How far an output may lie over the input it is made from: every legal distance of one layer, to the byte.
+"""The legal distances between an output and its input: every one of a single layer, to the byte.
 
-Of each pixel of the input the last step that reads it is known, and of each step what is written before it.
-A byte of the output that is written earlier than a byte of the input is read for the last time must not have
-its address: that forbids one distance, and over all such pairs whole intervals (see `Distances`). vMCU's
-equations 1 and 2 ask for the least distance from which on all are legal; those below it, negative ones and
-those between two that are not legal, are found here too.
+For each pixel of the input the last step that reads it is recorded, and for each step the pixels written
+before it. A byte of the output that is written before a byte of the input is read for the last time must not
+have its address: that forbids one distance, and all such pairs forbid whole intervals (see `Distances`).
+vMCU's equations 1 and 2 give the least distance from which on all are legal; this module also finds the
+legal ones below it, negative ones and those between illegal ones.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["layer_distances"]
 
 
 def layer_distances(net: Layers, layer: Layer, resident: int) -> Distances | None:
-    """The legal distances of a layer that runs alone, counted the way that `net` does; None for only beside.
+    """Return the legal distances of a layer that runs alone, counted in the direction of `net`.
 
-    The layer walks as its geometry promises (`onchip.check.walk`): a window reads its taps and no position
-    between them.
+    None if input and output must not overlap. The layer walks as its geometry promises (`onchip.check.walk`):
+    a window reads its taps and no position between them.
     """
     network = net.network
     op = network.operators[layer.operator]
@@ -52,7 +52,7 @@ def layer_distances(net: Layers, layer: Layer, resident: int) -> Distances | Non
 def _by_elements(
     network: Network, walk: Elementwise, given: int, made: int, largest: int
 ) -> Distances | None:
-    """Element q is read, then written; those written before it are q of them (behind it, in reverse)."""
+    """Return the distances if element q is read, then written, after q others (those behind, in reverse)."""
     read, write, n = element_bytes(given, walk.steps), made // walk.steps, walk.steps
     if read is None or given < largest or walk.patches is not None:
         return None
@@ -65,10 +65,10 @@ def _by_elements(
 
 
 def _by_windows(walk: Windows, own: int | None) -> Distances | None:
-    """Every pixel of the input against what is written before the last step that reads it.
+    """Return the distances of every pixel of the input to the pixels written before its last read.
 
-    What that step itself writes is written too early up to its last chunk; or, where the layer goes from one
-    element to the next, up to the element: then `own` bytes of the pixel, as in `own_pixel`.
+    What the last step itself writes is too early up to its last chunk; or, where the layer goes from element
+    to element, up to the element: then `own` bytes of the pixel, as in `own_pixel`.
     """
     import numpy as np
 

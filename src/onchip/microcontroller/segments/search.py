@@ -1,7 +1,7 @@
-"""Which groups a network falls into: the fewest bytes, the least work, and everything between.
+"""The partition of a network into groups: the fewest bytes, the least work, and the front between.
 
-Every group worth a look (`fold`) is an arrow from the cut where it begins to the one where it ends. What a
-row of groups costs is the largest one's bytes and all their work; the best rows are found from the end
+Every group to try (`fold`) is an edge from the cut where it begins to the one where it ends. The cost of a
+row of groups is the largest group's bytes and the sum of their work; the best rows are found from the end
 backwards.
 """
 
@@ -33,15 +33,15 @@ WHOLE = 1 << 30
 """A band as high as the map, which makes nothing twice."""
 
 APART = Space(strips=(1,), joined=False, anew=False)
-"""Every layer sweeps whole rows: what costs no instructions."""
+"""The space where every layer sweeps whole rows, which costs no extra instructions."""
 
 ONCE = Space(heights=(1, WHOLE), strips=(1,), anew=False)
-"""Nothing is made twice, but layers may make a pixel a call."""
+"""The space where nothing is made twice, but layers may make a pixel a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Groups one behind the other, to the network's end."""
+    """Groups in sequence, to the network's end."""
 
     bytes: int
     work: int
@@ -50,7 +50,7 @@ class Row:
     rest: Row | None
 
     def groups(self) -> tuple[Candidate, ...]:
-        """The groups in their order."""
+        """Return the groups in their order."""
         found: list[Candidate] = []
         row: Row | None = self
         while row is not None and row.group is not None:
@@ -60,14 +60,14 @@ class Row:
 
 
 class Search:
-    """The groups of a network worth a look, in ever larger spaces of plans; what blocks cost is kept.
+    """The groups of a network to try, in ever larger spaces of plans; it caches the costs of blocks.
 
-    `limits` end it early: what was found by then is given, and `complete` is False.
-    So it is when more than `MOST_LABELS` were to be kept at once: from there on only some are.
+    `limits` end the search early: it returns what it found by then, and `complete` is False. `complete` is
+    also False when more than `MOST_LABELS` were to be kept at once: from there on only some are.
     """
 
     def __init__(self, chain: Chain, mode: InputMode, limits: Limits = NO_LIMITS) -> None:
-        """Raises `ModelError` where a layer that is `blind` cannot run alone."""
+        """Raise `ModelError` where a layer that is `blind` cannot run alone."""
         _must_be_possible(chain, mode)
         self.chain, self.mode, self.limits = chain, mode, limits
         self.complete = True
@@ -77,7 +77,7 @@ class Search:
 
     @property
     def all_orders(self) -> bool:
-        """Whether every order of every module's layers was looked at."""
+        """True if every order of every module's layers was tried."""
         return all(blocks.all_orders for blocks in self._blocks)
 
     def groups(
@@ -91,11 +91,11 @@ class Search:
         into: Groups | None = None,
         every: bool = False,
     ) -> Groups:
-        """By beginning and end, the groups within `cap` bytes that none beats in bytes and work alike.
+        """Return, by beginning and end, the groups within `cap` bytes that no group dominates.
 
-        With the bytes and work of plans that are `known` only groups that belong to a plan that none of them
-        beats; the groups of those plans are then to be in `into`, to which the others are added. With a
-        `beam` a quick look that keeps so many labels at a place; `every` keeps all of them.
+        With the bytes and work of `known` plans, only groups of a plan that none of them dominates are
+        returned; the groups of the known plans must then be in `into`, to which the others are added. A
+        `beam` makes a quick look that keeps so many labels at a place; `every` keeps all of them.
         """
         found: Groups = {} if into is None else into
         fronts: dict[int, list[Row]] = {}
@@ -122,14 +122,14 @@ class Search:
         return found
 
     def _ways(self, blocks: Blocks, strips: int) -> tuple[Fetched, ...] | None:
-        """How a group that begins the network comes by its input; None if there is none."""
+        """Return the ways in which a group at the beginning gets its input; None if there is none."""
         if self.mode == "once" and (strips > 1 or blocks.net is not self.chain.net):
             return None  # a camera gives its first row first, and once
         return WAYS[self.mode]
 
     def rows(self, space: Space) -> tuple[list[Row], Groups]:
-        """All rows of groups that none beats, within the least bytes that some row of this space needs, and
-        the groups; the cap grows until there is one."""
+        """Return all rows of groups that none dominates, within the least bytes that some row of this space
+        needs, and the groups; the cap grows until there is one."""
         cap = sum(m.bytes for m in self.chain.net.maps.values()) // 256 + 1
         while True:
             groups = self.groups(space, cap)
@@ -139,7 +139,7 @@ class Search:
             cap += cap // 4 + 1
 
     def _may_share(self, group: Candidate) -> bool:
-        """Whether none of the group's layers is `blind`, or it is alone."""
+        """Return whether none of the group's layers is `blind`, or it is one layer alone."""
         if not any(layer.blind for layer in self.chain.net.layers[group.first : group.end]):
             return True
         return group.end - group.first == 1 and group.strips == 1 and group.fetched is None
@@ -173,7 +173,7 @@ def _best(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def rows_of_groups(chain: Chain, groups: Groups) -> list[Row]:
-    """All rows of groups that none beats in bytes and work alike, the one with the least work first."""
+    """Return all rows of groups that none dominates in bytes and work, the one with the least work first."""
     fronts: dict[int, list[Row]] = {}
     for first in reversed(chain.cuts):
         fronts[first] = _rows_from(chain, groups, fronts, first)
@@ -181,7 +181,7 @@ def rows_of_groups(chain: Chain, groups: Groups) -> list[Row]:
 
 
 def simplest(chain: Chain, groups: Groups, row: Row) -> Row:
-    """Of the rows of groups with no more bytes and no more work, the one with the fewest layers in groups."""
+    """Return, of the rows with no more bytes and no more work, the one with the fewest layers in groups."""
     best: dict[int, tuple[int, Row]] = {chain.cuts[-1]: (0, Row(0, 0, 0, None, None))}
     for first in reversed(chain.cuts[:-1]):
         found: list[tuple[int, Row]] = []
@@ -196,12 +196,12 @@ def simplest(chain: Chain, groups: Groups, row: Row) -> Row:
 
 
 def _before(group: Candidate, rest: Row) -> Row:
-    """The row that begins with this group."""
+    """Return the row that begins with this group."""
     return Row(max(group.bytes, rest.bytes), group.work + rest.work, group.slower + rest.slower, group, rest)
 
 
 def _rows_from(chain: Chain, groups: Groups, fronts: Mapping[int, list[Row]], first: int) -> list[Row]:
-    """The rows of groups from a cut on, with those from every later one."""
+    """Return the rows of groups from a cut on, given those from every later cut."""
     if first == chain.cuts[-1]:
         return [Row(0, 0, 0, None, None)]
     return _front(
@@ -223,7 +223,7 @@ def _front(rows: Sequence[Row]) -> list[Row]:
 
 
 def chosen(chain: Chain, row: Row, mode: InputMode) -> tuple[GroupChoice, ...]:
-    """The groups of a row with their figures both ways."""
+    """Return the groups of a row with their figures in both directions."""
     return tuple(
         chain.group(
             c.first,

@@ -1,6 +1,6 @@
-"""A stage of a group: which rows its bands take and make, and how it goes over their columns.
+"""A stage of a group: the rows that its bands take and make, and its sweep over their columns.
 
-A stage of one layer sweeps whole rows. One of several goes over the columns of its band: each inner layer
+A stage of one layer sweeps whole rows. A stage of several goes over the columns of its band: each inner layer
 makes the columns that the next ones need, of all the rows that the band needs, so rows that two bands share
 are made twice. A pool over a whole map at a stage's end adds up the pixels that the layers before it make.
 """
@@ -29,22 +29,22 @@ __all__ = [
 
 
 def adds_up(layers: Sequence[Layer]) -> bool:
-    """Whether the stage ends in a pool that takes its map as it is made."""
+    """Return whether the stage ends in a pool that takes its map as it is made."""
     return layers[-1].adds_up
 
 
 def swept(layers: Sequence[Layer]) -> Sequence[Layer]:
-    """The layers of a stage that sweep its bands: all but a pool that adds up what others make."""
+    """Return the layers of a stage that sweep its bands: all but a pool that adds up others' output."""
     return layers[:-1] if adds_up(layers) and len(layers) > 1 else layers
 
 
 def by_column(layers: Sequence[Layer], fetched: Collection[int]) -> bool:
-    """Whether the stage goes over its bands column by column."""
+    """Return whether the stage sweeps its bands column by column."""
     return len(layers) > 1 or any(t in fetched for layer in layers for t in layer.reads)
 
 
 def pyramid(layers: Sequence[Layer], made: int, lines: Range, *, rows: bool) -> dict[int, Range]:
-    """What `lines` of `made` take of every tensor that goes into it through these layers."""
+    """Return the lines of every tensor that `lines` of `made` need through these layers."""
     need = {made: lines}
     for layer in reversed(layers):
         if layer.makes not in need:
@@ -65,7 +65,7 @@ class RowSweep:
     taken: tuple[Mapping[int, Range], ...]
 
     def tallest(self, bands: int) -> dict[int, int]:
-        """For each tensor the most rows that one of the first bands takes."""
+        """Return, for each tensor, the most rows that one of the first bands takes."""
         found: dict[int, int] = {}
         for need in self.taken[:bands]:
             for t, (first, end) in need.items():
@@ -74,7 +74,7 @@ class RowSweep:
 
 
 def rows_of(net: Layers, layers: Sequence[Layer], height: int, fetched: Collection[int] = ()) -> RowSweep:
-    """The bands of `height` rows; tensors `fetched` by columns come from nobody."""
+    """Return the sweep in bands of `height` rows; tensors `fetched` by columns have no maker."""
     made = layers[-1].makes
     body = swept(layers)
     last = body[-1].makes
@@ -95,14 +95,14 @@ def rows_of(net: Layers, layers: Sequence[Layer], height: int, fetched: Collecti
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A stage that sweeps by columns: the most at once of what it keeps, and the order of making them."""
+    """A stage that sweeps by columns: the most columns held at once, and the order of making them."""
 
     at_once: Mapping[int, int]
     order: tuple[tuple[int, int], ...]
 
 
 def columns_of(layers: Sequence[Layer], across: Range, fetched: Collection[int] = ()) -> Columns:
-    """Columns `across` of the stage's last map made one by one; `order` are (tensor, column)."""
+    """Return the stage with columns `across` of its last map made in order; `order` are (tensor, column)."""
     body = swept(layers)
     made = body[-1].makes
     mine = pyramid(body, made, across, rows=False)
@@ -123,10 +123,10 @@ def columns_of(layers: Sequence[Layer], across: Range, fetched: Collection[int] 
 
 
 def most_at_once(layers: Sequence[Layer], across: Range, fetched: Collection[int] = ()) -> Mapping[int, int]:
-    """`columns_of(...).at_once`, quickly: in a stage's chain a tensor is made as its one reader asks for it.
+    """Return `columns_of(...).at_once` quickly.
 
-    Then how much of it there is at once follows from that reader's window alone. Where a tensor of the
-    stage has two readers, the stage is gone through.
+    In a stage's chain a tensor is made as its one reader asks for it, so the most held at once follows from
+    that reader's window alone. Where a tensor of the stage has two readers, the order is simulated.
     """
     body = swept(layers)
     made = {layer.makes for layer in body[:-1]} | set(fetched)
@@ -150,8 +150,8 @@ def most_at_once(layers: Sequence[Layer], across: Range, fetched: Collection[int
 
 @lru_cache(maxsize=1 << 16)
 def _made_for(window: Window, lines: Range, start: int) -> tuple[int, int]:
-    """The most lines at once of a tensor, made from `start` on as a window over it asks for them; and to
-    which line it is made."""
+    """Return the most lines at once of a tensor, made from `start` on as a window over it asks for them, and
+    the line up to which it is made."""
     needs = [window.reads((line, line + 1)) for line in range(*lines)]
     lowest = [1 << 60] * (len(needs) + 1)
     for i in range(len(needs) - 1, -1, -1):
