@@ -1,8 +1,8 @@
 """The checker: an abstract interpreter of the plan program, which imports no planner.
 
 `check` proves a plan legal and recomputes every figure of its result; `certify` turns a planner's program
-into a plan whose figures come from the program alone; `events_of` tells what the program does.
-docs/plan-program.md is the law that it enforces.
+into a plan whose figures come from the program alone; `events_of` lists the program's events.
+docs/plan-program.md states the rules that it enforces.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check(plan: Plan) -> Result:
     figures, times = interpret(plan), times_of(plan)
     derived = _derive(plan, figures, times)
     try:
-        if claimed.latency_picoseconds is None:  # optional: what is not claimed need not be right
+        if claimed.latency_picoseconds is None:  # optional: an absent claim is not checked
             derived = replace(derived, latency_picoseconds=None)
         if claimed.energy_picojoules is None:
             derived = replace(derived, energy_picojoules=None)
@@ -118,13 +118,13 @@ def certify(
     space: str = "",
     keep_events: bool = False,
 ) -> Plan:
-    """The plan that holds a program, its figures and times computed from the program: how every planner ends.
+    """Return the plan of a program, with figures and times computed from it. Every planner ends here.
 
     `status`, `seconds`, `lower_bound_bytes` (of `traffic_bytes`) and the other bounds are the planner's
     claims; `status` speaks of the objective that `options` names, and `space` says in one sentence which
-    plans the claims range over. With `keep_events` the same replay gives what `events_of` tells, for whoever
-    asks next. Raises `IllegalPlan` when the program is illegal or the claims contradict its figures. A bound
-    of what the chip does not let us tell is left out.
+    plans the claims range over. With `keep_events` the same replay also keeps the events for `events_of`.
+    Raises `IllegalPlan` when the program is illegal or the claims contradict its figures. A bound of a figure
+    that the chip does not give is left out.
     """
     plan = Plan(
         network=network,
@@ -193,11 +193,14 @@ _BOUNDED = {
     "dram": ("dram_bytes", "dram_lower_bound_bytes"),
     "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }
-"""Objective -> what it makes small, and the planner's bound of that. `memory` makes traffic small first."""
+"""Objective -> (the figure that it minimizes, its planner's bound). `memory` minimizes traffic first."""
 
 
 def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
-    """What a plan assumes of a chip, but for where it keeps weights and its several memories."""
+    """Return the part of a chip that a plan rests on: its name, alignment and rates.
+
+    A `PlanChip` also keeps its weight scratchpad and its memories.
+    """
     rates: dict[str, Any] = {
         key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES
     }
@@ -208,14 +211,14 @@ def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
 
 
 def times_of(plan: Plan) -> tuple[Timed, ...] | None:
-    """The times of a legal plan; None where the chip does not tell them, or they fit no file."""
+    """Return the times of a legal plan; None if the chip's rates give none, or they reach `LONGEST`."""
     clock = clock_of(plan)
     times = None if clock is None else clock.times(plan.program)
     return None if times is None or any(t.end >= LONGEST for t in times) else times
 
 
 LONGEST = 10**18
-"""Picoseconds, eleven days: the most a plan's file holds."""
+"""Picoseconds, eleven days: the times and figures of a plan's file are below this."""
 
 
 def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Result:
@@ -246,7 +249,7 @@ def _derive(plan: Plan, figures: Figures, times: Sequence[Timed] | None) -> Resu
 
 
 def _same_times(plan: Plan, times: Sequence[Timed] | None) -> None:
-    """The times that a plan states, if it does, are those of its program."""
+    """Refuse stated times that differ from those of the program."""
     if not plan.timing:
         return
     if times is None:
@@ -263,7 +266,7 @@ def _time(timed: Timed) -> str:
 
 
 def _claims(result: Result, objective: object) -> None:
-    """What a planner claims must agree with what its program gives."""
+    """Refuse claims that contradict the figures of the program."""
     if objective not in _BOUNDED:
         broken("result", f"the objective is {str(objective)[:60]!r}, none of {', '.join(_BOUNDED)}")
     if result.status not in ("optimal", "feasible"):

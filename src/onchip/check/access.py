@@ -1,4 +1,4 @@
-"""The access relation of an operator in a tiled group, or the refusal of a group of which it is not known."""
+"""The access relations of a tiled group's operators. A group with an unknown one is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["access_in", "map_in"]
 
 
 def access_in(maps: Maps, operator: int, group: str) -> Access:
-    """The access relation of an operator. Raises `Broken` (`group-unproved`) where nothing is sure."""
+    """Return the access relation of an operator. Raises `Broken` (`group-unproved`) if it is unknown."""
     found = access_of(maps, operator)
     if isinstance(found, str):
         broken("group-unproved", f"group {group} runs in tiles, and {found}")
@@ -18,7 +18,7 @@ def access_in(maps: Maps, operator: int, group: str) -> Access:
 
 
 def map_in(maps: Maps, tensor: int) -> Map:
-    """The map of a tensor that an operator with an access relation reads or writes."""
+    """Return the map of a tensor that an operator with an access relation reads or writes."""
     found = maps.of(tensor)
     assert found is not None  # `access_of` knows the maps of all operands
     return found

@@ -1,8 +1,9 @@
 """The bands of a tiled group: which rows of every tensor are made and read, sub-group by sub-group.
 
-In sub-group j an escaping tensor has to be complete up to row (j + 1) * scale * t. Backwards over the group
-follows how far every tensor must be complete (`high`), and from which row on it is read (`low`). Held tensors
-make rows [high before, high); streamed ones do not keep what overlaps and make [low, high) again.
+In sub-group j an escaping tensor must be complete up to row (j + 1) * scale * t. A backward pass over the
+group gives for every tensor the row up to which it must be complete (`high`) and the first row that is read
+(`low`). Held tensors make rows [high before, high); streamed ones do not keep the overlap and make [low,
+high) again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from onchip.network.windows import Window
 __all__ = ["MOST_STEPS", "Band", "Bands", "bands_of"]
 
 MOST_STEPS = 1 << 22
-"""Bands times tensors beyond which a group is not looked at: rows of no real network, and minutes of work."""
+"""The most bands times tensors of a group: no real network has more, and more takes minutes."""
 
 Band = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """(high before, low, high) of every tensor, by its place in `Bands.tensors`."""
@@ -27,11 +28,11 @@ Band = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class Bands:
-    """A group's tensors, every one after those that it is made from, and how they are cut into bands.
+    """A group's tensors in topological order, and how they are cut into bands.
 
-    By place in `tensors`: `rows` of the map, rows of one band (`step`), who reads it inside the group through
-    which window, whether it leaves the group, whether the first sub-group makes all of it, whether it is
-    streamed. `count` is the number of bands of an image.
+    By place in `tensors`: `rows` of the map, rows of one band (`step`), its `readers` inside the group as
+    (window, place of the tensor made), `escaping` if it leaves the group, `at_once` if the first sub-group
+    makes all of it, and `streamed`. `count` is the number of bands of an image.
     """
 
     tensors: tuple[int, ...]
@@ -44,7 +45,7 @@ class Bands:
     count: int
 
     def __iter__(self) -> Iterator[Band]:
-        """Every sub-group of one image."""
+        """Yield the rows of every sub-group of one image."""
         everyone = range(len(self.tensors) - 1, -1, -1)
         before = [0] * len(self.tensors)
         for j in range(self.count):
@@ -67,9 +68,9 @@ class Bands:
             before = high
 
     def needs(self) -> tuple[dict[int, int], dict[int, int]]:
-        """By tensor id: the most rows between low and high in any sub-group, and the rows that come again.
+        """Return by tensor id the most rows [low, high) of any sub-group, and the rows that are repeated.
 
-        Rows come again, in all sub-groups of an image together, where a tensor is streamed.
+        Only streamed tensors repeat rows; the number is the sum over all sub-groups of an image.
         """
         most, again = [0] * len(self.tensors), [0] * len(self.tensors)
         for before, low, high in self:
@@ -89,10 +90,10 @@ def bands_of(
     band: int,
     group: str,
 ) -> Bands:
-    """The bands of `band` base rows of a group whose `pieces` come in topological order.
+    """Return the bands of a group whose `pieces` come in topological order, `band` base rows each.
 
     `rows` are those of every tensor's map. Raises `Broken` (`group-unproved`) when strides along two paths
-    contradict each other, or for absurdly many bands.
+    contradict each other, or for more than `MOST_STEPS` bands times tensors.
     """
     written = [t for piece in pieces for t in piece.writes]
     external = dict.fromkeys(t for piece in pieces for t in piece.reads if t not in set(written))
@@ -107,7 +108,7 @@ def bands_of(
     at_once = [size == 1 for size in sizes]
     for x in range(len(tensors) - 1, -1, -1):
         for _, y in readers[x]:
-            # What ends in one row needs all of its rows first, and so does what that is made from.
+            # A map of one row needs all rows of its inputs first, and they need all rows of theirs.
             at_once[x] = at_once[x] or at_once[y]
     leaves = tuple(t in escaping for t in tensors)
     count = max(
@@ -135,9 +136,9 @@ def bands_of(
 def _scales(
     rows: Sequence[int], readers: Sequence[Sequence[tuple[Window, int]]], group: str
 ) -> tuple[int, ...]:
-    """Rows of every map for one row of the base: the smallest whole numbers that agree with every stride.
+    """Return the rows of every map per base row: the smallest whole numbers that agree with every stride.
 
-    Maps of one row say nothing; parts that only they connect are scaled apart.
+    Maps of one row constrain nothing; parts connected only through them are scaled separately.
     """
     beside: list[list[tuple[int, Fraction]]] = [[] for _ in rows]
     for x, read in enumerate(readers):

@@ -1,7 +1,7 @@
-"""A single operator that runs in blocks of its output: for what fits in no band of rows.
+"""A single operator that runs in blocks of its output, for operators that fit in no band of rows.
 
-For every block of output channels, every image and every tile of rows and columns, the input's window comes
-in slices of channels, with the weights that go with a slice; then the block of the output leaves.
+For every block of output channels, every image and every tile of rows and columns, the input's window is
+fetched in slices of channels, with the weights of each slice; then the block of the output leaves.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def block_tiles(
     whole: Collection[int],
     alignment: int,
 ) -> tuple[tuple[Part, ...], int, int, dict[int, int]]:
-    """(parts of the scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
+    """Return (parts of the scratch, subgroups, fetches of the weights, crossing bytes) of a group in blocks.
 
-    What is `whole` has no part of the scratch, and does not cross. Raises `Broken` for a group of several
+    Tensors in `whole` have no part of the scratch, and do not cross. Raises `Broken` for a group of several
     operators, sizes below 1, another number of subgroups, and kinds without windows.
     """
     sizes = (blocks.rows, blocks.columns, blocks.output_channels, blocks.channels)
@@ -90,7 +90,7 @@ def block_tiles(
 
 
 def _tiles(window: Window, block: int, group: Group) -> tuple[int, int]:
-    """Along one axis: the most inputs that a tile of the output reads, and those of all tiles together."""
+    """Return, along one axis, the most inputs that a tile of the output reads, and the sum over all tiles."""
     _not_absurd(window.outputs, block, group)
     spans = []
     for first in range(0, window.outputs, block):
@@ -105,7 +105,7 @@ def _not_absurd(size: int, block: int, group: Group) -> None:
 
 
 def _channels(piece: Access, read: Map, made: Map, block: int, group: Group) -> tuple[int, int]:
-    """The most input channels that a block of output channels reads, and those of all blocks together."""
+    """Return the most input channels that a block of output channels reads, and the sum over all blocks."""
     if piece.form == "channelwise":
         return min(block, made.channels), read.channels
     _not_absurd(made.channels, block, group)

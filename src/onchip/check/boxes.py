@@ -1,8 +1,8 @@
-"""A single operator that runs in boxes of its output, in any number of dimensions: what one needs and moves.
+"""A single operator that runs in boxes of its output, in any number of dimensions: its scratch and its bytes.
 
-The operator's reach says which box of every operand, and of what is constant, a box of the output needs. The
-boxes follow each other as the tiling's loops say; what is needed of an operand comes when the index along one
-of its axes has changed since it came last, and then all of it.
+The operator's reach gives, for a box of the output, the box of every operand and constant that it needs. The
+boxes follow each other in the order of the tiling's loops; an operand's box is fetched whole when the index
+along one of its axes has changed since its last fetch.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ __all__ = ["Boxed", "boxed"]
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """What a group in boxes needs in its scratch, part by part, and the bytes of operands and weights that
-    cross."""
+    """A group in boxes: the parts of its scratch, and the bytes of operands and weights that cross."""
 
     parts: tuple[Part, ...]
     crossing: Mapping[int, int]
@@ -44,8 +43,11 @@ def boxed(
     alignment: int,
     weights_resident: bool,
 ) -> Boxed:
-    """How a group in boxes runs. Raises `Broken` for several operators, one that states no reach or not one
-    for its operands, sizes and orders that are none, and operands that are not streamed."""
+    """Derive the scratch and the crossing bytes of a group in boxes.
+
+    Raises `Broken` for several operators, a missing reach or one that does not match the operands, invalid
+    sizes or orders, and operands that are not streamed.
+    """
     op = network.operators[ids[0]]
     if len(ids) != 1 or group.resident_weights or group.refills:
         broken(
@@ -95,7 +97,7 @@ def boxed(
 
 
 def _stated(network: Network, group: Group, op: Operator, weights_resident: bool) -> Reach:
-    """The operator's reach, if it is one for what the operator reads, writes and fetches."""
+    """Return the operator's reach. Raises `Broken` unless it matches the operands and the weights."""
 
     def refuse(reason: str) -> None:
         broken("group-unproved", f"group {group.name} runs in boxes, and {op.name} {reason}")
@@ -123,7 +125,7 @@ def _stated(network: Network, group: Group, op: Operator, weights_resident: bool
 
 
 def _needed(sides: Sequence[Side], reach: Reach, boxes: Boxes, counts: Sequence[int]) -> tuple[int, int]:
-    """The most elements of an operand that a box needs, and those of all that come."""
+    """Return the most elements of an operand that a box needs, and the elements fetched over all boxes."""
     most = total = 1
     along = {side.axis for side in sides if side.axis >= 0 and counts[side.axis] > 1}
     for side in sides:
@@ -133,14 +135,14 @@ def _needed(sides: Sequence[Side], reach: Reach, boxes: Boxes, counts: Sequence[
             spans = [_span(side, first, min(first + box, size)) for first in range(0, size, box)]
         most *= max(spans)
         total *= sum(spans)
-    # Whatever turns outside of the innermost loop along one of its axes brings everything again.
+    # Every other loop outside the operand's innermost own loop fetches everything again.
     innermost = max((boxes.order.index(axis) for axis in along), default=-1)
     again = prod(counts[axis] for axis in boxes.order[: innermost + 1] if axis not in along)
     return most, total * again
 
 
 def _span(side: Side, first: int, end: int) -> int:
-    """How many of a side's elements the output's indices [first, end) need."""
+    """Return the number of a side's elements that the output's indices [first, end) need."""
     low = (first * side.stride - side.before) // side.per
     high = ((end - 1) * side.stride - side.before) // side.per + side.span
     return max(0, min(high, side.size) - max(low, 0))

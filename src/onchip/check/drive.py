@@ -1,4 +1,4 @@
-"""Bands that make what later bands need, along one axis: the rule by which a group in rings runs.
+"""The rule by which a group in rings runs: bands along one axis are made when later bands need them.
 
 The same rule holds for the rows of a group's stages and, turned by 90 degrees, for the columns of the
 operators within one stage.
@@ -21,8 +21,8 @@ NEVER = 1 << 60
 class Node:
     """Makes lines of tensor `makes`, band by band; `bands` are the lines of each.
 
-    `needs` are, for every tensor that it reads, the lines that each band needs (empty ones count as none).
-    A band may make nothing, as those of a pool that adds up a line at a time. One without needs fetches.
+    `needs` gives, for every tensor that it reads, the lines that each band needs (an empty range is no need).
+    A band may make nothing, as in a pool that adds up a line at a time. A node without needs fetches.
     """
 
     makes: int
@@ -33,9 +33,8 @@ class Node:
 def drive(nodes: Sequence[Node]) -> tuple[list[tuple[int, int]], dict[int, int]]:
     """Run until the last node has made everything: its (node, band) in order, and the most lines at once.
 
-    Before a band is swept everything that it needs is made, by the nodes that come before. The lines of a
-    tensor that live are those from the first that a band not yet done needs to the last one made, those being
-    made included.
+    Nodes that come before make all that a band needs before it is swept. The live lines of a tensor are those
+    from the first that an unfinished band needs to the last one made, those being made included.
     """
     maker = {node.makes: i for i, node in enumerate(nodes)}
     order: list[tuple[int, int]] = []
@@ -70,7 +69,7 @@ def drive(nodes: Sequence[Node]) -> tuple[list[tuple[int, int]], dict[int, int]]
 
 
 def _from_here_on(ranges: Sequence[Range]) -> list[int]:
-    """For every band the first line that it or a later one needs; `NEVER` after the last one."""
+    """Return for every band the first line that it or a later one needs; `NEVER` after the last one."""
     found = [NEVER] * (len(ranges) + 1)
     for i in range(len(ranges) - 1, -1, -1):
         first, end = ranges[i]
@@ -79,9 +78,10 @@ def _from_here_on(ranges: Sequence[Range]) -> list[int]:
 
 
 def pyramid(pieces: Sequence[Access], tensor: int, lines: Range, *, rows: bool) -> dict[int, Range]:
-    """What lines of `tensor`, made by `pieces` in topological order, take of every tensor that goes into it.
+    """Return the lines of every tensor that lines of `tensor`, made by `pieces`, depend on.
 
-    From the first line to the last, clipped to the maps; along `rows`, or else columns.
+    `pieces` come in topological order. The lines go from the first to the last, clipped to the maps; along
+    `rows`, or else columns.
     """
     need = {tensor: lines}
     for piece in reversed(pieces):

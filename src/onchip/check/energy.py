@@ -1,4 +1,4 @@
-"""What a plan's bytes and multiplications cost in energy, from the chip's figures."""
+"""The energy of a plan: its bytes and multiplications, at the chip's energy figures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def energy(
     accessed: Mapping[str, int] | None = None,
     weights: int = 0,
 ) -> int | None:
-    """Picojoules of one inference that moves `dram_bytes`, rounded up; None where DRAM has no price.
+    """Return the picojoules of one inference that moves `dram_bytes`, rounded up; None if DRAM has no figure.
 
     Every DRAM byte also enters or leaves the scratchpad once; every operator reads its operands and weights
-    there and writes its outputs, but for what the `program` joins where it lies. What the chip states no
-    energy for counts nothing. On a chip with several memories what is `accessed` in each costs what it does
-    there, and `weights` that are fetched what the scratchpad's bytes do.
+    there and writes its outputs, except for what the `program` joins in place. Operations without a figure
+    on the chip count nothing. On a chip with several memories the bytes `accessed` in each count at its own
+    figure, and fetched `weights` at the scratchpad's.
     """
     if chip.dram_picojoules_per_byte is None:
         return None
@@ -54,7 +54,7 @@ def energy(
 
 
 def _per_byte(chip: PlanChip, own: float | None = None) -> Fraction:
-    """Picojoules of a byte read or written in a memory with a figure of its `own`, or in the scratchpad."""
+    """Return the picojoules of a byte read or written in a memory: its `own` figure, or the scratchpad's."""
     return Fraction(own or chip.scratchpad_picojoules_per_byte or 0)
 
 

@@ -1,9 +1,10 @@
 """`alloc T @A over X by D` for a group: proof that every byte of X is read before it is overwritten.
 
-A group without a tiling runs its operators one after the other. One in bands does a sub-group after the
-other; in each it reads some rows of X, and then, or at the same time, writes some rows of T. So each row of
-X has a sub-group that reads it last, each row of T one that writes it, and where their bytes meet the two
-are compared. docs/plan-program.md says what is known of one sub-group's order. (Rings: see `ring_overlap`.)
+A group without a tiling runs its operators one after the other. A group in bands runs its sub-groups one
+after the other; each reads some rows of X, and then, or at the same time, writes some rows of T. So each row
+of X has a last sub-group that reads it, each row of T one that writes it, and the proof compares the two
+wherever their bytes meet. docs/plan-program.md states the order within a sub-group. (Rings: see
+`ring_overlap`.)
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["prove_group_overlap"]
 
 MAX_STRETCHES = 1 << 24
-"""Rows of a map, wherever they lie in one piece; beyond, no proof is attempted."""
+"""The most contiguous rows of a map (per channel, where channels lie apart) that a proof follows."""
 
 NEVER = -1
 
@@ -39,7 +40,7 @@ def prove_group_overlap(
 ) -> None:
     """Prove that a group may write tensor `t` with root tensor `x` lying `by` bytes above it.
 
-    With `weights_apart` all weights of a run are there, in a scratchpad of their own. Raises `Broken`:
+    With `weights_apart` a scratchpad of their own holds all weights of a run. Raises `Broken`:
     `overlap-unproved` when too little is known, `overlap-unsafe` when a byte is lost.
     """
     if unit.banded is not None:
@@ -117,9 +118,9 @@ def _prove_in_bands(
 def _in_step(
     network: Network, run: Banded, maker: Access, t: int, x: int, by: int, channels_last: bool
 ) -> bool:
-    """Whether the maker's own reading is proved by its steps, over all sub-groups.
+    """Return whether the maker's steps prove its own reads safe, over all sub-groups.
 
-    Raises `Broken` when they are known, and lose a byte.
+    Raises `Broken` when the steps are known and lose a byte.
     """
     if any(y in run.order.passes for y in maker.reads):
         return False
@@ -143,9 +144,9 @@ def _broadcasts(access: Access, tensor: int) -> bool:
 def _by_tiles(
     network: Network, run: Banded, maker: Access, t: int, x: int, by: int, channels_last: Mapping[int, bool]
 ) -> bool:
-    """Whether the maker's own reading is proved by its steps in all tiles of its weights.
+    """Return whether the maker's steps prove its own reads safe, in all tiles of its weights.
 
-    Raises `Broken` when they are known, and lose a byte.
+    Raises `Broken` when the steps are known and lose a byte.
     """
     if any(y in run.order.passes for y in maker.reads):
         return False
@@ -162,7 +163,7 @@ def _by_tiles(
 
 
 def _channels_last(network: Network, run: Banded, tensor: int) -> bool:
-    """Whether a row lies in one piece with all its channels, as in NHWC and in matrices."""
+    """Return whether a row is contiguous with all its channels, as in NHWC and in matrices."""
     members = {piece.id for piece in run.pieces}
     layouts = set[str]()
     for op in network.operators:
@@ -177,7 +178,7 @@ def _channels_last(network: Network, run: Banded, tensor: int) -> bool:
 
 
 def _written(run: Banded, t: int) -> Times:
-    """For each row of a tensor that is held, the band that makes it."""
+    """Return for each row of a held tensor the band that makes it."""
     import numpy as np
 
     place = run.bands.tensors.index(t)
@@ -188,7 +189,7 @@ def _written(run: Banded, t: int) -> Times:
 
 
 def _read(run: Banded, piece: Access, x: int) -> Times:
-    """For each row of a tensor the last band in which an operator reads it."""
+    """Return for each row of a tensor the last band in which an operator reads it."""
     import numpy as np
 
     found = np.full(run.maps[x].rows, NEVER, dtype=np.int64)
@@ -204,7 +205,7 @@ def _read(run: Banded, piece: Access, x: int) -> Times:
 
 
 def _stretches(run: Banded, found: Map, bands: Times, channels_last: bool) -> Times:
-    """For each row as it lies, a channel's or that of all channels, its sub-group; in address order."""
+    """Return the sub-group of every contiguous row, of one channel or of all, in address order."""
     import numpy as np
 
     planes = 1 if channels_last else found.channels
@@ -217,14 +218,14 @@ def _stretches(run: Banded, found: Map, bands: Times, channels_last: bool) -> Ti
 
 
 def _wide(found: Map, channels_last: bool) -> int:
-    """Bytes of a row as it lies."""
+    """Return the bytes of a contiguous row."""
     return found.columns * found.element * (found.channels if channels_last else 1)
 
 
 def _meet(reads: Times, writes: Times, wide: int, narrow: int, by: int) -> tuple[bool, bool]:
-    """Whether, where two tensors share bytes, something is read after it was written on; or with it.
+    """Return (late, tied): whether a shared byte is read after it is overwritten, or in the same sub-group.
 
-    Rows of `reads` have `wide` bytes each, `by` above those of `writes`, which have `narrow`.
+    Rows of `reads` have `wide` bytes each and lie `by` above those of `writes`, which have `narrow`.
     """
     import numpy as np
 
@@ -235,7 +236,7 @@ def _meet(reads: Times, writes: Times, wide: int, narrow: int, by: int) -> tuple
         low = np.arange(writes.size, dtype=np.int64) * narrow - by
         size, width, count = narrow, wide, reads.size
     late = tied = False
-    # The shorter stretch meets the longer one's in which it begins and ends.
+    # A shorter stretch meets the longer ones that hold its first and its last byte.
     for other in (low // width, (low + size - 1) // width):
         inside = (other >= 0) & (other < count)
         at = np.clip(other, 0, count - 1)

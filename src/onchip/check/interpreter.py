@@ -49,9 +49,9 @@ MAX_RATE = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a program moves and occupies, in bytes, and its multiply-accumulates where that is known.
+    """The figures of a program: bytes moved and occupied, and multiply-accumulates (None if unknown).
 
-    With several memories: each one's use, what moves between them, and how long all accesses take.
+    With several memories: the use of each, the bytes moved between them, and the time of all accesses.
     """
 
     compulsory: int
@@ -67,9 +67,9 @@ class Figures:
 
 
 def interpret(plan: Plan, start: Callable[[Plan], Machine] | None = None) -> Figures:
-    """The figures of a plan's program; the plan's `result` is not looked at.
+    """Return the figures of a plan's program; the plan's `result` is ignored.
 
-    `start` makes the machine that runs it, where that is to tell what it does (`check.replay`). Raises
+    `start` makes the machine that runs it, such as one that reports events (`check.replay`). Raises
     `IllegalPlan` with the first instruction that breaks a rule, and the rule.
     """
     try:
@@ -90,7 +90,7 @@ def interpret(plan: Plan, start: Callable[[Plan], Machine] | None = None) -> Fig
 
 
 class Machine:
-    """Runs one plan's program on ranges and states; every instruction proves itself legal, then happens."""
+    """Runs one plan's program on ranges and states; proves every instruction legal, then executes it."""
 
     def __init__(self, plan: Plan) -> None:
         self.network, self.budget, self.alignment = plan.network, plan.budget, plan.chip.alignment_bytes
@@ -132,10 +132,10 @@ class Machine:
         self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
         self.home: dict[int, Space] = {}  # of every such tensor
-        self.parts: dict[int, list[Range]] = {}  # what such a tensor holds for itself alone
+        self.parts: dict[int, list[Range]] = {}  # the bytes that such a tensor alone owns
         self.scratch: dict[str, tuple[Space, Range]] = {}
         self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
-        self.in_place: dict[int, set[int]] = {}  # a concat's output -> operands that lie in their places
+        self.in_place: dict[int, set[int]] = {}  # a concat's output -> operands that lie in place
         self.joined: dict[int, str] = {}  # tensor -> the concat in DRAM that it is a part of
         self.run_already: set[str] = set()
         self.peak = 0  # of all memories together
@@ -272,7 +272,7 @@ class Machine:
         self.scratch.pop(unit.name, None)  # without a workspace it has no bytes
 
     def plain(self, unit: Unit) -> Mapping[int, int]:
-        """Where the operands of a plain concat begin in its output."""
+        """Return where the operands of a plain concat begin in its output, in bytes. Refuse other units."""
         offsets = "it is a group" if unit.group else concat_offsets(self.network, unit.operators[0])
         if isinstance(offsets, str):
             broken("join-not-concat", f"{unit.name} cannot be joined: {offsets}")
@@ -330,7 +330,7 @@ class Machine:
             at.ranges.release(*taken)
 
     def touch_operands(self, unit: Unit, streaming: dict[int, int]) -> None:
-        """Count what a run reads and writes, which lies where operators reach it."""
+        """Count the bytes that a run reads and writes. Refuse memories that operators do not reach."""
         scratch = self.scratch[unit.name][0] if unit.name in self.scratch else None
         parts = {x for t in unit.writes for x in self.in_place.pop(t, ())}
         for t, size in accesses_of(self.network, unit, parts, streaming):
@@ -359,7 +359,7 @@ class Machine:
         self.give_back(t)
 
     def end(self) -> Figures:
-        """What must hold after the last instruction; then the figures."""
+        """Refuse an end at which something is missing; return the figures."""
         for unit in self.units.values():
             if unit.name not in self.run_already:
                 broken("operator-not-run", f"{unit.name} never ran")
@@ -430,7 +430,7 @@ class Machine:
             broken("not-produced", f"{self.name(t)} is reserved, but nothing has written it")
 
     def ends_with(self, x: int, unit: Unit, t: int) -> None:
-        """`x` is there, and may give its bytes to `t`, which `unit` writes."""
+        """Refuse unless `x` holds a value and may give its bytes to `t`, which `unit` writes."""
         self.holds_value(x)
         if x not in unit.reads:
             broken(
@@ -471,7 +471,7 @@ class Machine:
     # -- bytes -----------------------------------------------------------------------------------------
 
     def space(self, memory: str | None) -> Space:
-        """The memory that an instruction names."""
+        """Return the memory that an instruction names."""
         if memory not in self.spaces:
             known = "none by its name" if None in self.spaces else ", ".join(map(str, self.spaces))
             broken("memory", f"{'no memory' if memory is None else memory} is named; there are {known}")
@@ -482,14 +482,14 @@ class Machine:
             broken("memory", f"{self.name(x)} is in {self.home[x].name}, {self.name(t)} in {at.name}")
 
     def beside(self, at: Space, address: int, t: int, under: list[int]) -> Range:
-        """Release the ranges of the tensors `under`; return the range of `t`, which may then meet them."""
+        """Release the ranges of the tensors `under`; return the range of `t`, which may then overlap them."""
         for x in under:
             for part in self.parts[x]:
                 at.ranges.release(*part)
         return at.range(address, self.size(t))
 
     def reserve_over(self, t: int, at: Space, wanted: Range, under: list[int]) -> None:
-        """`t` takes its range; those `under` it keep what it leaves of theirs."""
+        """Reserve the range of `t`; the tensors `under` it keep the rest of theirs."""
         for x in under:
             self.parts[x] = [rest for part in self.parts[x] for rest in without(part, wanted)]
             for part in self.parts[x]:

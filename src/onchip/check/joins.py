@@ -17,15 +17,15 @@ __all__ = ["concat_offsets", "plain_concat"]
 
 
 def plain_concat(network: Network, operator: int) -> bool:
-    """Whether the bytes of an operator's operands, one after another in their order, are its output's."""
+    """Return whether the bytes of an operator's operands, concatenated in order, are those of its output."""
     return not isinstance(concat_offsets(network, operator), str)
 
 
 def concat_offsets(network: Network, operator: int) -> Mapping[int, int] | str:
-    """Where each operand of a plain concat begins in its output, in bytes; in words why it is none.
+    """Return the byte offset of each operand of a plain concat in its output; or in words why it is none.
 
-    Channels come outermost in a map in patches, in NCHW, and in a vector whatever its layout: those of one
-    image are then one stretch for each operand. With several images the operands take turns.
+    Channels are outermost in a map in patches, in NCHW, and in a vector of any layout: those of one image are
+    then contiguous for each operand. With several images the operands take turns.
     """
     op = network.operators[operator]
     g = op.geometry
@@ -53,14 +53,14 @@ def concat_offsets(network: Network, operator: int) -> Mapping[int, int] | str:
 
 
 def _in_patches(network: Network, op: Operator) -> str:
-    """Why some operands lie in other patches than the output."""
+    """Return why some operands lie in other patches than the output; empty if none does."""
     out = network.tensors[op.outputs[0]]
     for operand in map(network.tensors.__getitem__, op.inputs):
         mine, whole = operand.patches, out.patches
         if mine is None or whole is None:
             alike = mine is whole
         else:
-            # Elements as wide: then the bytes, which add up, are those of channels that add up.
+            # With elements of one width, bytes that add up are those of channels that add up.
             same_width = operand.bytes * whole.elements == out.bytes * mine.elements
             alike = same_width and mine == replace(whole, channels=mine.channels)
         if not alike:
@@ -69,7 +69,7 @@ def _in_patches(network: Network, op: Operator) -> str:
 
 
 def _as_it_lies(network: Network, op: Operator) -> str:
-    """Why, without patches, the channels are not outermost or an operand is not whole channels."""
+    """Return why, without patches, channels are not outermost or an operand is not whole channels."""
     g, out = op.geometry, network.tensors[op.outputs[0]]
     assert g is not None
     channels_first = g.layout == "NCHW" or len(g.output) == 2

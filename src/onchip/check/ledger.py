@@ -25,7 +25,7 @@ class Ledger:
     _fetched: set[int] = field(default_factory=set)
 
     def bring_in(self, tensor: int, size: int, crossing: int) -> bool:
-        """`crossing` bytes of a tensor come from DRAM: a graph input's first whole passage is compulsory.
+        """Count `crossing` bytes that come from DRAM; a graph input's first whole passage is compulsory.
 
         Returns whether this is that passage.
         """
@@ -37,7 +37,7 @@ class Ledger:
         return first
 
     def send_out(self, tensor: int, size: int, crossing: int) -> bool:
-        """`crossing` bytes of a tensor go to DRAM: an output's first whole passage is compulsory.
+        """Count `crossing` bytes that go to DRAM; an output's first whole passage is compulsory.
 
         Returns whether this is that passage.
         """

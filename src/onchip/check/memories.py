@@ -1,7 +1,7 @@
-"""The memories that a program's ranges lie in, and what is read and written in each.
+"""The memories that a program's ranges lie in, and the bytes read and written in each.
 
-A chip with a single scratchpad has one, without a name. Of a chip with several, every access counts: what a
-run reads and writes, and both sides of a copy.
+A chip with a single scratchpad has one memory, without a name. On a chip with several, every access counts:
+the reads and writes of a run, and both sides of a copy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PICOSECONDS = 10**12
 
 @dataclass
 class Space:
-    """The bytes [0, size) of one memory: who has which, and the most that was taken."""
+    """The bytes [0, size) of one memory: the taken ranges, the peak of their bytes, and their extent."""
 
     name: str | None
     size: int
@@ -37,7 +37,7 @@ class Space:
     extent: int = 0
 
     def range(self, address: int, size: int) -> Range:
-        """The range at an address, rounded up to the alignment, if it may be taken."""
+        """Return the range at an address, rounded up to the alignment. Raises `Broken` if it is not free."""
         end = address + -(-size // self.alignment) * self.alignment
         if address < 0 or end > self.size:
             room = f"the budget of {self.size}" if self.name is None else f"the {self.size} of {self.name}"
@@ -59,7 +59,7 @@ class Space:
 
 
 def spaces_of(plan: Plan) -> dict[str | None, Space]:
-    """The memories of a plan's chip by their names; of a single scratchpad the name is None."""
+    """Return the memories of a plan's chip by name; a single scratchpad has the name None."""
     memories, alignment = plan.chip.memories, plan.chip.alignment_bytes
     if not memories:
         return {None: Space(None, plan.budget, alignment)}
@@ -81,7 +81,7 @@ def spaces_of(plan: Plan) -> dict[str | None, Space]:
 
 
 def picoseconds_per_byte(chip: PlanChip) -> dict[str, Fraction] | None:
-    """What a byte read or written takes in each memory; None where the chip does not tell of all."""
+    """Return the picoseconds of a byte read or written in each memory; None if some memory has no rate."""
     found = {}
     for memory in chip.memories:
         rate = memory.bytes_per_second or chip.scratchpad_bytes_per_second
@@ -94,11 +94,11 @@ def picoseconds_per_byte(chip: PlanChip) -> dict[str, Fraction] | None:
 def accesses_of(
     network: Network, unit: Unit, parts: Collection[int], streaming: Mapping[int, int]
 ) -> Iterator[tuple[int | None, int]]:
-    """What a run reads and writes: (root tensor, or None for its scratch; bytes).
+    """Yield the reads and writes of a run as (root tensor, or None for its scratch; bytes).
 
-    Every operator of the unit reads its operands and writes its outputs, inner tensors and what streams in
-    the scratch. What streams enters or leaves the scratch, too, and a workspace counts once. Operands `parts`
-    of a concat lie in their places: only the others are read, and written.
+    Every operator of the unit reads its operands and writes its outputs; inner and streamed tensors lie in
+    the scratch. Streamed bytes also enter or leave the scratch, and a workspace counts once. A concat's
+    operands in `parts` are in place: only the others are read, and written.
     """
     inner = set(unit.inner)
     for op in map(network.operators.__getitem__, unit.operators):
@@ -128,11 +128,11 @@ class Accesses:
 
     @classmethod
     def of(cls, chip: PlanChip) -> Accesses:
-        """Nothing yet, on this chip."""
+        """Return empty counts for a chip."""
         return cls(picoseconds_per_byte(chip), {m.name: 0 for m in chip.memories})
 
     def touch(self, memory: str | None, size: int) -> None:
-        """`size` bytes are read or written in a memory; without a name there is only one, and no count."""
+        """Count `size` bytes read or written in a memory; a memory without a name has no count."""
         if memory is None:
             return
         self.bytes[memory] += size
@@ -140,18 +140,18 @@ class Accesses:
             self.picoseconds += _up(size * self.per_byte[memory])
 
     def move(self, source: str, target: str, size: int) -> None:
-        """`size` bytes are read in one memory and written in another, or the same."""
+        """Count `size` bytes read in one memory and written in another, or the same."""
         self.touch(source, size)
         self.touch(target, size)
         self.moved[source, target] = self.moved.get((source, target), 0) + size
 
     def uses(self, spaces: Mapping[str | None, Space]) -> tuple[MemoryUse, ...]:
-        """The figures of each memory."""
+        """Return the figures of each memory."""
         rows = ((name, spaces[name]) for name in self.bytes)
         return tuple(MemoryUse(name, at.peak, at.extent, self.bytes[name]) for name, at in rows)
 
     def moves(self) -> tuple[Moved, ...]:
-        """What moved between each two, by their names."""
+        """Return the bytes moved between each two memories, sorted by name."""
         return tuple(Moved(*pair, size) for pair, size in sorted(self.moved.items()))
 
 

@@ -1,7 +1,7 @@
-"""Whether a plan is among those that its options name, as far as the plan alone shows.
+"""The check that a plan is one of those that its options name, as far as the plan alone shows.
 
-A claim ranges over the plans of a space, and the space is read from the options. So a plan that runs in an
-order, shares bytes or keeps weights in a way that the options exclude cannot claim to be the best of them.
+A claim ranges over the plans of a space, and the options name the space. So a plan whose order, shared bytes
+or weights the options exclude cannot claim to be the best of them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _PROVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "segments": {"peak": ("peak",)},
     "branches": {"traffic": ()},
 }
-"""Planner -> objectives that it has -> what it states bounds of."""
+"""Planner -> its objectives -> the figures whose bounds it states."""
 
 
 def prove_named(plan: Plan) -> None:
     """Refuse claims of a plan that its own options exclude. Raises `Broken`.
 
-    `plan` is one whose program is legal and whose figures are right. A planner that is not onchip's own says
-    by itself what its options mean.
+    `plan` has a legal program and correct figures. Options of a planner that is not onchip's own are not
+    examined.
     """
     stated = any(getattr(plan.result, bound) for bound in _BOUND.values())
     planner = plan.options.get("planner")
@@ -51,9 +51,9 @@ def prove_named(plan: Plan) -> None:
 
 
 def why_outside(plan: Plan, planner: str) -> str:
-    """Why a plan cannot be one of those that `planner` and its options name; empty where nothing shows it.
+    """Return why a plan is not one that `planner` and its options name; empty if nothing shows it.
 
-    Of a planner that is not onchip's own nothing does.
+    Nothing shows it for a planner that is not onchip's own.
     """
     goals = _PROVES.get(planner)
     if goals is None:
@@ -75,7 +75,7 @@ def why_outside(plan: Plan, planner: str) -> str:
 
 
 def _placed(plan: Plan, planner: str, goal: str) -> str:
-    """The same of plans in which operators run one by one, whole."""
+    """Return the same for plans in which operators run one by one, whole."""
     asked = plan.options
     if plan.groups:
         return f"planner {planner} runs no groups, and the plan has {len(plan.groups):,}"
@@ -102,7 +102,7 @@ def _placed(plan: Plan, planner: str, goal: str) -> str:
 
 
 def _resident(plan: Plan) -> str:
-    """Why weights are not where the option says that they are."""
+    """Return why weights are not resident as the option states; empty if they are."""
     if plan.options.get("weights") != "resident" or plan.chip.weight_scratchpad_bytes is not None:
         return ""
     pinned = {p.operator for p in plan.pins if isinstance(p, PinnedWeights)}
@@ -113,7 +113,7 @@ def _resident(plan: Plan) -> str:
 
 
 def _tiled(plan: Plan, planner: str) -> str:
-    """The same of plans with groups."""
+    """Return the same for plans with groups."""
     asked = plan.options
     over = [
         step for step in plan.program if isinstance(step, Alloc) and (step.parts or step.over is not None)

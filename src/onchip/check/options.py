@@ -1,4 +1,4 @@
-"""What a plan says of how it was made, as far as proofs and claims rest on it."""
+"""A plan's options: the record of how it was made, as far as proofs and claims rest on it."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
     },
     "branches": {"rules": ("paper", "ours"), "long_skip": range(1 << 63)},
 })  # fmt: skip
-"""Planner -> its options -> what they can be. The objective is checked with the claims."""
+"""Planner -> its options -> their allowed values. The objective is checked with the claims."""
 
 PINNED = ("pin", "state")
-"""What is no option of a plan: its pins and states stand apart, with addresses."""
+"""Keys that are not options of a plan: its pins and states stand apart, with addresses."""
 
 _OPTIONAL = ("time_limit", "channel_tile")
 
 
 def prove_options(options: Mapping[str, object]) -> None:
-    """Refuse options that mean nothing: of another type, or none that their planner has. Raises `Broken`."""
+    """Refuse options with a value of another type or outside their planner's choices. Raises `Broken`."""
     weights = options.get("weights", "streamed")
     if weights not in _WEIGHTS:
         broken("result", f"option weights is {str(weights)[:60]!r}, neither streamed nor resident")
@@ -94,7 +94,7 @@ def prove_options(options: Mapping[str, object]) -> None:
 
 
 def _wrong(kind: Kind, value: object) -> str:
-    """Why a value is none of a kind, as the end of a sentence; empty where it is one."""
+    """Return why a value is not of a kind, as the end of a sentence; empty if it is."""
     if isinstance(kind, tuple):
         return "" if value in kind else f"not one of {', '.join(kind)}"
     if isinstance(kind, range):

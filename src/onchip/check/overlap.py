@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["may_be_broadcast", "may_overwrite", "prove_overlap"]
 
 MAX_PIXELS = 1 << 24
-"""A proof over more pixels than this is not attempted, nor over more positions and taps of an axis."""
+"""The most pixels of a proof, and the most positions times taps of an axis."""
 
 CHUNK = 1 << 20
 
 
 def may_overwrite(network: Network, operator: int, t: int, x: int) -> bool:
-    """Whether it is proved that `operator` may write tensor `t` over root tensor `x`, at the same address.
+    """Return whether `operator` is proved safe to write tensor `t` over root tensor `x`, at its address.
 
-    What else `alloc ... over` demands (that `x` dies with the operator) is a matter of the program.
+    The program decides the other demand of `alloc ... over`, that `x` dies with the operator.
     """
     if network.root[t] != t:
         return False
@@ -54,7 +54,7 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
     offset = {view.tensor: view.offset for view in network.views}
     for operand in (i for i in op.inputs if network.root[i] == x):
         repeated = may_be_broadcast(network, op, operand)
-        # The order of writing is that of any operand: the largest has a walk, if one has.
+        # All operands share the order of writing: the largest has a walk, if any has.
         largest = max(op.inputs, key=lambda i: network.tensors[i].bytes)
         walk = steps_of(network, operator, largest if repeated else operand)
         if isinstance(walk, str):
@@ -82,15 +82,15 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
 
 
 def _by_pixel(op: Operator) -> bool:
-    """Whether an operator reads every one of its inputs pixel by pixel."""
+    """Return whether an operator reads all of its inputs pixel by pixel."""
     return op.geometry is not None and op.geometry.kind in (*BY_PIXEL, "elementwise")
 
 
 def may_be_broadcast(network: Network, op: Operator, operand: int) -> bool:
-    """Whether nothing says that an operand has an element, or a pixel, for each one of the output.
+    """Return whether an operand may lack an element, or a pixel, for some of the output's.
 
-    The largest operands have. A smaller one may have fewer elements that are wider, and be repeated along any
-    axis: no shape is stated of it, and its bytes say nothing.
+    The largest operands have one for each. A smaller one may have fewer elements that are wider, and be
+    repeated along any axis: no shape is stated of it, and its bytes do not tell.
     """
     if op.geometry is None or op.geometry.kind not in ("elementwise", "rowwise"):
         return False
@@ -99,7 +99,7 @@ def may_be_broadcast(network: Network, op: Operator, operand: int) -> bool:
 
 
 def _meets_the_last_step_alone(written: int, walk: Elementwise | Windows, distance: int, size: int) -> bool:
-    """Whether the output's bytes [distance, distance + size), as far as it has any, come in its last step."""
+    """Return whether the output's last step writes all of its bytes in [distance, distance + size)."""
     low, high = max(0, distance), min(written, distance + size)
     if low >= high:
         return True
@@ -120,12 +120,15 @@ def _meets_the_last_step_alone(written: int, walk: Elementwise | Windows, distan
 
 
 def _touched(count: int, wide: int, distance: int, written: int) -> tuple[int, int]:
-    """The pixels of X, `wide` bytes each from `distance` on, that share a byte with [0, written)."""
+    """Return the pixels of X, `wide` bytes each from `distance` on, that share a byte with [0, written)."""
     return max(0, -distance // wide), min(count, -(-(written - distance) // wide))
 
 
 def _elementwise_is_safe(walk: Elementwise, read: int, write: int, distance: int) -> bool:
-    """Element q of X is read at step q; both sides are linear in q, so the ends of the range decide."""
+    """Return whether step q, which reads element q of X, comes before that element is overwritten.
+
+    Both sides are linear in q, so the ends of the range decide.
+    """
     first, last = _touched(walk.steps, read, distance, walk.steps * write)
     if walk.reverse:  # elements written before step q are those above q: the last element has none
         ends = (first, min(last, walk.steps - 1) - 1)
@@ -135,7 +138,7 @@ def _elementwise_is_safe(walk: Elementwise, read: int, write: int, distance: int
 
 
 def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
-    """For each pixel of X: the last step that reads it must not come after the first that writes on it."""
+    """Return whether no step writes on a pixel of X before the last step that reads the pixel."""
     import numpy as np
 
     rows, columns = walk.rows, walk.columns
@@ -149,7 +152,7 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
         pixel = np.arange(start, min(start + CHUNK, last), dtype=np.int64)
         plane, rest = np.divmod(pixel, area)
         row, column = np.divmod(rest, columns.size)
-        # The plane that reads it last in the order of the walk: its block's highest, in reverse its lowest.
+        # The last plane that reads it: the highest of its block, in reverse the lowest.
         block = plane // walk.fan_in * walk.fan_out
         out_plane = block if walk.reverse else block + walk.fan_out - 1
         reader = out_plane * out_area + by_row[row] * columns.outputs + by_column[column]
@@ -165,7 +168,7 @@ def _windows_are_safe(name: str, walk: Windows, distance: int) -> bool:
 
 
 def _lost(walk: Windows, reader: Steps, low: Steps, high: Steps) -> NDArray[np.bool_]:
-    """Whether one of the output's bytes [low, high] is written before the step of pixel `reader` has read."""
+    """Return whether one of the output's bytes [low, high] is written before `reader`'s step has read."""
     import numpy as np
 
     width, size = walk.columns.outputs, walk.write_bytes
@@ -180,7 +183,7 @@ def _lost(walk: Windows, reader: Steps, low: Steps, high: Steps) -> NDArray[np.b
             time = (width - 1 - column) // walk.pixels - row * across
         return time
 
-    # The first of the bytes to be written, and those of its step: before the last chunk they are too early.
+    # The first byte written, and the bytes of its step: those before the last chunk come too early.
     if walk.reverse:
         writer = high // size
         column = writer % width
@@ -199,7 +202,7 @@ def _lost(walk: Windows, reader: Steps, low: Steps, high: Steps) -> NDArray[np.b
 
 
 def _lost_in_its_pixel(walk: Windows, start: Steps, reader: Steps) -> NDArray[np.bool_]:
-    """Whether a step that goes from element to element writes on one of its pixel that it has not read."""
+    """Return whether a step that goes element by element overwrites a part of its pixel before reading it."""
     import numpy as np
 
     behind, early = start - reader * walk.write_bytes, walk.early

@@ -1,4 +1,4 @@
-"""The parts of a tiled group's scratch: rows of tensors, and weights. What a group needs is their sum."""
+"""The parts of a tiled group's scratch: rows of tensors, and weights. The group needs their sum."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Part", "up"]
 class Part:
     """A piece of a scratch: `channels` x `rows` x `columns` of `images` images of a tensor, or weights.
 
-    Without a `tensor` it is weights of the operator `name`: all of them where they are `kept`, else a tile,
-    the largest of those that are fetched again and again. `bytes` are rounded up to the alignment; `streamed`
-    rows are there a few channels at a time.
+    Without a `tensor` it holds weights of the operator `name`: all of them if `kept`, else the largest of the
+    tiles that are fetched repeatedly. `bytes` are rounded up to the alignment; `streamed` rows are present a
+    few channels at a time.
     """
 
     name: str
@@ -28,5 +28,5 @@ class Part:
 
 
 def up(size: int, alignment: int) -> int:
-    """`size` rounded up."""
+    """Return `size` rounded up to the alignment."""
     return -(-size // alignment) * alignment

@@ -1,8 +1,8 @@
-"""Whether the tensors that a tiling streams by channel can be made so: in passes over slices of channels.
+"""The proof that a tiling's streamed tensors can be made in passes over slices of channels.
 
-A streamed tensor is made once in every sub-group, a slice of channels after the other, while everything in
-the group that reads it takes its part. What has to hold a slice at the same time is one pass. A pass needs
-whole what it reads of held tensors, and a held tensor needs every pass that adds to it.
+A streamed tensor is made once in every sub-group, one slice of channels after the other, while all its
+readers in the group take their part. Tensors that must hold a slice at the same time form one pass. A pass
+needs the held tensors that it reads whole, and a held tensor needs every pass that adds to it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ __all__ = ["Order", "prove_passes"]
 
 @dataclass(frozen=True)
 class Order:
-    """What comes before what in every sub-group. `passes` names the pass of each streamed tensor, by one of
-    its tensors; `after` are, for each pass and held tensor, those that have to wait for it."""
+    """The order of passes and held tensors in every sub-group.
+
+    `passes` names the pass of each streamed tensor, by one of its tensors; `after` lists, for each pass and
+    held tensor, those that wait for it.
+    """
 
     passes: Mapping[int, int]
     after: Mapping[int, Collection[int]]
 
     def precedes(self, first: Access, second: Access) -> bool:
-        """Whether the first operator is always done with a sub-group before the second one writes in it."""
+        """Return whether the first operator always ends a sub-group before the second one writes in it."""
         slices = [self.passes[x] for x in second.reads if x in self.passes]
         starts = slices or [self.passes.get(y, y) for y in second.writes]
         ends = [self.passes.get(y, y) for y in first.writes]
@@ -52,7 +55,7 @@ def prove_passes(network: Network, pieces: Sequence[Access], streamed: Collectio
 
 
 def _channels(network: Network, piece: Access, streamed: Collection[int], group: str) -> None:
-    """An operand that is needed whole is held, and a sum of slices ends in a held tensor."""
+    """Refuse to stream an operand that is needed whole, or a sum of slices."""
     for operand in piece.operands:
         t = operand.tensor
         name = network.tensors[t].name
@@ -72,7 +75,7 @@ def _channels(network: Network, piece: Access, streamed: Collection[int], group:
 
 
 def _together(piece: Access, streamed: Collection[int]) -> Iterator[tuple[int, int, int]]:
-    """(tensor, tensor, distance): channel c + distance of the second is there when c of the first is."""
+    """Yield (tensor, tensor, distance): channel c + distance of the second comes with c of the first."""
     if piece.form in ("reduce", "rowwise"):
         return
     (y,) = piece.writes
@@ -81,7 +84,7 @@ def _together(piece: Access, streamed: Collection[int]) -> Iterator[tuple[int, i
             if operand.tensor in streamed:
                 yield operand.tensor, y, operand.channel
     elif piece.form == "elementwise" and len(piece.reads) > 2:
-        # Of two operands the first can wait in the place of the output; there is no place for a second.
+        # The first of two slices can wait in the place of the output; a second one has no place.
         slices = [x for x in piece.reads if x in streamed]
         for x in slices[1:]:
             yield slices[0], x, 0
@@ -90,7 +93,7 @@ def _together(piece: Access, streamed: Collection[int]) -> Iterator[tuple[int, i
 def _passes(
     network: Network, pieces: Sequence[Access], streamed: Collection[int], group: str
 ) -> dict[int, int]:
-    """For each streamed tensor its pass, named by one of its tensors."""
+    """Return the pass of each streamed tensor, named by one of its tensors."""
     beside: dict[int, list[tuple[int, int]]] = {t: [] for t in streamed}
     for piece in pieces:
         for x, y, distance in _together(piece, streamed):
@@ -124,7 +127,7 @@ def _order(
     passes: dict[int, int],
     group: str,
 ) -> dict[int, set[int]]:
-    """What waits for what. Refuse when a pass would need a tensor that it, or a pass after it, makes."""
+    """Return what waits for each pass and held tensor. Refuse a pass that waits for itself."""
     after: dict[int, set[int]] = {}
 
     def edge(x: int, y: int) -> None:

@@ -1,4 +1,4 @@
-"""Tensors in patches: what the geometry must say of them, and the walk that streams them.
+"""Tensors in patches: the check against the geometry, and the walk that streams them.
 
 The patch walk of windows takes the channels in groups (of a depthwise convolution, a pool or padding, one
 input channel; of a convolution, those that an output channel sums over), and in each group the output strip
@@ -6,12 +6,12 @@ by strip, a strip being one row of patches. For a strip it needs the rows of pat
 windows touch, of all channels of the group. They pass through a *ring* of n such rows: the next row of
 patches takes the place of the one n rows above it.
 
-How many rows of patches must the ring have, so that none comes twice? Let a(s) be the first one that strip s
-touches, b(s) the last, and B(s) the largest b of the strips up to s: what has come when strip s is made. The
-ring then holds rows B(s) - n + 1 to B(s). Strip s finds all its rows if and only if a(s) >= B(s) - n + 1, so
-n = max over s of B(s) - a(s) + 1 is enough, and one less is not. Nothing that a later strip needs is lost on
-the way: B never falls, so row r is overwritten when r + n comes, and any strip from then on touches no row
-below B - n + 1 > r.
+The ring must have enough rows of patches that none comes twice. Let a(s) be the first row of patches that
+strip s touches, b(s) the last, and B(s) the largest b of the strips up to s: the last row that has come when
+strip s is made. The ring then holds rows B(s) - n + 1 to B(s). Strip s finds all its rows if and only if
+a(s) >= B(s) - n + 1, so n = max over s of B(s) - a(s) + 1 is enough, and one less is not. No row that a later
+strip needs is lost on the way: B never falls, so row r is overwritten when r + n comes, and any strip from
+then on touches no row below B - n + 1 > r.
 
 With windows that are not dilated, a and b never fall either (a window moves down, and ends at the map), so
 B(s) = b(s), and n is the most rows that one strip spans. Dilated ones may touch a row, let it go and touch it
@@ -32,7 +32,7 @@ from onchip.network.windows import Window
 __all__ = ["patch_pieces", "prove_patches", "ring_rows"]
 
 MAX_ROWS = 1 << 20
-"""A walk over more rows of output is not followed."""
+"""The most rows of output of a walk that is followed."""
 
 
 def prove_patches(network: Network) -> None:
@@ -55,7 +55,7 @@ def prove_patches(network: Network) -> None:
 
 
 def _map(shape: Sequence[int], g: Geometry) -> tuple[int, int, int] | None:
-    """Channels of all images, rows and columns."""
+    """Return channels of all images, rows and columns; None unless the shape has four dimensions."""
     if len(shape) != 4:
         return None
     return (
@@ -72,7 +72,7 @@ def _same(network: Network, op: Operator, t: int, shape: Sequence[int], g: Geome
 
 
 def _repeated(network: Network, op: Operator, t: int, g: Geometry) -> None:
-    """An operand that is broadcast has one row or column for all, and channels that come round again."""
+    """Refuse a broadcast operand unless it has one row or column for all, and channels that repeat evenly."""
     stored, stated = network.tensors[t].patches, _map(g.output, g)
     if stored is None or stated is None or min(stated) < 1:
         return
@@ -102,13 +102,14 @@ def _contradicted(
 
 
 def patch_pieces(network: Network, operator: int, streamed: Sequence[int], weights: int) -> int | str:
-    """Bytes of scratch with which operands in patches stream and nothing comes twice; in words why none do.
+    """Return the bytes of scratch with which operands in patches stream and nothing comes twice.
 
-    `streamed` are root tensors in patches. `weights` are the bytes that pass through the same scratch.
+    Or, in words, why none suffice. `streamed` are root tensors in patches. `weights` are the bytes of weights
+    that pass through the same scratch.
     """
     op = network.operators[operator]
     g = op.geometry
-    if all(t in op.outputs for t in streamed):  # what is read is there: any patch can be made at any time
+    if all(t in op.outputs for t in streamed):  # all inputs are on chip: any patch can be made at any time
         return sum(_patch(network.tensors[t]) for t in streamed)
     if g is None or len(op.outputs) != 1 or not op.inputs:
         return f"{op.name} states no geometry, or has not one output and an input"
@@ -123,7 +124,7 @@ def patch_pieces(network: Network, operator: int, streamed: Sequence[int], weigh
 
 
 def _patch(tensor: Tensor) -> int:
-    """Bytes of one patch."""
+    """Return the bytes of one patch."""
     p = tensor.patches
     assert p is not None
     return p.height * p.width * _element(tensor)
@@ -135,7 +136,7 @@ def _element(tensor: Tensor) -> int:
 
 
 def _patch_by_patch(network: Network, op: Operator, streamed: Sequence[int], *, channels: bool) -> int | str:
-    """One patch of each streamed operand; their `channels` may differ (a concat's)."""
+    """Return the bytes of one patch of each streamed operand; their `channels` may differ (a concat's)."""
     out = network.tensors[op.outputs[0]]
     for operand in map(network.tensors.__getitem__, streamed):
         alike = operand.patches
@@ -173,7 +174,7 @@ def _windows(network: Network, op: Operator, g: Geometry, streamed: Sequence[int
 
 
 def _padding(name: str, g: Geometry) -> WindowShape | str:
-    """Padding as windows of one element, over one channel at a time."""
+    """Return padding as windows of one element, over one channel at a time; or why it is not complete."""
     before, after = _map(g.input, g), _map(g.output, g)
     if before is None or after is None or len(g.padding) != 4 or min(*before, *after) < 1:
         return f"{name} does not say how it pads"
@@ -191,9 +192,9 @@ def _padding(name: str, g: Geometry) -> WindowShape | str:
 
 
 def ring_rows(axis: Window, strip: int, patch: int) -> int:
-    """Rows of patches, `patch` rows each, that a ring needs for strips of `strip` output rows.
+    """Return the rows of patches, `patch` rows each, that a ring needs for strips of `strip` output rows.
 
-    n of the proof above; 1 where no window reads anything.
+    This is n of the proof above; 1 if no window reads anything.
     """
     most, came = 1, -1
     for start in range(0, axis.outputs, strip):

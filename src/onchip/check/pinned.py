@@ -1,4 +1,4 @@
-"""What a plan promises to keep on chip: pinned tensors and weights, and the state between two inferences."""
+"""The promises of a plan: tensors and weights pinned on chip, and the state between two inferences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pinned:
 
 
 def pinned_of(plan: Plan) -> Pinned:
-    """The plan's pins and state, as far as they make sense without the program. Raises `Broken`."""
+    """Return the plan's pins and state, checked as far as the program is not needed. Raises `Broken`."""
     network = plan.network
     tensors: dict[int, int | None] = {}
     weights: dict[int, int] = {}
@@ -77,12 +77,12 @@ def _root(network: Network, name: str) -> int:
 
 
 def inputs_from_dram(network: Network, held: Pinned) -> set[int]:
-    """The graph inputs that DRAM holds at the start: all that are no state."""
+    """Return the graph inputs that DRAM holds at the start: all that are not state."""
     return set(bits(network.input_roots)) - {first for first, _, _ in held.state}
 
 
 def prove_weights_fit(plan: Plan, held: Pinned, units: dict[str, Unit]) -> None:
-    """With a weight scratchpad: every run's weights find a range in it beside the pinned ones."""
+    """Refuse weights that find no range in a weight scratchpad beside the pinned ones."""
     size, alignment = plan.chip.weight_scratchpad_bytes, plan.chip.alignment_bytes
     if size is None:
         return

@@ -1,4 +1,4 @@
-"""Which bytes are taken: disjoint half-open ranges, sorted by address."""
+"""The taken bytes: disjoint half-open ranges, sorted by address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Range = tuple[int, int]
 
 
 class Ranges:
-    """Disjoint half-open byte ranges, each with the name of its owner. Questions cost a binary search."""
+    """Disjoint half-open byte ranges, each with the name of its owner. A query costs a binary search."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -18,7 +18,7 @@ class Ranges:
         self.total = 0
 
     def neighbour(self, start: int, end: int) -> tuple[str, Range] | None:
-        """The lowest taken range that shares a byte with [start, end), or None when that is free."""
+        """Return the lowest taken range that shares a byte with [start, end), or None if that is free."""
         i = bisect_right(self._starts, start) - 1
         for first in self._starts[max(i, 0) : i + 2]:
             last, owner = self._at[first]
@@ -27,14 +27,14 @@ class Ranges:
         return None
 
     def take(self, start: int, end: int, owner: str) -> None:
-        """Take a range that is free; an empty one is nothing."""
+        """Take a free range; ignore an empty one."""
         if start < end:
             insort(self._starts, start)
             self._at[start] = (end, owner)
             self.total += end - start
 
     def release(self, start: int, end: int) -> None:
-        """Give a range back, exactly as it was taken."""
+        """Release a range, exactly as it was taken."""
         if start < end:
             assert self._at.pop(start)[0] == end
             del self._starts[bisect_left(self._starts, start)]
@@ -42,6 +42,6 @@ class Ranges:
 
 
 def without(whole: Range, hole: Range) -> list[Range]:
-    """The parts of `whole` outside `hole`."""
+    """Return the parts of `whole` outside `hole`."""
     parts = [(whole[0], min(whole[1], hole[0])), (max(whole[0], hole[1]), whole[1])]
     return [(a, b) for a, b in parts if a < b]

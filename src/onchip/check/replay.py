@@ -1,8 +1,8 @@
-"""The interpreter with a listener: what a legal program does, told event by event.
+"""The interpreter with a listener: a legal program, told event by event.
 
-`replay` runs the same interpreter that `check` runs, so that whatever is shown or exported of a plan is what
-was proved of it. Within an instruction the events come in the order in which they happen: what is reserved,
-what crosses to or from DRAM, what runs, what is released.
+`replay` runs the same interpreter as `check`, so that all that is shown or exported of a plan is what was
+proved of it. Within an instruction the events come in the order in which they happen: ranges reserved, bytes
+that cross to or from DRAM, runs, ranges released.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ End = Literal["free", "move", "overwritten", "ran"]
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """When something happens, and how full the chip is once it has.
+    """The moment of an event, and the bytes that are then taken on chip.
 
-    `index` is that of the instruction, -1 before the first one; `step` the number of runs and joins that are
-    over; `section` the place of the section among the plan's, None outside any. `live` are the bytes that
-    are taken on chip then, rounded up to the alignment.
+    `index` is that of the instruction, -1 before the first one; `step` the number of runs and joins done so
+    far; `section` the place of the section among the plan's, None outside any. `live` are the bytes taken on
+    chip, rounded up to the alignment.
     """
 
     index: int
@@ -44,10 +44,10 @@ class Happened:
 class Reserved(Happened):
     """`bytes` at `address` of `memory` now belong to a tensor, an operator's scratch or pinned weights.
 
-    `name` is the tensor's or the operator's, `tensor` the id of the one and None for the others. `used` are
-    its bytes, rounded up to the alignment `bytes`. What is `held`, and `weights`, was there before the first
-    instruction. `over` is the tensor that shares bytes with it until its operator has run, and lies `by`
-    bytes above it; `parts` are a concat's operands in whose bytes it comes to lie.
+    `name` is that of the tensor or operator; `tensor` is the id of a tensor, None otherwise. `used` are its
+    bytes, `bytes` the same rounded up to the alignment. A range with cause `held` or `weights` exists before
+    the first instruction. `over` is the tensor that shares bytes with it until its operator has run, and lies
+    `by` bytes above it; `parts` are a concat's operands that lie in its bytes.
     """
 
     name: str
@@ -64,9 +64,10 @@ class Reserved(Happened):
 
 @dataclass(frozen=True, slots=True)
 class Released(Happened):
-    """A `range` is given back, which a `move` leaves for `to` and a run takes from what it writes over.
+    """A `range` is given back: freed, left by a move to the range `to`, or overwritten by a run.
 
-    `ran` is a scratch whose operator has run. `needed`: an operator has still to read the freed tensor.
+    With cause `ran` it is a scratch whose operator has run. `needed`: an operator has still to read the freed
+    tensor.
     """
 
     range: Reserved
@@ -77,10 +78,10 @@ class Released(Happened):
 
 @dataclass(frozen=True, slots=True)
 class Crossed(Happened):
-    """`bytes` of a tensor come from DRAM (`inward`) or go there, `compulsory` of them by necessity.
+    """`bytes` of a tensor come from DRAM (`inward`) or go there; `compulsory` of them are compulsory.
 
-    `first`: the first whole passage of a graph input or of an output. `range` is where a load or store finds
-    the tensor; without one it passes through a scratch.
+    `first`: the first whole passage of a graph input or of an output. `range` is the range of a load or
+    store; None if the tensor passes through a scratch.
     """
 
     tensor: int
@@ -92,7 +93,7 @@ class Crossed(Happened):
 
     @property
     def kind(self) -> Literal["compulsory", "reload", "spill"]:
-        """What the passage counts as, but for the bytes that a compulsory one has too many."""
+        """The kind of the passage; a compulsory one may have more bytes than the compulsory ones."""
         return "compulsory" if self.first else "reload" if self.inward else "spill"
 
 
@@ -113,15 +114,15 @@ Event = Reserved | Released | Crossed | Ran
 
 
 def replay(plan: Plan, listener: Callable[[Event], None]) -> Figures:
-    """Prove a plan's program legal and tell `listener` what it does; the figures are those of `interpret`.
+    """Prove a plan's program legal and tell `listener` its events; return the figures of `interpret`.
 
-    Raises `IllegalPlan` where the program breaks a rule. All that came before it has been told then.
+    Raises `IllegalPlan` where the program breaks a rule, after it has told all earlier events.
     """
     return interpret(plan, lambda plan: _Told(plan, listener))
 
 
 def events_of(plan: Plan) -> tuple[Event, ...]:
-    """All that a plan's program does, kept with the plan and its copies. Raises `IllegalPlan`."""
+    """Return all events of a plan's program, kept with the plan and its copies. Raises `IllegalPlan`."""
     known = plan.kept.get("events")
     if not isinstance(known, _Known) or any(
         a is not b for a, b in zip(known.about, _about(plan), strict=True)
@@ -132,9 +133,9 @@ def events_of(plan: Plan) -> tuple[Event, ...]:
 
 
 def replay_and_keep(plan: Plan) -> Figures:
-    """Prove a plan's program legal, keep what it does for `events_of`, and return the figures of `interpret`.
+    """Prove a plan's program legal, keep its events for `events_of`, and return the figures of `interpret`.
 
-    It is known of every copy with the same program, whatever result and options the copy states.
+    Every copy of the plan with the same program shares the events, whatever its result and options.
     """
     found: list[Event] = []
     figures = replay(plan, found.append)
@@ -144,14 +145,14 @@ def replay_and_keep(plan: Plan) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a program does, and the parts of its plan that decide that."""
+    """The events of a program, and the parts of its plan that decide them."""
 
     about: tuple[object, ...]
     events: tuple[Event, ...]
 
 
 def _about(plan: Plan) -> tuple[object, ...]:
-    """All parts of a plan that the interpreter looks at."""
+    """Return all parts of a plan that the interpreter reads."""
     resident = plan.options.get("weights") == "resident"
     parts = plan.network, plan.chip, plan.budget, plan.program, plan.groups, plan.pins, plan.state
     return (*parts, plan.sections, resident)
@@ -173,7 +174,7 @@ class _Book(Ledger):
 
 
 class _Told(Machine):
-    """A machine that tells of every instruction once it has proved it."""
+    """A machine that tells of every instruction after it has proved it."""
 
     def __init__(self, plan: Plan, listener: Callable[[Event], None]) -> None:
         super().__init__(plan)
@@ -272,11 +273,11 @@ class _Told(Machine):
         return self.index, self.steps, self.section, self.live
 
     def total(self) -> int:
-        """Bytes that are taken in all memories."""
+        """Return the bytes taken in all memories."""
         return sum(space.ranges.total for space in self.spaces.values())
 
     def own(self, t: int) -> int:
-        """Bytes of a tensor's range that are its own, none where it has no range."""
+        """Return the bytes of a tensor's range that it alone owns, none without a range."""
         return sum(end - start for start, end in self.parts.get(t, ()))
 
     def reserved(

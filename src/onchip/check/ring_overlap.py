@@ -1,8 +1,8 @@
 """`alloc T @A over X by D` for a group in rings: proof that every byte of X is read before it is overwritten.
 
-The group is run once more, and time counted: a sweep of any stage but the last is one tick; within the
-last one, each step of its last operator is one, and so is each column that another operator makes. That says
-when each pixel of X is read for the last time, and when each pixel of T is written.
+The group is run once more, and time counted: a sweep of any stage but the last is one tick; within the last
+one, each step of its last operator is one, and so is each column that another operator makes. This gives the
+tick of the last read of each pixel of X, and of the write of each pixel of T.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["loses_a_byte"]
 
 MAX_WORK = 1 << 26
-"""Pixels of X times the pixels of T that one of them can cover: beyond, no proof is attempted."""
+"""The most pixels of X times the pixels of T that one of them can cover in a proof."""
 
 NEVER = -1
 
@@ -35,7 +35,7 @@ BY_ELEMENT = ("elementwise", "rowwise")
 
 
 def loses_a_byte(run: RingRun, geometry: Geometry | None, tensor: int, over: int, by: int) -> bool:
-    """Whether a group that makes `tensor` overwrites a byte of `over`, `by` above it, and reads it later.
+    """Return whether a group making `tensor` overwrites a byte of `over`, `by` above, and reads it later.
 
     `geometry` is that of its last operator, whose steps the last stage takes. Raises `Broken`
     (`overlap-unproved`) for maps too large to follow.
@@ -64,9 +64,9 @@ def loses_a_byte(run: RingRun, geometry: Geometry | None, tensor: int, over: int
 
 
 def _times(run: RingRun, tensor: int, over: int, pixels: int) -> tuple[Times, Times]:
-    """For each pixel of `over` the tick of its last reading, for each of `tensor` that of its writing.
+    """Return for each pixel of `over` the tick of its last read, for each of `tensor` that of its write.
 
-    In the order of addresses; `NEVER` for what is not read (or not written).
+    In address order; `NEVER` for pixels that are not read (or not written).
     """
     import numpy as np
 
@@ -95,7 +95,7 @@ def _times(run: RingRun, tensor: int, over: int, pixels: int) -> tuple[Times, Ti
 
 
 def _taken(run: RingRun, s: int, band: int, strip: Strip, over: int) -> Iterator[tuple[Range, Range]]:
-    """The rows and columns of `over` that a whole sweep of a stage needs."""
+    """Yield the rows and columns of `over` that a whole sweep of a stage needs."""
     if run.accumulates[s] and len(run.pieces[s]) == 1:
         if over in run.pieces[s][0].reads:
             yield (band, band + 1), (0, run.maps[over].columns)
@@ -124,7 +124,10 @@ def _row_sweep(
     writes: Times,
     tick: int,
 ) -> int:
-    """The last stage's one operator makes rows, `pixels` pixels a step."""
+    """Record the ticks of the last stage's one operator, row by row, `pixels` pixels a step.
+
+    Returns the next tick.
+    """
     first, end = strip.columns[part.piece.writes[0]]
     starts = range(first, end, pixels)
     for row in range(*part.rows):
@@ -142,7 +145,10 @@ def _row_sweep(
 def _column_sweep(
     run: RingRun, band: int, strip: Strip, over: int, reads: Times, writes: Times, tick: int
 ) -> int:
-    """The last stage makes columns, each operator those that the next ones need, the last one by pixels."""
+    """Record the ticks of the last stage, column by column, its last operator's by pixels.
+
+    Each operator makes the columns that the next ones need. Returns the next tick.
+    """
     parts = run.bands[-1][band]
     for i, column in strip.order:
         part = parts[i]
@@ -169,10 +175,10 @@ def _column_sweep(
 
 
 def _loses_an_element(read: Map, made: Map, reads: Times, writes: Times, by: int, *, reverse: bool) -> bool:
-    """Whether an operator that goes from one element of a pixel to the next overwrites one still to come.
+    """Return whether an operator that goes through a pixel element by element overwrites one still to come.
 
-    It does where the pixel that is read, of the same place, begins at less than `early` behind the one that
-    is written: behind its elements those of the output lie lower than they are read.
+    It does where the pixel that is read begins less than `early` behind the pixel written at the same place:
+    the output's elements then lie lower than elements that are still to be read.
     """
     import numpy as np
 
@@ -194,10 +200,10 @@ def _loses_an_element(read: Map, made: Map, reads: Times, writes: Times, by: int
 def _meets(
     reads: Times, writes: Times, wide: int, narrow: int, by: int, early: int, *, reverse: bool
 ) -> bool:
-    """Whether a byte of a pixel (`wide` bytes, `by` above) is written before the pixel's last reading.
+    """Return whether a byte of a pixel (`wide` bytes, `by` above) is written before the pixel's last read.
 
-    A step that reads a pixel may do so until its last chunk: what it writes in chunks before counts as
-    written before. Those are the first `early` bytes of a pixel's `narrow`, in reverse the last.
+    A step may read its pixel until its last chunk, so earlier chunks count as written before. Those are the
+    first `early` bytes of a pixel's `narrow`, in reverse the last.
     """
     import numpy as np
 

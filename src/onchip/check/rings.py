@@ -1,7 +1,7 @@
-"""A group in rings of rows: what its scratch must hold, what it fetches, and how much it computes.
+"""A group in rings of rows: its scratch, the bytes that it fetches, and its multiply-accumulates.
 
 docs/plan-program.md says how such a group runs. Everything is derived by running that rule (`drive`) on the
-network's geometry, in coordinates that are mirrored where the group runs in reverse.
+network's geometry, in mirrored coordinates if the group runs in reverse.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from onchip.plans import Group, Rings
 __all__ = ["MOST_SWEEPS", "Band", "RingRun", "Strip", "rings_of"]
 
 MOST_SWEEPS = 1 << 21
-"""Lines times operators beyond which a group is not looked at: no real network's, and minutes of work."""
+"""The most lines of a group, over all strips: no real network has more, and more takes minutes."""
 
 MOST_STAGES = 200
-"""More in one group than any network has in a row, and as deep as one call may ask the next."""
+"""The most stages of a group: no network has more in a row, and each may be a nested call."""
 
 ACCUMULATOR = 4
 """Bytes in which a pool over a whole map adds up a channel."""
@@ -43,10 +43,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A stage in one strip: the columns of every tensor it touches, and in which order it makes them.
+    """A stage in one strip: the columns of every tensor it touches, and the order in which it makes them.
 
-    `columns` are those of its output and of what goes into it. `order` are (operator, column) of a stage that
-    sweeps column by column; it is empty where whole rows are swept.
+    `columns` are those of its output and of its inputs. `order` are (operator, column) of a stage that
+    sweeps column by column; it is empty if it sweeps whole rows.
     """
 
     columns: Mapping[int, Range]
@@ -55,15 +55,15 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class RingRun:
-    """How a group in rings runs. Windows, rows and columns are mirrored if `reverse`.
+    """The run of a group in rings. Windows, rows and columns are mirrored if `reverse`.
 
     `pieces` are each stage's operators; `bands[s][b]` are the parts of its operators in its sweep b. A strip
     makes the sweeps in `order`, (stage, sweep) each; `strips[i][s]` is stage s in strip i.
 
     The scratch holds the `row_rings`, the `column_rings` of one stage at a time, 4 bytes for each channel
     that a stage with `accumulates` adds up (`sums`) and the largest `workspace` of an operator: `need` bytes.
-    `crossing` are the bytes of every streamed input that are fetched, `macs` the multiply-accumulates, those
-    that are done anew included.
+    `crossing` are the bytes of every streamed input that are fetched, `macs` the multiply-accumulates,
+    including those that are repeated.
     """
 
     maps: Mapping[int, Map]
@@ -82,7 +82,7 @@ class RingRun:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The rings that the scratch holds: of columns those of the stage with the largest."""
+        """The rings in the scratch: all row rings, and the column rings of the stage with the largest."""
         return (*self.row_rings, *max(self.column_rings, key=_bytes))
 
     @property
@@ -96,10 +96,10 @@ def _bytes(parts: Sequence[Part]) -> int:
 
 
 def rings_of(maps: Maps, group: Group, streamed: Collection[int], *, alignment: int) -> RingRun:
-    """How a group in rings runs when it fetches the tensors `streamed` itself.
+    """Derive the run of a group in rings that fetches the tensors `streamed` itself.
 
-    Raises `Broken`: `rings-stages`, `rings-sizes` or `rings-fetched` for what is not such a group,
-    `group-unproved` where the geometry says too little.
+    Raises `Broken`: `rings-stages`, `rings-sizes` or `rings-fetched` for an invalid group, `group-unproved`
+    where the geometry says too little.
     """
     network, rings = maps.network, group.tiling
     assert isinstance(rings, Rings)
@@ -152,7 +152,7 @@ def _stages(maps: Maps, group: Group, rings: Rings) -> tuple[tuple[Access, ...],
 
 
 def _leaves(network: Network, tensor: int, inside: Collection[int]) -> bool:
-    """Whether somebody outside needs what is made inside, or nobody does."""
+    """Return whether a tensor made inside is read outside, is a network output, or is read by nothing."""
     readers = [op.id for op in network.operators if network.readers[tensor] >> op.id & 1]
     return not readers or bool(network.output_roots >> tensor & 1) or any(op not in inside for op in readers)
 
@@ -201,7 +201,7 @@ def _fetched_columns(
 
 
 def _mirrored(piece: Access) -> Access:
-    """The same relation, rows and columns counted from the other end."""
+    """Return the same relation with rows and columns counted from the other end."""
     operands = (replace(o, rows=o.rows.mirrored(), columns=o.columns.mirrored()) for o in piece.operands)
     return replace(piece, operands=tuple(operands))
 
@@ -210,7 +210,7 @@ def _mirrored(piece: Access) -> Access:
 
 
 def _accumulates(network: Network, stage: Sequence[Access], maps: Mapping[int, Map]) -> bool:
-    """Whether a stage ends in a pool over a whole map, which adds up the map's pixels as they come."""
+    """Return whether a stage ends in a pool over a whole map, which adds up the map's pixels as they come."""
     piece = stage[-1]
     if piece.form != "channelwise" or maps[piece.writes[0]].plane != (1, 1):
         return False
@@ -238,7 +238,7 @@ def _run(
 
     # Rows.
     bands: list[list[tuple[Band, ...]]] = []
-    kept: list[list[dict[int, Range]]] = []  # what each sweep of a stage takes of column rings
+    kept: list[list[dict[int, Range]]] = []  # the lines that each sweep of a stage needs in column rings
     nodes = [Node(t, [(y, y + 1) for y in range(height[t])], {}) for t in streamed if t not in by_columns]
     fetchers = len(nodes)
     for stage, told, adds in zip(pieces, rings.stages, accumulates, strict=True):
@@ -320,7 +320,7 @@ def _run(
 
 
 def _swept(stage: Sequence[Access], adds: bool) -> Sequence[Access]:
-    """The operators of a stage that sweep its bands: without the pool that takes each pixel as it is made."""
+    """Return the operators of a stage that sweep its bands: all but a pool that takes pixels as they come."""
     return stage[:-1] if adds and len(stage) > 1 else stage
 
 
@@ -337,7 +337,7 @@ def _row_node(
     height: Mapping[int, int],
     by_columns: Collection[int],
 ) -> tuple[Node, list[tuple[Band, ...]], list[dict[int, Range]]]:
-    """A stage along the rows; what its operators make in each sweep; and what that takes of column rings."""
+    """Return a stage along the rows, its operators' bands in each sweep, and the lines in column rings."""
     y = stage[-1].writes[0]
     body = _swept(stage, adds)
     last = body[-1].writes[0]
@@ -373,7 +373,7 @@ def _strip(
     *,
     by_column: bool,
 ) -> tuple[Strip, dict[int, int], dict[int, int]]:
-    """A stage in a strip, the most columns at once of what it keeps in rings, how many of each it makes."""
+    """Return a stage in a strip, the most columns at once in each ring, and the columns made of each."""
     y = stage[-1].writes[0]
     mine = pyramid(stage, y, across.get(y, (0, 0)), rows=False)
     if not by_column:
@@ -416,6 +416,6 @@ def _part(
 
 
 def _work(network: Network, maps: Mapping[int, Map], piece: Access, pixels: int) -> int:
-    """Multiply-accumulates for that many pixels of an operator's output; a part of one counts whole."""
+    """Return the multiply-accumulates for that many pixels of an operator's output, rounded up."""
     share = Fraction(network.operators[piece.id].work, prod(maps[piece.writes[0]].plane)) * pixels
     return -(-share.numerator // share.denominator)

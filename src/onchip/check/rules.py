@@ -95,7 +95,7 @@ RULES: dict[str, str] = {
     "result": "every figure of the result is what the program gives, and its claims agree with each other",
     "claim": "what is claimed was made of this problem and these figures, by a plan that its options allow",
 }
-"""Rule name -> what holds in every legal plan."""
+"""Rule name -> the statement that holds in every legal plan."""
 
 
 class Broken(Exception):
@@ -107,10 +107,10 @@ class Broken(Exception):
         super().__init__(rule, reason)
 
     def illegal(self, index: int | None = None, instruction: str = "") -> IllegalPlan:
-        """The public error."""
+        """Return the public error."""
         return IllegalPlan(self.rule, self.reason, index=index, instruction=instruction)
 
 
 def broken(rule: str, reason: str) -> NoReturn:
-    """Refuse."""
+    """Refuse a plan: raise `Broken` with a rule and a reason."""
     raise Broken(rule, reason)

@@ -1,4 +1,4 @@
-"""The sections of a plan: they follow each other, and a module's parts and processing are its program's."""
+"""The proof of a plan's sections: they follow each other, and a module's parts match its program."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["prove_sections"]
 
 
 def prove_sections(plan: Plan, member: Mapping[int, Unit]) -> None:
-    """Hold the sections against a legal program. Raises `Broken`.
+    """Prove the sections of a legal program. Raises `Broken`.
 
-    `member` is the group of every operator that is in one.
+    `member` maps every operator in a group to that group.
     """
     names, at = set[str](), 0
     for section in plan.sections:
@@ -37,7 +37,7 @@ def prove_sections(plan: Plan, member: Mapping[int, Unit]) -> None:
 
 
 def _made_at(plan: Plan, member: Mapping[int, Unit]) -> dict[int, int]:
-    """For every tensor that an operator makes, the position of its run or join."""
+    """Return for every tensor that an operator makes the position of its run or join."""
     ids = plan.network.operator_id
     groups = {group.name: group.operators for group in plan.groups}
     found: dict[int, int] = {}
@@ -84,7 +84,7 @@ class _Module:
         return self.network.tensors[t].name
 
     def runs_its_operators(self) -> None:
-        """What runs inside is the branches, in their order, and then the merge."""
+        """Refuse unless exactly the branches, in their order, and then the merge run inside."""
         network = self.network
         named = [v for branch in self.branches for v in branch] + [self.merge]
         if len(set(named)) < len(named):
@@ -108,7 +108,7 @@ class _Module:
             broken("section", f"{network.operators[v].name} runs inside {self.name}, which does not name it")
 
     def reads_its_own(self) -> None:
-        """A branch reads the start, what it makes, and what comes over a long connection; it is one piece."""
+        """Refuse unless a branch is connected and reads the start, its own tensors and long connections."""
         crossing = {x.tensor for x in self.program if isinstance(x, Load)}
         crossing |= {t for x in self.program if isinstance(x, Run) for t, _ in x.streaming}
         joined = {x.operator for x in self.program if isinstance(x, Join)}
@@ -142,7 +142,7 @@ class _Module:
         return False
 
     def merges_its_branches(self) -> None:
-        """Two branches or more begin at the start, and the merge reads of each."""
+        """Refuse unless two branches or more begin at the start, and the merge reads each of them."""
         if len(self.branches) < 2:
             broken("section", f"{self.name} has fewer than two branches")
         reads = self.network.reads[self.merge]
@@ -159,7 +159,7 @@ class _Module:
                 broken("section", f"the merge of {self.name} reads nothing of the branch of {name}")
 
     def keeps_its_own(self) -> None:
-        """What a branch makes leaves the module through its merge, or through DRAM."""
+        """Refuse a tensor of a branch that leaves the module other than through its merge or DRAM."""
         inside = {*self.branch_of, self.merge}
         there = _on_chip_after(self.network, self.program)
         for t in self.branch_made:
@@ -167,7 +167,7 @@ class _Module:
                 broken("section", f"{self.tensor(t)}, made in a branch of {self.name}, leaves it on chip")
 
     def is_processed(self) -> None:
-        """I if nothing of the module passes through DRAM, else II."""
+        """Refuse a wrong processing: it is I if nothing of the module passes through DRAM, else II."""
         if self.section.processing not in (None, "I", "II"):
             broken("section", f"{self.name} is processed neither by I nor by II")
         kind = self.processing()
@@ -190,7 +190,7 @@ class _Module:
 
 
 def _pieces(network: Network, operators: Sequence[int]) -> int:
-    """In how many pieces some operators fall, if they hang together by what they make alone."""
+    """Return the number of pieces of some operators, connected by the tensors that they make."""
     leader = {v: v for v in operators}
     maker = {t: v for v in operators for t in bits(network.writes[v])}
 
@@ -208,7 +208,7 @@ def _pieces(network: Network, operators: Sequence[int]) -> int:
 
 
 def _on_chip_after(network: Network, program: Sequence[Instruction]) -> set[str]:
-    """What instructions bring on chip and leave there. What is written over ends with a run."""
+    """Return the tensors that instructions bring on chip and leave there, without those overwritten."""
     there: set[str] = set()
     for x in program:
         if isinstance(x, Load | Alloc):

@@ -1,7 +1,7 @@
-"""What a plan's claim of being the best is worth, here and now.
+"""The standing of a plan's claim to be the best: proved, derived, or only stated.
 
-The checker solves nothing. Of some claims it sees the proof all the same, because no plan at all can be below
-the figure; the others it can only repeat.
+The checker solves nothing. It still sees the proof of some claims, because no plan at all can be below the
+figure; it can only repeat the others.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from onchip.plans import PinnedWeights, Plan, is_proved
 __all__ = ["Standing", "standing", "why_derived"]
 
 Standing = Literal["proved", "derived", "claimed", "none"]
-"""`proved`: by a planner of this process. `derived`: the checker sees by itself that no plan is below the
-figure. `claimed`: written in a file, and nothing more. `none`: nothing is claimed, neither the best nor a
-bound above 0."""
+"""`proved`: by a planner of this process. `derived`: the checker itself sees that no plan is below the
+figure. `claimed`: only written in a file. `none`: the plan claims neither to be the best nor a bound above
+0."""
 
 _GOALS = {
     "traffic": ("traffic_bytes", "lower_bound_bytes"),
@@ -30,7 +30,7 @@ _GOALS = {
 
 
 def standing(plan: Plan) -> Standing:
-    """What the claims of a plan that `check` accepts are worth."""
+    """Return the standing of the claims of a plan that `check` accepts."""
     if why_derived(plan):
         return "derived"
     _, bound = _GOALS[str(plan.options.get("objective", "traffic"))]
@@ -40,9 +40,9 @@ def standing(plan: Plan) -> Standing:
 
 
 def why_derived(plan: Plan) -> str:
-    """Why no plan can be below this one's figure, in words, as the checker sees it; empty where it does not.
+    """Return why no plan can be below this one's figure, in words; empty if the checker does not see it.
 
-    `plan` is one that `check` accepts: its figures are those of its program.
+    `check` accepts `plan`: its figures are those of its program.
     """
     goal, r = plan.options.get("objective", "traffic"), plan.result
     if r.status != "optimal":
@@ -59,10 +59,10 @@ def why_derived(plan: Plan) -> str:
 
 
 def least_crossing(plan: Plan) -> int:
-    """Bytes that cross in every legal plan of a network: a floor that needs no search.
+    """Return the bytes that cross in every legal plan of a network: a bound that needs no search.
 
-    What is made and leaves crosses once. Weights do, unless they are pinned or their operator says what parts
-    of them it needs; an input does where some operator has no way to leave out a part of it.
+    Outputs that are made cross once. Weights do, unless they are pinned or their operator states a reach; an
+    input does if some operator must read all of it.
     """
     net = plan.network
     handed_on = {name for s in plan.state for name in (s.input, s.output)}
@@ -78,7 +78,7 @@ def least_crossing(plan: Plan) -> int:
 
 
 def _reads_all(net: Network, op: Operator, tensor: int) -> bool:
-    """Whether there is no way to run an operator that reads but a part of a tensor."""
+    """Return whether an operator must read all of a tensor, however it is run."""
     geometry = op.geometry
     if op.reach is not None:
         return False
@@ -98,12 +98,12 @@ def _reads_all(net: Network, op: Operator, tensor: int) -> bool:
 
 
 def _whole_and_apart(plan: Plan) -> bool:
-    """Whether the plan says that it is of a planner whose operators hold all operands, each its own bytes."""
+    """Return whether the plan's planner holds all operands of an operator at once, each in its own bytes."""
     return plan.options.get("planner") == "placement" and plan.options.get("in_place") is not True
 
 
 def _most_held(plan: Plan) -> tuple[str, int]:
-    """The operator that holds most while it runs, and how much."""
+    """Return the operator that holds most while it runs, and its bytes."""
     net, up = plan.network, plan.chip.round_up
     held = (
         (

@@ -1,9 +1,9 @@
 """`run ... streaming T:N`: how many bytes cross, derived from the operator and the room in its scratch.
 
-Nothing crosses twice in what is proved here, so N is the tensor's size: either the whole tensors fit the
-scratch at once, or the operator's walk needs a line buffer that does, so that no halo is fetched again. A
-scratch too small for the line buffer would have to fetch halos again; how often depends on a tiling. Of a
-group that states one `onchip.check.tiles` derives the bytes; all else is refused.
+Nothing crosses twice in any proof here, so N is the tensor's size: either the whole tensors fit the scratch
+at once, or the line buffer of the operator's walk does, so that no halo is fetched again. A scratch too small
+for the line buffer would fetch halos again, as often as its tiling says. `onchip.check.tiles` derives the
+bytes of a group that states a tiling; anything else is refused.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["crossing_bytes", "streaming_scratch"]
 def crossing_bytes(
     network: Network, unit: Unit, streamed: Sequence[int], *, weights_apart: bool = False
 ) -> dict[int, int]:
-    """For each streamed root tensor of a unit, the bytes that cross; `streaming-unproved` when unknown.
+    """Return the crossing bytes of each streamed root tensor of a unit. Raises `Broken` if they are unknown.
 
-    With `weights_apart` weights have a scratchpad of their own.
+    The rule is `streaming-unproved`. With `weights_apart` weights have a scratchpad of their own.
     """
     if unit.crossing is not None:
         return dict(unit.crossing)
@@ -38,7 +38,7 @@ def crossing_bytes(
             "streaming-unproved",
             f"the scratch of group {unit.name} has {room:,} bytes to spare, too few at once",
         )
-    # Resident weights are in the scratch already, and the room is what they leave.
+    # Resident weights are in the scratch already, and `room` is the rest of it.
     need = _pieces(network, unit.operators[0], streamed, 0 if weights_apart or unit.held else unit.weights)
     if isinstance(need, str):
         broken("streaming-unproved", f"the operands do not fit the {room:,} bytes at once, and {need}")
@@ -50,9 +50,9 @@ def crossing_bytes(
 def streaming_scratch(
     network: Network, operator: int, streamed: Sequence[int], *, weights: int | None = None
 ) -> int:
-    """The least bytes of scratch with which an operator may stream some root tensors, each crossing once.
+    """Return the least bytes of scratch with which an operator may stream root tensors, each crossing once.
 
-    `weights` are the bytes of weights that pass through the same scratch: the operator's, unless stated.
+    `weights` are the bytes of weights that pass through the same scratch, by default the operator's.
     """
     if weights is None:
         weights = network.operators[operator].weight_bytes
@@ -62,7 +62,7 @@ def streaming_scratch(
 
 
 def _pieces(network: Network, operator: int, streamed: Sequence[int], weights: int) -> int | str:
-    """Bytes of one piece of each streamed operand, with which no byte has to come twice; or why none do."""
+    """Return the bytes of one piece of each streamed operand, so that no byte comes twice; or the reason."""
     op = network.operators[operator]
     patched = [network.tensors[t].patches is not None for t in streamed]
     if all(patched):
@@ -97,5 +97,5 @@ def _pieces(network: Network, operator: int, streamed: Sequence[int], weights: i
 
 
 def _line_buffer(walk: Windows) -> int:
-    """Bytes of the input rows that a window spans: with them in the scratch no row comes twice."""
+    """Return the bytes of the input rows that a window spans: with them in the scratch no row comes twice."""
     return walk.fan_in * min(walk.rows.span, walk.rows.size) * walk.columns.size * walk.read_bytes

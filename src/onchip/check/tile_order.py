@@ -1,9 +1,9 @@
-"""When an operator of a group in bands reads and writes every element, if its weights come tile by tile.
+"""The times at which an operator of a group in bands reads and writes elements, if its weights come in tiles.
 
 A tile is fetched once in a sub-group, and all work that needs it is done before the next tile replaces it.
-Tiles of output channels follow each other; for each of them slices of the input channels that it sums over;
-for each slice the steps of the walk. So a later tile reads the whole input again, after an earlier one has
-written its channels of every output pixel of the sub-group.
+Tiles of output channels follow each other; within each, slices of the input channels that it sums over;
+within each slice, the steps of the walk. So a later tile reads the whole input again, after an earlier one
+has written its channels of every output pixel of the sub-group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["times_by_tiles"]
 
 MAX_ELEMENTS = 1 << 24
-"""Elements of a map beyond which the steps are not followed."""
+"""The most elements of a map whose steps are followed."""
 
 NEVER = -1
 
@@ -35,10 +35,10 @@ NEVER = -1
 def times_by_tiles(
     network: Network, run: Banded, maker: Access, x: int, bands: Times, channels_last: Mapping[int, bool]
 ) -> tuple[Times, Times] | None:
-    """For each element of `x` when the maker reads it last, for each of its output when it is written first.
+    """Return the time of the last read of each element of `x`, and of the first write of each of its output.
 
-    Both in the order of addresses; `NEVER` for what is not read. `bands` are the sub-groups (of one image)
-    that make each row of the output. None where the walk is not known, or known to be another one.
+    Both in address order; `NEVER` for elements that are not read. `bands` are the sub-groups (of one image)
+    that make each row of the output. None if the walk is unknown, or does not go forward by single pixels.
     """
     import numpy as np
 
@@ -58,7 +58,7 @@ def times_by_tiles(
     slices = max(part, default=0) + 1
 
     def moment(image: Times, channel: Times, at: Times, r: Times, c: Times) -> Times:
-        """When output `channel` of pixel (r, c) takes its slice `at`; the arguments fit each other."""
+        """Return when output `channel` of pixel (r, c) takes its slice `at`; the arguments broadcast."""
         group = image // run.together * run.bands.count + bands[r]
         step = (image * made.rows + r) * made.columns + c
         if g.kind == "elementwise" and channels_last[t]:
@@ -84,7 +84,7 @@ def _volume(m: Map) -> int:
 
 
 def _grid(m: Map) -> tuple[Times, Times, Times, Times]:
-    """Images, channels, rows and columns, to be combined with each other."""
+    """Return open grids of images, channels, rows and columns."""
     import numpy as np
 
     n, k, i, j = np.ogrid[: m.images, : m.channels, : m.rows, : m.columns]
@@ -96,7 +96,7 @@ def _as_it_lies(times: Times, channels_last: bool) -> Times:
 
 
 def _channels(maker: Access, x: int, read: Map, made: Map, tile: int) -> tuple[list[int], list[int]]:
-    """For each input channel the last output channel that reads it, and the slice that it is in there."""
+    """Return for each input channel the last output channel that reads it, and its slice there."""
     everywhere = range(read.channels)
     match maker.form:
         case "reduce":

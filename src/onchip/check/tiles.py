@@ -1,4 +1,4 @@
-"""A group that runs in bands of rows: what its scratch must hold, and what crosses to and from DRAM.
+"""A group that runs in bands of rows: its scratch, and the bytes that cross to and from DRAM.
 
 docs/plan-program.md says how such a group runs. Everything is derived from the network's geometry, the
 tiling that the plan states, and the operands that its run streams: the others are whole.
@@ -25,10 +25,10 @@ __all__ = ["Banded", "Tiles", "tiles_of"]
 
 @dataclass(frozen=True, slots=True)
 class Banded:
-    """How a group in bands runs: its operators, their maps, the rows of every band, and the order in it.
+    """The run of a group in bands: its operators, their maps, the rows of every band, and the order in it.
 
     A sub-group takes `together` of all images. Weights of the operators `by_tiles` come a tile at a time, for
-    `channels` output channels and as many of those that each sums over.
+    `channels` output channels and as many input channels that each sums over.
     """
 
     pieces: tuple[Access, ...]
@@ -42,8 +42,8 @@ class Banded:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """What a group needs in its scratch, part by part, how often it fetches weights that it does not keep,
-    and the bytes of every operand that cross: of those that are not whole. `banded` is how bands run."""
+    """A group in tiles: the parts of its scratch, its refills of weights that it does not keep, and the bytes
+    of every operand that crosses (those that are not whole). `banded` is the run of one in bands."""
 
     parts: tuple[Part, ...]
     subgroups: int
@@ -67,10 +67,10 @@ def tiles_of(
     alignment: int,
     weights_resident: bool,
 ) -> Tiles:
-    """The tiles of a tiled group whose operators come in topological `order`.
+    """Derive the tiles of a tiled group whose operators come in topological `order`.
 
     `whole` are the operands that its run does not stream: they have no part of the scratch. Raises `Broken`
-    for what is not proved or not possible.
+    for anything unproved or impossible.
     """
     network, tiling = maps.network, group.tiling
     assert tiling is not None
@@ -145,7 +145,7 @@ def _banded(
 
 
 def _weights(group: Group, tiling: Tiling, pieces: Sequence[Access], alignment: int) -> list[Part]:
-    """The weights in the scratch: what is resident, and the largest tile of what is refilled."""
+    """Return the weights in the scratch: the resident ones, and the largest tile of the refilled ones."""
     parts, tile = [], Part("", 0)
     for piece in pieces:
         if piece.name in group.resident_weights:
@@ -157,5 +157,5 @@ def _weights(group: Group, tiling: Tiling, pieces: Sequence[Access], alignment: 
 
 
 def _tile(piece: Access, tiling: Tiling) -> int:
-    """Bytes of the weights that are there at a time, unless all are kept."""
+    """Return the bytes of weights that are present at a time, unless all are kept."""
     return piece.kernel.part(piece.weights, tiling.channels, tiling.channels)

@@ -1,7 +1,7 @@
-"""When every copy and run of a program starts and ends, from the program and the chip's rates alone.
+"""The checker's timing: the start and end of every copy and run, from the program and the chip's rates alone.
 
 Two queues, each in the order of the program: one DMA channel (loads, stores, weights) and one compute unit
-(runs). Everything starts as soon as its queue, its data and its bytes allow; docs/objectives.md says it
+(runs). Everything starts as soon as its queue, its data and its bytes allow; docs/objectives.md states this
 formally. All times are whole picoseconds, so that they add up exactly.
 """
 
@@ -37,7 +37,7 @@ PICOSECONDS = 10**12
 
 
 def clock_of(plan: Plan) -> Clock | None:
-    """The clock of a plan's network and chip, None where the chip's rates do not give one."""
+    """Return the clock of a plan's network and chip; None if the chip's rates do not give one."""
     if not Clock.runs_on(plan.chip):
         return None
     apart = plan.chip.weight_scratchpad_bytes is not None
@@ -55,7 +55,7 @@ def clock_of(plan: Plan) -> Clock | None:
 
 
 class Clock:
-    """Tells the times of any legal program for one network on one chip."""
+    """The times of any legal program for one network on one chip."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Clock:
         state: Sequence[tuple[str, int]] = (),
         streamed: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        """Needs `dram_bytes_per_second` and `macs_per_second` of the chip.
+        """Make the clock of a chip that states `dram_bytes_per_second` and `macs_per_second`.
 
         `pinned` are operators whose weights are never fetched, `state` tensors that are there at the start,
         with their addresses; `streamed` what each group's run streams (in tiles all operands, unless stated).
@@ -111,41 +111,42 @@ class Clock:
 
     @staticmethod
     def runs_on(chip: PlanChip) -> bool:
-        """Whether a chip states what times need."""
+        """Return whether a chip states the rates that times need."""
         return chip.dram_bytes_per_second is not None and chip.macs_per_second is not None
 
     def transfer(self, bytes_: int) -> int:
-        """Picoseconds that a copy of that many bytes takes, rounded up."""
+        """Return the picoseconds of a copy of that many bytes, rounded up."""
         return -(-bytes_ * self._per_byte.numerator // self._per_byte.denominator)
 
     def run(self, name: str) -> int:
-        """Picoseconds of a unit's run that streams its weights and nothing else."""
+        """Return the picoseconds of a unit's run that streams its weights and nothing else."""
         return max(self.compute[name], self.transfer(self.streamed[name]))
 
     def _operator(self, operator: int) -> int:
-        """Picoseconds of one operator: by its multiplications or by its bytes, whichever take longer."""
+        """Return the picoseconds of one operator: the longer of its multiplications and its bytes."""
         op = self.network.operators[operator]
         local = op.weight_bytes + sum(self.network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
         most = max(op.work * self._per_mac, local * self._per_local_byte)
         return -(-most.numerator // most.denominator)
 
     def joining(self, name: str, parts: Collection[str]) -> int:
-        """Picoseconds of a concat with the operands `parts` in their places: the others are copied."""
+        """Return the picoseconds of a concat whose operands `parts` are in place: the others are copied."""
         moved = 2 * sum(self.bytes[t] for t in self.reads[name] if t not in parts)
         most = moved * self._per_local_byte
         return -(-most.numerator // most.denominator)
 
     def passing(self, bytes_: int, *memories: str | None) -> int:
-        """Picoseconds of a copy on chip, or from or to DRAM: what its slowest side takes, rounded up."""
+        """Return the picoseconds of a copy on chip, or from or to DRAM, on its slowest side, rounded up."""
         return _up(max((bytes_ * self._at[m] for m in memories if m in self._at), default=Fraction(0)))
 
     def working(
         self, name: str, at: Mapping[str, str | None], scratch: str | None, parts: Collection[str],
         streaming: Mapping[str, int],
     ) -> int:  # fmt: skip
-        """Picoseconds that a unit computes with its operands `at` these memories, and its scratch in another.
+        """Return the picoseconds that a unit computes with its operands `at` these memories.
 
-        The longer of its multiplications and of its accesses, one memory after the other.
+        `scratch` is the memory of its scratch. The longer of its multiplications and of its accesses, one
+        memory after the other.
         """
         unit, ids, names = self.units[name], self.network.tensor_id, self.network.tensors
         work = sum(self.network.operators[op].work for op in unit.operators) * self._per_mac
@@ -157,14 +158,14 @@ class Clock:
         return _up(max(Fraction(0) if parts else work, local))
 
     def times(self, program: Sequence[Instruction]) -> tuple[Timed, ...]:
-        """When every load, store and run, and every scratch that fetches weights, starts and ends."""
+        """Return the start and end of every load, store, move, run, and scratch that fetches weights."""
         walk = _Walk(self)
         for index, instruction in enumerate(program):
             walk.follow(index, instruction)
         return tuple(walk.found)
 
     def latency(self, program: Sequence[Instruction]) -> int:
-        """Picoseconds until everything has ended."""
+        """Return the picoseconds until everything has ended."""
         return max((t.end for t in self.times(program)), default=0)
 
 
@@ -233,7 +234,7 @@ class _Walk:
         self.freed(memory).set(start, end, time)
 
     def crossing(self, name: str) -> int:
-        """Picoseconds of a resident tensor's way from or to DRAM."""
+        """Return the picoseconds of a resident tensor's way from or to DRAM."""
         return max(self.clock.crossing[name], self.clock.passing(self.clock.bytes[name], self.range[name][0]))
 
     def occupy(self, name: str, address: int, memory: str | None = None) -> None:
@@ -250,7 +251,7 @@ class _Walk:
         if name in self.scratch:
             start = max(start, self.scratch[name][3])
         overwritten = [x for t in outputs for x in self.over.pop(t, ())]
-        # A copy of a tensor must be whole before its bytes are written on.
+        # A copy of a tensor must end before its bytes are overwritten.
         start = max(start, *(self.used[t] for t in overwritten), 0)
         length, fetched = clock.compute[name], None
         parts = tuple(x for t in outputs for x in self.parts.get(t, ()))
@@ -286,7 +287,7 @@ def _up(exact: Fraction) -> int:
 
 
 class _Ranges:
-    """For every byte, when its last owner gave it back: disjoint stretches, ascending."""
+    """For every byte, the time at which its last owner released it: disjoint stretches, ascending."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -294,12 +295,12 @@ class _Ranges:
         self.times: list[int] = []
 
     def latest(self, start: int, end: int) -> int:
-        """When the last byte of [start, end) was given back."""
+        """Return the time at which the last byte of [start, end) was released."""
         first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
         return max(self.times[first:last], default=0) if start < end else 0
 
     def set(self, start: int, end: int, time: int) -> None:
-        """All bytes of [start, end) are given back at `time`."""
+        """Record that all bytes of [start, end) are released at `time`."""
         if start >= end:
             return
         first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)

@@ -1,4 +1,4 @@
-"""What a `run` executes: an operator or a declared group, reduced to what it reads, writes and holds."""
+"""The units that a `run` executes: operators and declared groups, reduced to reads, writes and memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from onchip.plans import Boxes, Group, Instruction, Rings, Run
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
 
 MAX_FETCHED = 10**18
-"""Weights fetched beyond this many bytes are a mistake, and do not fit a file's integers."""
+"""The most bytes of weights that a group fetches; more is a mistake, and does not fit a file's integers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An operator, or a group used like one. Tensors are ids of roots: views are gone here.
+    """An operator, or a group used like one. Tensors are ids of roots, never of views.
 
-    `workspace` is what its scratch reserves, before alignment; `held` the part of it that is taken already
-    (by inner tensors, resident weights), so that the rest is there for streamed pieces; `weights` the bytes
-    of weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
-    `parts` are what its scratch holds. `rings` is how a group in rings runs, `banded` one in bands.
+    `workspace` is the size of its scratch, before alignment; `held` the part of it that is already taken (by
+    inner tensors, resident weights), the rest being room for streamed pieces; `weights` the bytes of weights
+    that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
+    the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Unit:
 
 
 def streams_of(program: Iterable[Instruction]) -> dict[str, Collection[str]]:
-    """By unit, the tensors that its run (the first, should a program have several) streams."""
+    """Return by unit the tensors that its run (the first, if a program has several) streams."""
     found: dict[str, Collection[str]] = {}
     for step in program:
         if isinstance(step, Run):
@@ -65,12 +65,12 @@ def units_of(
     streamed: Mapping[str, Collection[str]] | None = None,
     maps: Maps | None = None,
 ) -> dict[str, Unit]:
-    """Every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
+    """Return every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
 
     `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
-    `streamed` are the tensors that each group's run streams. One in rings keeps a ring for each; one in tiles
-    has its other operands whole. A group that it does not name streams, in tiles, all its operands.
-    `maps` are the network's, worked out once by a caller that asks several times.
+    `streamed` are the tensors that each group's run streams. A group in rings keeps a ring for each; a group
+    in tiles has its other operands whole, and streams all operands if `streamed` does not name it. `maps` are
+    the network's, derived once by a caller that asks several times.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
@@ -91,7 +91,7 @@ def units_of(
 
 
 def macs_of(network: Network, units: Iterable[Unit]) -> int | None:
-    """Multiply-accumulates when each unit runs once; None where a group in tiles may do some anew."""
+    """Return the multiply-accumulates if each unit runs once; None if a group in tiles may repeat some."""
     total = 0
     for unit in units:
         if unit.crossing is not None and unit.rings is None:
@@ -199,7 +199,7 @@ def _untiled_need(
     alignment: int,
     weights_resident: bool,
 ) -> int:
-    """Bytes that a group of one subgroup holds: whole inner tensors, resident weights, one workspace."""
+    """Return the bytes that a group of one subgroup holds: inner tensors, resident weights, one workspace."""
     resident = {network.operator_id[name] for name in group.resident_weights}
     need = sum(-(-network.tensors[t].bytes // alignment) * alignment for t in inner)
     need += sum(network.operators[op].weight_bytes for op in resident)
@@ -212,7 +212,7 @@ def _untiled_need(
 
 
 def _refilled(network: Network, group: Group, ids: Iterable[int], tiles: Tiles) -> None:
-    """Refuse unless what is not resident is fetched as often as the tiles ask for."""
+    """Refuse unless weights that are not resident are fetched as often as the tiles ask for."""
     refills: Mapping[str, int] = dict(group.refills)
     for op in map(network.operators.__getitem__, ids):
         times = refills.get(op.name, 1)
@@ -224,7 +224,7 @@ def _refilled(network: Network, group: Group, ids: Iterable[int], tiles: Tiles) 
 
 
 def _fetched(network: Network, group: Group, ids: Iterable[int]) -> int:
-    """Bytes of weights that a group fetches: each operator's as often as it is refilled."""
+    """Return the bytes of weights that a group fetches: each operator's as often as it is refilled."""
     refills: Mapping[str, int] = dict(group.refills)
     names = set(group.operators)
     wrong = [name for name in (*refills, *group.resident_weights) if name not in names]
@@ -239,7 +239,7 @@ def _fetched(network: Network, group: Group, ids: Iterable[int]) -> int:
 
 
 def _convex(network: Network, group: Group, inside: int) -> None:
-    """Refuse when some operator outside depends on the group and the group on it."""
+    """Refuse a group if an operator outside depends on it and is needed by it."""
     after = 0  # operators outside that depend on a member, found in topological order
     for op in network.order:
         before = network.predecessors[op]

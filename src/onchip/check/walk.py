@@ -1,4 +1,4 @@
-"""How an operator walks over its operands, from its geometry: the domain that proofs are computed over.
+"""The walk of an operator over its operands, from its geometry: the basis of the proofs.
 
 A walk is a sequence of steps. A step reads everything it needs from the operator's first input, and only then
 writes its piece of the output: one pixel with all its channels in NHWC, one element in NCHW (for a fully
@@ -49,10 +49,10 @@ class Windows:
     the output planes of its block: [p // fan_in * fan_out, (p // fan_in + 1) * fan_out).
 
     A step makes `pixels` pixels of a row, each in chunks of `chunk` bytes: the first chunk of all of them,
-    then the next (in reverse from the last chunk on). Until its last chunk it may read all that it reads.
+    then the next (in reverse from the last chunk on). It may read all of its inputs until its last chunk.
 
-    With `elements` a step reads its pixel and goes from one of so many elements to the next: each is read for
-    the last time before it is written, and after those that come before it are.
+    With `elements` a step reads its pixel and goes from one of that many elements to the next: it writes each
+    after the last read of it, and reads it for the last time after it has written those before it.
     """
 
     planes: int
@@ -69,11 +69,11 @@ class Windows:
 
     @property
     def early(self) -> int | None:
-        """What a step has written of its pixel when it reads one of its elements again; None for nothing.
+        """The bytes by which a step writes ahead of its reads within a pixel; None for nothing.
 
         An element that lies at e of what is read meets one that lies before e of what is written if the pixel
-        that is read begins at less than this behind the start of the pixel that is written (in reverse: if
-        it ends so much before its end).
+        that is read begins less than this behind the start of the pixel that is written (in reverse: if it
+        ends less than this before its end).
         """
         if self.elements < 2:
             return None
@@ -89,9 +89,9 @@ class Windows:
 
 
 def steps_of(network: Network, operator: int, operand: int) -> Elementwise | Windows | str:
-    """The walk of an operator over one of its inputs, or in words why its geometry gives none.
+    """Return the walk of an operator over one of its inputs, or in words why its geometry gives none.
 
-    Steps may make several pixels, or channels in chunks, where pixels lie one after the other (NHWC).
+    Steps may make several pixels, or channels in chunks, where pixels are contiguous (NHWC).
     """
     op = network.operators[operator]
     g = op.geometry
@@ -116,14 +116,14 @@ def steps_of(network: Network, operator: int, operand: int) -> Elementwise | Win
 
 
 def _walking(network: Network, operator: int, geometry: Geometry) -> Network:
-    """The same network, one operator of which walks otherwise."""
+    """Return the same network with another geometry for one operator."""
     operators = list(network.operators)
     operators[operator] = replace(operators[operator], geometry=geometry)
     return replace(network, operators=tuple(operators))
 
 
 def _by_pixel(network: Network, operator: int, operand: int) -> Windows | str:
-    """The walk of an operator that takes a pixel of each operand for a pixel of its output."""
+    """Return the walk of an operator that reads a pixel of each operand for a pixel of its output."""
     op = network.operators[operator]
     g = op.geometry
     assert g is not None
@@ -159,7 +159,7 @@ def _by_pixel(network: Network, operator: int, operand: int) -> Windows | str:
 
 
 def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
-    """The walk of an operator, one pixel a step, or in words why its geometry gives none."""
+    """Return the walk of an operator, one pixel a step, or in words why its geometry gives none."""
     op = network.operators[operator]
     g = op.geometry
     if g is None:
@@ -175,7 +175,7 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
     wide = element_bytes(out.bytes, steps)
     reverse = g.traversal == "reverse"
     if g.kind == "elementwise" and wide is not None:
-        # Any input but the largest may be one that is broadcast: who asks about an input looks at its size.
+        # Any input but the largest may be broadcast: callers look at the size of the input they ask about.
         if g.input != g.output:
             return f"{op.name} is element-wise between different shapes"
         return Elementwise(steps, reverse, out.patches)
@@ -196,14 +196,14 @@ def walk_of(network: Network, operator: int) -> Elementwise | Windows | str:
 
 
 def element_bytes(size: int, elements: int) -> int | None:
-    """Bytes of one of a tensor's elements, or None when it has not that many."""
+    """Return the bytes of one of a tensor's elements, or None if it does not have that many."""
     width, rest = divmod(size, elements)
     return width if not rest and width in ELEMENT_BYTES else None
 
 
 @dataclass(frozen=True, slots=True)
 class WindowShape:
-    """Windows over maps, whatever their layout: each of `groups` parts of the channels is on its own."""
+    """Windows over maps of any layout: each of `groups` parts of the channels is on its own."""
 
     images: int
     channels: int
@@ -219,7 +219,7 @@ class WindowShape:
 
 
 def window_shape(name: str, g: Geometry) -> WindowShape | str:
-    """The windows of a geometry of a kind in `WINDOWED`, or in words why it gives none."""
+    """Return the windows of a geometry of a kind in `WINDOWED`, or in words why it gives none."""
     stride, dilation, padding = g.stride or (1, 1), g.dilation or (1, 1), g.padding or (0, 0, 0, 0)
     if len(g.input) != 4 or len(g.output) != 4 or (len(g.kernel), len(stride), len(dilation)) != (2, 2, 2):
         return f"{name} is not two-dimensional"
