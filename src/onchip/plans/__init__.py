@@ -1,4 +1,4 @@
-"""The plan: a small straight-line program over one chip's memory, and the network and chip it is for.
+"""The plan: a small straight-line program over one chip's memory, with its network and chip.
 
 Every planner emits a `Plan`; the checker, the executor and the report read nothing else. It has two written
 forms, JSON and text, and both carry everything: `loads(dumps(plan)) == plan`.

@@ -1,9 +1,9 @@
-"""What a planner's claims are about: a digest that binds them to their problem.
+"""The claims of planners: a digest binds them to their problem.
 
-`optimal` and a bound say something of one network on one chip within one budget, under options, in a space of
-plans. The digest covers all of that and the figures that they speak of, so that none can be exchanged under
-a claim unseen. It is no signature: whoever changes a plan on purpose can compute it anew. So a plan that was
-read claims, and only a planner of this process has proved.
+`optimal` and a bound speak of one network on one chip within one budget, under options, in a space of plans.
+The digest covers all of that and the figures of the claims, so that none can be exchanged unseen. It is no
+signature: an author who changes a plan on purpose can compute it anew. So a plan from a file only claims, and
+a planner of this process has proved.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIGURES = (
     "status", "space", "version", "traffic_bytes", "spill_bytes", "reload_bytes", "compulsory_bytes",
     "weight_bytes", "dram_bytes", "peak_bytes", "extent_bytes",
 )  # fmt: skip
-"""What the digest covers of a result, beside all bounds; optional figures are derived where given."""
+"""The fields of a result that the digest covers, besides all bounds; stated optional figures are derived."""
 
 _BOUNDS = tuple(f.name for f in fields(Result) if "lower_bound" in f.name)
 
@@ -35,10 +35,10 @@ def _version() -> str:
 
 
 def claim_digest(plan: Plan) -> str:
-    """SHA-256, in hex, of the claims of a plan and everything that they are about.
+    """Return the SHA-256, in hex, of the claims of a plan and everything that they depend on.
 
-    That is the network (its fingerprint), the chip, the budget, the options, pins and states, and of the
-    result the space, the version that made it, status, bounds and bytes.
+    That is the network (its fingerprint), the chip, the budget, the options, pins and states; and the
+    result's space, version, status, bounds and bytes.
     """
     about = (
         plan.network.fingerprint,
@@ -53,12 +53,12 @@ def claim_digest(plan: Plan) -> str:
 
 
 def bind(plan: Plan) -> Plan:
-    """The plan with its claims bound to its problem, as proved in this process: planners end so."""
+    """Return the plan with its claims bound to its problem, as proved in this process. Planners end here."""
     plan = replace(plan, result=replace(plan.result, version=_version()))
     digest = claim_digest(plan)
     return replace(plan, result=replace(plan.result, claim_sha256=digest), proof=digest)
 
 
 def is_proved(plan: Plan) -> bool:
-    """Whether a planner of this process made these claims of exactly this problem."""
+    """Return whether a planner of this process made these claims of exactly this problem."""
     return bool(plan.proof) and plan.proof == claim_digest(plan)

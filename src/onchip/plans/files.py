@@ -15,7 +15,7 @@ __all__ = ["FORMAT", "read_plan", "write_plan"]
 
 
 def read_plan(path: Path | str) -> Plan:
-    """The plan in a file of either form, told apart by its first character.
+    """Return the plan in a file of either form, told apart by its first character.
 
     Raises `PlanFormatError` naming the file and the key or line.
     """
@@ -30,6 +30,6 @@ def read_plan(path: Path | str) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path | str) -> None:
-    """Write the plan whole or not at all: as JSON when the name ends in `.json`, else as text."""
+    """Write the plan atomically: as JSON if the name ends in `.json`, else as text."""
     path = Path(path)
     write_atomically(path, to_json(plan) if path.suffix == ".json" else to_text(plan))

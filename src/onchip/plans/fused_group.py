@@ -1,6 +1,6 @@
-"""What one group of a plan does and costs: its record, from which JSON, the table and the page are made.
+"""The figures of one group of a plan: the record from which JSON, the table and the page are made.
 
-A new figure is one field here and what computes it: the cost model for `fuse`, the replay for a plan.
+A new figure is one field here and its computation: in the cost model for `fuse`, in the replay for a plan.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class FusedGroup:
     """One group, or an operator that runs alone, in running order; bytes are of the whole batch.
 
     Operators and tensors go by name. `rows` are those of a band (0: whole, or in blocks), `subgroups` the
-    pieces it runs in, `images` how many a piece does at once. Of the tensors `streamed` a few channels are in
-    the buffer at a time; the weights of `resident` operators stay there, and `weighted` is the number of
-    those that have any. `in_bytes` exclude the rows that two bands share: those are `halo_bytes`.
+    pieces it runs in, `images` the images of a piece. A few channels at a time of the tensors `streamed` are
+    in the buffer; the weights of `resident` operators stay there, and `weighted` is the number of operators
+    that have any. `in_bytes` exclude the rows that two bands share: those are `halo_bytes`.
     `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no band of rows, or
-    the sides of a box. `labels` say shortly what each operator is; `whole_bytes` are those of operands that
+    the sides of a box. `labels` describe each operator briefly; `whole_bytes` are those of operands that
     lie beside the scratch while it runs.
     """
 
@@ -69,17 +69,17 @@ class FusedGroup:
 
     @property
     def bands(self) -> str:
-        """How it runs, shortly."""
+        """The group's tiling in a table's width."""
         return bands_shortly(self.rows, self.subgroups, self.images, self.blocks)
 
     @property
     def tile(self) -> str:
-        """How it runs, in words."""
+        """The group's tiling in words."""
         return bands_in_words(self.rows, self.subgroups, self.images, self.blocks)
 
     @property
     def kept(self) -> str:
-        """`1/3`: of three operators with weights one keeps them."""
+        """`1/3`: one of three operators with weights keeps them."""
         return f"{len(self.resident)}/{self.weighted}" if self.weighted else ""
 
     @property
@@ -89,7 +89,7 @@ class FusedGroup:
 
 
 def sides_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
-    """The sides of a block, output channels first, or of a box; None without."""
+    """Return the sides of a block, output channels first, or of a box; None without blocks."""
     match blocks:
         case Boxes(sizes):
             return sizes
@@ -99,8 +99,7 @@ def sides_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
 
 
 def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
-    """How a group runs, in a few words; `blocks` are (output channels, rows, columns), or
-    the sides of a box."""
+    """Return a group's tiling in words; `blocks` are (output channels, rows, columns) or a box's sides."""
     if blocks is not None:
         return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
     if subgroups == 1 or not rows:
@@ -110,7 +109,7 @@ def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ..
 
 
 def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
-    """The same in a table's width: sub-groups and rows, `28x4`."""
+    """Return the same in a table's width: sub-groups and rows, `28x4`."""
     if blocks is not None:
         return "blocks"
     if subgroups == 1 or not rows:

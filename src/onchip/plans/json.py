@@ -45,7 +45,7 @@ class _Pin(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 @cache
 def _wire_plan() -> Any:
-    """The type of the whole file."""
+    """Return the type of the whole file."""
     return wire_struct(
         "Plan",
         [
@@ -66,7 +66,7 @@ def _wire_plan() -> Any:
 
 
 def to_json(plan: Plan) -> str:
-    """The plan as JSON text, one line for each tensor, operator and instruction so that files diff well.
+    """Return the plan as JSON text, one line per tensor, operator and instruction so that files diff well.
 
     Raises `PlanFormatError` for a plan that no file can hold: a number beyond 10^18, a float that is not
     finite, a name with a lone surrogate.
@@ -101,7 +101,7 @@ def to_json(plan: Plan) -> str:
 
 
 def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
-    """The plan in JSON text. Raises `PlanFormatError` (or `ModelError` for its network) naming the key."""
+    """Return the plan in JSON. Raises `PlanFormatError` (`ModelError` for its network) with the key."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     wire = decode(data, _wire_plan(), where=where, error=PlanFormatError)
     if wire.format != FORMAT:

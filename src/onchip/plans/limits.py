@@ -1,4 +1,4 @@
-"""What a plan file can hold, whatever its form: the version, the range of numbers, the options' types."""
+"""The limits of a plan file in either form: the version, the range of numbers, the options' types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_chip(
     *,
     where: str,
 ) -> PlanChip:
-    """The chip in a file; without a sane alignment nothing else in the plan means anything.
+    """Return the chip in a file; without a valid alignment nothing else in the plan has a meaning.
 
     `rates` are the keys of `onchip.machines.chip.RATES` that it states.
     """
@@ -53,11 +53,11 @@ def plan_chip(
 
 
 _Part = tuple[Callable[[int, Any], str] | str, Any, Sequence[Any]]
-"""Values of a type, and what a refusal of one names."""
+"""(the name of a value in a refusal, the type, values of the type)."""
 
 
 def refuse_unwritable(plan: Plan) -> None:
-    """Raise `PlanFormatError` for a plan that would not come back from a file as it is."""
+    """Raise `PlanFormatError` for a plan that would not come back unchanged from a file."""
     rates, parts = list(_of_chip(plan.chip)), list(_parts(plan))
     _refuse([*rates, *parts], int, _are_whole)
     _refuse(rates, float, lambda found: all(isinstance(x, float) and 0 < x < LIMIT for x in found))
@@ -78,7 +78,7 @@ def _refuse(parts: Sequence[_Part], kind: type, fit: Callable[[Sequence[Any]], b
 
 
 def _are_whole(found: Sequence[Any]) -> bool:
-    """Whether all are whole numbers that fit; true and false are none."""
+    """Return whether all are whole numbers that fit; true and false are not."""
     return not found or ({*map(type, found)} == {int} and min(found) > -LIMIT and max(found) < LIMIT)
 
 
@@ -91,7 +91,7 @@ def _are_texts(found: Sequence[str]) -> bool:
 
 
 def _of_chip(chip: PlanChip) -> Iterator[_Part]:
-    """The parts of the chip, whose floats all are rates."""
+    """Yield the parts of the chip; all of its floats are rates."""
     names = {"alignment_bytes": "alignment", "weight_scratchpad_bytes": "weight scratchpad"}
     for m in members(PlanChip):
         if m.name != "memories":
@@ -103,7 +103,7 @@ def _of_chip(chip: PlanChip) -> Iterator[_Part]:
 
 
 def _parts(plan: Plan) -> Iterator[_Part]:
-    """All other parts of a plan but its network, which `Network.build` has seen."""
+    """Yield all other parts of a plan but its network, which `Network.build` has checked."""
     yield "budget", int, (plan.budget,)
     for held in (*plan.pins, *plan.state):
         yield "address", type(held), (held,)

@@ -1,8 +1,8 @@
 """Write records as lines of text and instructions as JSON arrays, and read them, by their fields.
 
 `alloc y @8 in sram over x by -4` and `["alloc", "y", 8, {"over": "x", "by": -4, "in": "sram"}]` state the
-word of the record, then the fields that have a place, then the attributes (`onchip.base.fields`). A field's
-type decides what it looks like.
+word of the record, then the fields that have a place, then the attributes (`onchip.base.fields`). The type of
+a field decides its form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FACTS = {
     ("time",): Timed,
     ("used",): MemoryUse,
 }
-"""The records that are a line each besides the instructions, by the words that it starts with."""
+"""The records besides the instructions that take a line each, by the words that start the line."""
 
 _STARTS = {record: " ".join(start) for start, record in FACTS.items()}
 
@@ -215,7 +215,7 @@ def _say(m: Member, keywords: Sequence[str]) -> Callable[[Any], str]:
 def read_line(words: Sequence[Word], record: type) -> Any:
     """Return the record in the words of a line behind its start; None if the line has other words.
 
-    Raises `ValueError` with the reason if a word is not what it should be.
+    Raises `ValueError` with the reason if a word is not of the expected form.
     """
     return _line_reader(record)(words)
 

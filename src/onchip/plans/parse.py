@@ -47,13 +47,13 @@ _GROUP = ("scratch", "subgroups", "operators", "refills", "resident")
 
 
 def from_text(content: str, *, where: str = "plan") -> Plan:
-    """The plan in a text. Raises `PlanFormatError` naming the line, `ModelError` for no network."""
+    """Return the plan in a text. Raises `PlanFormatError` naming the line, `ModelError` for a bad network."""
     return _Reader(where).read(content)
 
 
 @dataclass
 class _Facts:
-    """What was read so far."""
+    """The facts read so far."""
 
     texts: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class _Reader:
         return self.plan(facts)
 
     def lines(self, content: str) -> Iterator[list[Word]]:
-        """The words of every line that has any, after the first, which must name the format."""
+        """Yield the words of every line that has any, after the first, which must name the format."""
         started = False
         for number, line in enumerate(content.split("\n"), 1):
             self.number = number
@@ -281,7 +281,7 @@ def _geometry(lists: dict[str, list[Word]]) -> Geometry:
 
 
 def _steps(words: tuple[str, ...]) -> tuple[Direction, int, int]:
-    """`reverse pixels 4 channels 1`: the traversal of a walk, and what a step of it makes."""
+    """Return (traversal, pixels and channels of a step) of a walk: `reverse pixels 4 channels 1`."""
     match words:
         case ():
             return "forward", 1, 0
@@ -312,7 +312,7 @@ def _group(name: str, words: Sequence[Word]) -> Group:
 
 
 def _stages(words: Sequence[Word], keywords: Sequence[str]) -> tuple[list[Word], list[Stage]]:
-    """The words outside of any `stage N OP ...`, and the stages in the order in which they come."""
+    """Return the words outside of any `stage N OP ...`, and the stages in their order."""
     rest: list[Word] = []
     found: list[list[str]] = []
     inside = False
@@ -403,7 +403,7 @@ def _once(table: dict[str, T], key: str, value: T) -> None:
 
 
 def _lists(words: Sequence[Word], keywords: Sequence[str]) -> dict[str, list[Word]]:
-    """The words after each keyword, up to the next one."""
+    """Return the words after each keyword, up to the next one."""
     found: dict[str, list[Word]] = {}
     current: list[Word] | None = None
     for word, quoted in words:

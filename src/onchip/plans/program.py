@@ -1,7 +1,7 @@
-"""The instructions, and the plan that holds them. Names, not ids: a plan is read away from its planner.
+"""The instructions, and the plan that holds them. They use names, not ids: plans outlive their planner.
 
 docs/plan-program.md is the formal page: when each instruction is legal and what it costs. JSON, text and
-their readers are made from these records: a new field of an instruction, or a new kind, is stated here only.
+their readers are made from these records: a new field of an instruction, or a new kind, is stated only here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HOME = wire("in", leads=True)
 class Load:
     """Copy `tensor` from DRAM to bytes [address, address + its size) of `memory`.
 
-    `memory` is one of the chip's, and None on a chip with a single scratchpad; here and in what follows.
+    Here and below `memory` is one of the chip's memories, or None on a chip with a single scratchpad.
     """
 
     tensor: str
@@ -64,8 +64,8 @@ class Load:
 class Alloc:
     """Reserve the range for an operator's output.
 
-    With `over`, the range may share bytes with that tensor; `by` = address(over) - address. A concat's output
-    may be reserved over its operands `parts`, each of which lies where its part of the output begins.
+    With `over`, the range may share bytes with that tensor; `by` = address(over) - address. With `parts`, a
+    concat's output is reserved over its operands, each of which lies where its part of the output begins.
     """
 
     tensor: str
@@ -148,8 +148,8 @@ Instruction = Load | Alloc | Scratch | Run | Move | Store | Free | Join
 class Tiling:
     """A group runs in bands of rows: `rows` of its coarsest map (`t_h` of Optimus), more of the finer ones.
 
-    Of the tensors `streamed` only `channels` channels (`T_c`) are in the scratch at a time, and rows that two
-    bands share are made or fetched anew; the others keep those rows (a line buffer). A sub-group does one
+    Only `channels` channels (`T_c`) at a time of the tensors `streamed` are in the scratch, and rows that two
+    bands share are made or fetched again; the others keep those rows (a line buffer). A sub-group does one
     band of `images` images.
     """
 
@@ -165,7 +165,7 @@ class Tiling:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A single operator runs in blocks of its output, for what fits in no band of rows.
+    """A single operator runs in blocks of its output, if it fits in no band of rows.
 
     A block is `rows` x `columns` pixels of `output_channels` channels, made from slices of `channels` input
     channels. With `keep_weights` those of the block's output channels stay in the scratch until its last
@@ -183,8 +183,8 @@ class Blocks:
 class Boxes:
     """A single operator runs in boxes of its output, of `sizes` along the axes that its reach names.
 
-    `order` are those axes, that of the outermost loop first. What a box needs of an operand is fetched when
-    the index along one of the operand's axes has changed.
+    `order` are those axes, that of the outermost loop first. The part of an operand that a box needs is
+    fetched when the index along one of the operand's axes has changed.
     """
 
     sizes: tuple[int, ...]
@@ -204,8 +204,8 @@ class Rings:
     """A group's stages each make the rows that the next one's band needs, and hand them on in rings of rows.
 
     The `stages` cut the group's operators, in topological order; each hands on its last operator's output.
-    All run once for each of `strips` equal strips of the group's output. What the group streams in is
-    `fetched` by whole rows into a ring of its own, or by the columns that its first stage's band needs.
+    All run once for each of `strips` equal strips of the group's output. Streamed inputs are `fetched` by
+    whole rows into rings of their own, or by the columns that the first stage's band needs.
     `traversal` mirrors every map: rows from the last to the first, columns likewise.
     """
 
@@ -241,7 +241,7 @@ class Group:
 class PinnedTensor:
     """`tensor` stays in one place from its load or creation until its last reader has run.
 
-    A pinned network output stays to the end. `address` is where, when that matters to the user.
+    A pinned network output stays to the end. `address` is that place, if the user asks for one.
     """
 
     tensor: str
@@ -267,10 +267,10 @@ class Section:
     """Instructions [first, end) that a planner treats as one: a module of branches, or a stretch outside any.
 
     A module is exactly its `branches`, operators each, in the order in which they run, and last the `merge`
-    that reads of all of them. Every branch reads the tensor `start`, and else what it makes itself or what
-    comes from DRAM over a long connection; one without operators hands `start` on to the merge.
-    `processing` is "I" where nothing that the module makes passes through DRAM and `start` comes in once at
-    most, and "II" where something does (simple method, Algorithm 6, whose II is the output).
+    that reads from all of them. Every branch reads only the tensor `start`, its own tensors, and tensors
+    loaded from DRAM over a long connection; a branch without operators hands `start` to the merge.
+    `processing` is "I" if nothing that the module makes passes through DRAM and `start` is loaded at most
+    once, else "II" (simple method, Algorithm 6, whose II is the output).
     """
 
     name: str
@@ -284,7 +284,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one inference hands to the next on chip, as a recurrent network's hidden state.
+    """A state that one inference hands to the next on chip, as a recurrent network's hidden state.
 
     Graph input `input` lies at `address` before the first instruction, without a DRAM copy; `output`, of the
     same size, must lie there after the last one. Neither is loaded or stored unless the program spills it.
@@ -298,11 +298,11 @@ class State:
 @without_nulls
 @dataclass(frozen=True, slots=True)
 class PlanChip:
-    """What the plan assumes of the chip. Without a rate, nothing is said of what it would decide.
+    """The figures of the chip that the plan rests on. Figures that need a missing rate are not derived.
 
-    With `weight_scratchpad_bytes` weights have a scratchpad of their own, where those of a running operator
-    and all pinned ones must fit; the budget is then for tensors and workspaces alone. With `memories` there
-    are several instead of one scratchpad: every range names the one it lies in, and the budget is their sum.
+    With `weight_scratchpad_bytes` weights have a scratchpad of their own, which must hold those of a running
+    operator and all pinned ones; the budget is then for tensors and workspaces alone. With `memories` there
+    are several instead of one scratchpad: every range names its memory, and the budget is their sum.
     """
 
     name: str
@@ -317,7 +317,7 @@ class PlanChip:
     memories: tuple[Memory, ...] = ()
 
     def round_up(self, size: int) -> int:
-        """`size` bytes as they count in the scratchpad."""
+        """Return `size` bytes rounded up to the alignment."""
         return -(-size // self.alignment_bytes) * self.alignment_bytes
 
 
@@ -326,10 +326,10 @@ Status = Literal["optimal", "feasible"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What a program does in one of several memories, in bytes.
+    """The use that a program makes of one of several memories, in bytes.
 
     `peak_bytes` is the most that lies there at once, `extent_bytes` one past the highest byte reserved,
-    `accessed_bytes` what runs and copies read and write there.
+    `accessed_bytes` the bytes that runs and copies read and write there.
     """
 
     memory: str
@@ -340,7 +340,7 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """`bytes` that all moves together copy from memory `source` to memory `target`."""
+    """The `bytes` that all moves together copy from memory `source` to memory `target`."""
 
     source: str
     target: str
@@ -350,13 +350,13 @@ class Moved:
 @without_nulls
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A plan's figures, in bytes unless the name says otherwise; `seconds` is how long planning took.
+    """A plan's figures, in bytes unless the name says otherwise; `seconds` is the time of planning.
 
     `status`, `seconds` and the bounds are the planner's claim: no plan of its kind has less traffic, a lower
     extent, latency, energy or time at memories. The checker recomputes every other field from the program.
-    What is optional is None where nothing is claimed, or where the chip states no rate for it. Of a chip with
+    An optional field is None if nothing is claimed, or if the chip states no rate for it. On a chip with
     several memories `peak_bytes` and `extent_bytes` are of all together, `memories` and `moves` of each and
-    between each two, and `memory_picoseconds` is what all reads and writes there take, one after the other.
+    between each two, and `memory_picoseconds` is the time of all reads and writes there, one after the other.
 
     `space` names, in one sentence, the plans that the bounds and the word optimal range over; a planner makes
     it from its options. `version` is the onchip that made the claims, and `claim_sha256` binds them to their
@@ -393,10 +393,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """When instruction `index` of the program is under way: [start, end) in picoseconds.
+    """The time of instruction `index` of the program: [start, end) in picoseconds.
 
-    For a `scratch`, while its resident weights come in. `fetched`, of a `run` only: when what it streams
-    (weights, operands) has crossed, from its start on.
+    For a `scratch`, the time in which its resident weights are fetched. `fetched`, of a `run` only: the time
+    at which all that it streams (weights, operands) has crossed, from its start on.
     """
 
     index: int
@@ -410,10 +410,10 @@ class Plan:
     """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
 
     `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
-    `timing` says when every copy and run starts and ends, in program order; it is empty where the chip has no
-    rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plans.claim`): no
-    part of the plan, in no file, and empty in what was read. Nor is `kept`, where the checker keeps what it
-    has found of the program; copies of a plan share it.
+    `timing` lists the start and end of every copy and run, in program order; it is empty if the chip has no
+    rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plans.claim`): it is
+    not a part of the plan, not written to files, and empty in a plan that was read. Neither is `kept`, where
+    the checker keeps its findings about the program; copies of a plan share it.
     """
 
     network: Network
@@ -435,7 +435,7 @@ class Plan:
         return {**self.__dict__, "kept": {}}
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same, whatever verbs their classes add; who proved it is not compared."""
+        """Return whether both state the same plan, whatever methods their classes add; `proof` is ignored."""
         if not isinstance(other, Plan):
             return NotImplemented
         return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(Plan) if f.compare)
@@ -444,5 +444,5 @@ class Plan:
 
     @property
     def limit_bytes(self) -> int:
-        """What every plan of this network moves to and from DRAM: inputs, outputs, each weight once."""
+        """The bytes that every plan of this network moves from and to DRAM: inputs, outputs, weights once."""
         return self.result.compulsory_bytes + sum(op.weight_bytes for op in self.network.operators)

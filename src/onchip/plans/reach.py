@@ -1,7 +1,7 @@
-"""The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, there and back.
+"""The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, written and read.
 
 A side is one word, `SIZE,AXIS,STRIDE,BEFORE,SPAN,PER`: `512` alone for all of it, `10,1` where it goes along
-an axis index by index. What is left away is that of the shorter form.
+an axis index by index. Omitted numbers are those of the shorter form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKS = ("output", "sums", "read", "weight")
 
 
 def reach_text(operator: str, reach: Reach) -> str:
-    """The line; names are quoted where they have to be."""
+    """Return the line; names are quoted where necessary."""
     line = f"reach {word(operator)} output{''.join(f' {n}' for n in reach.output)}"
     line += f" sums{''.join(f' {n}' for n in reach.sums)}" if reach.sums else ""
     line += "".join(f" read{_sides(sides)}" for sides in reach.reads)
@@ -38,7 +38,7 @@ def _side(side: Side) -> str:
 
 
 def reach_of(words: Sequence[Word]) -> Reach:
-    """The reach in the words behind the operator's name. Raises `ValueError` with the reason."""
+    """Return the reach in the words behind the operator's name. Raises `ValueError` with the reason."""
     plain: dict[str, tuple[int, ...]] = {}
     reads: list[tuple[Side, ...]] = []
     weights: list[Constant] = []
@@ -67,7 +67,7 @@ def reach_of(words: Sequence[Word]) -> Reach:
 
 
 def _parts(words: Sequence[Word]) -> list[tuple[str, list[Word]]]:
-    """The words behind every mark; without one before them, an empty mark."""
+    """Return the words behind every mark; words before the first mark have an empty mark."""
     found: list[tuple[str, list[Word]]] = []
     for text, quoted in words:
         if not quoted and text in _MARKS:

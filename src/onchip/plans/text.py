@@ -34,12 +34,12 @@ __all__ = ["from_text", "instruction_text", "to_text"]
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """One instruction as its line: `alloc y @150528`."""
+    """Return one instruction as its line: `alloc y @150528`."""
     return line_of(instruction)
 
 
 def to_text(plan: Plan) -> str:
-    """The whole plan as text; `from_text` gives it back unchanged.
+    """Return the whole plan as text; `from_text` gives it back unchanged.
 
     Raises `PlanFormatError` for a plan that no file can hold: a number beyond 10^18, a float that is not
     finite, a name with a lone surrogate.
@@ -93,7 +93,7 @@ def _operator(net: Network, op: Operator) -> str:
 
 
 def _geometry(geometry: Geometry) -> str:
-    """What differs from the default, which the reader fills in."""
+    """Return the words that differ from the default, which the reader fills in."""
     line, default = f" geometry {word(geometry.kind)}", Geometry("")
     for key in ("input", "output", "kernel", "stride", "padding", "dilation"):
         sizes = getattr(geometry, key)
@@ -149,7 +149,7 @@ def _memory(memory: Memory) -> str:
 
 
 def _section(section: Section) -> str:
-    """The words of the line itself are quoted where they are names."""
+    """Return the line; names that equal words of the line are quoted."""
     line = f"section {word(section.name)} {section.first} {section.end}"
     for key in ("start", "merge", "processing"):
         if getattr(section, key) is not None:

@@ -1,6 +1,6 @@
 """The words of the text form: a line is words; a word that is not plain is written as a JSON string.
 
-What reads them raises `ValueError` with the reason.
+Functions that read them raise `ValueError` with the reason.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ _WORD = re.compile(r'\s*(?:#.*|("(?:[^"\\]|\\.)*")|([^\s"#]\S*))', re.ASCII)
 
 
 def word(name: str, keywords: Collection[str] = ()) -> str:
-    """A name as one word, on a line that has `keywords` of its own."""
+    """Return a name as one word, on a line that has `keywords` of its own."""
     plain = _PLAIN.fullmatch(name) and name not in KEYWORDS and name not in keywords
     return name if plain else json.dumps(name)
 
 
 def words(names: Iterable[str], keywords: Collection[str] = ()) -> str:
-    """Names as words, each with a space before it."""
+    """Return names as words, each with a space before it."""
     return "".join([f" {word(n, keywords)}" for n in names])
 
 
 def counted(rows: Iterable[tuple[str, int]]) -> str:
-    """A number for each of some names: `x:10 "a b":3`."""
+    """Return a number for each of some names: `x:10 "a b":3`."""
     return " ".join([f"{word(name)}:{n}" for name, n in rows])
 
 
 def split(line: str) -> list[Word]:
-    """The words of a line, without its comment."""
+    """Return the words of a line, without its comment."""
     try:
         line.encode()
     except UnicodeEncodeError:
@@ -97,26 +97,29 @@ def split(line: str) -> list[Word]:
 
 
 def names(words: Iterable[Word]) -> tuple[str, ...]:
-    """Words as they are."""
+    """Return the texts of words."""
     return tuple([text for text, _ in words])
 
 
 def integer(text: str) -> int:
-    """A whole number."""
+    """Return a whole number."""
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"{text[:60]!r} is not a whole number of at most 18 digits")
     return int(text)
 
 
 def address(text: str) -> int:
-    """A number like `@8`."""
+    """Return a number like `@8`."""
     if not text.startswith("@"):
         raise ValueError(f"expected an address like @0, found {text[:60]!r}")
     return integer(text[1:])
 
 
 def counts(words: Iterable[Word]) -> tuple[tuple[str, int], ...]:
-    """`x:10 "a b":3`: a plain name and its number are one word; a quoted name is a word, then `:3`."""
+    """Return the (name, number) pairs of `x:10 "a b":3`.
+
+    A plain name and its number are one word; a quoted name is a word, then `:3`.
+    """
     found: dict[str, int] = {}
     rest = iter(words)
     for text, quoted in rest:
@@ -131,7 +134,7 @@ def counts(words: Iterable[Word]) -> tuple[tuple[str, int], ...]:
 
 
 def scalar(word: Word) -> Option:
-    """A quoted word is a string; another one a JSON number, true, false or null."""
+    """Return a quoted word as a string, another one as a JSON number, true, false or null."""
     text, quoted = word
     if quoted:
         return text
