@@ -24,7 +24,7 @@ from onchip.check import check
 from onchip.machines.chip import load_chip
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.search import Fuser, Space
-from onchip.planners.joint.plan import solve
+from onchip.planners.joint.planning import solve
 from onchip.planners.joint.search import compulsory_bytes
 from onchip.planners.placement import PlacementOptions
 

@@ -79,7 +79,7 @@ DEAF = """
 from importlib import import_module
 def deaf(*given, **more):
     sum(range(10**12))  # holds the interpreter
-import_module("onchip.planners.placement.plan")._plan = deaf
+import_module("onchip.planners.placement.planning")._plan = deaf
 """
 
 
@@ -133,7 +133,7 @@ def greedy(*given, **more):
     while len(held) < 2000:
         held.append(b"x" * (1 << 20))
         time.sleep(0.001)
-import_module("onchip.planners.placement.plan")._plan = greedy
+import_module("onchip.planners.placement.planning")._plan = greedy
 """
 
 

@@ -48,6 +48,32 @@ def test_light_commands_import_no_heavy_library(call: list[str]) -> None:
     assert not HEAVY & set(loaded(calling(call)))
 
 
+def test_the_commands_in_python_name_options_and_import_no_planner() -> None:
+    found = set(loaded("import onchip.api"))
+    assert "onchip.planners.joint.options" in found
+    assert not {"onchip.check", "onchip.planners.joint.planning", "onchip.multi_dnn.solve"} & found
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "onchip.comparison.baselines",
+        "onchip.microcontroller.segments",
+        "onchip.planners.fusion",
+        "onchip.planners.joint",
+        "onchip.planners.placement",
+    ],
+)
+def test_an_export_that_is_imported_late_is_there_and_no_module_has_its_name(package: str) -> None:
+    made = import_module(package)
+    modules = {module.name for module in pkgutil.iter_modules(made.__path__)}
+    assert not modules & set(made.__all__)
+    assert set(made.__all__) <= set(dir(made))
+    assert not any(inspect.ismodule(getattr(made, name)) for name in made.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = made.nothing
+
+
 def calling(call: list[str]) -> str:
     """Code that runs the command and goes on."""
     return f"""

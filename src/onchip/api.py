@@ -12,12 +12,11 @@ from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_i
 from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
-from onchip.comparison.comparison import CompareOptions
+from onchip.comparison.options import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
 from onchip.microcontroller.segments.options import SegmentOptions
-from onchip.multi_dnn.request import CorunOptions
-from onchip.multi_dnn.solve import SolveOptions
+from onchip.multi_dnn.options import CorunOptions, SolveOptions
 from onchip.network import Network
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.budgets import context_of, memories_within, own_budget, resolve_budget, sized
@@ -29,8 +28,7 @@ from onchip.plans import Plan as PlanProgram
 from onchip.plans import read_plan
 from onchip.readers.source import ReadOptions
 from onchip.results.planned import Plan
-from onchip.sweeps.run import SweepOptions
-from onchip.sweeps.spec import Spec, parse_spec, read_spec
+from onchip.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from onchip.comparison.comparison import Comparison
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from onchip.readers import Source
     from onchip.results.branched import Branched
     from onchip.results.fused import Fused
+    from onchip.sweeps.spec import Spec
     from onchip.sweeps.swept import Swept
 
 __all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
@@ -394,6 +393,7 @@ def sweep(
     use, `WorkerLost` when the Dask cluster is gone.
     """
     from onchip.sweeps.run import sweep as work_off
+    from onchip.sweeps.spec import Spec, parse_spec, read_spec
     from onchip.sweeps.swept import Swept
 
     how = options_of(SweepOptions, options)

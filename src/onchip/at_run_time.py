@@ -14,7 +14,7 @@ from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_i
 from onchip.base.errors import UsageError
 from onchip.base.options import takes
 from onchip.machines.chip import Chip, load_chip
-from onchip.multi_dnn.request import CorunOptions
+from onchip.multi_dnn.options import CorunOptions
 from onchip.planners.budgets import own_budget, sized
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.limits import Progress

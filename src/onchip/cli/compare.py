@@ -12,7 +12,7 @@ from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout
-from onchip.comparison.comparison import CompareOptions
+from onchip.comparison.options import CompareOptions
 from onchip.readers.source import ReadOptions
 
 

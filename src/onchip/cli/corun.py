@@ -15,8 +15,7 @@ from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout, writable
-from onchip.multi_dnn.request import CorunOptions
-from onchip.multi_dnn.solve import SolveOptions
+from onchip.multi_dnn.options import CorunOptions, SolveOptions
 from onchip.readers.source import ReadOptions
 
 

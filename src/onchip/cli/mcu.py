@@ -136,8 +136,8 @@ def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | No
     from onchip.microcontroller.load import int8_model
     from onchip.microcontroller.network import network_of
     from onchip.microcontroller.result.microcontroller_front import data, table
-    from onchip.microcontroller.segments.front import front
-    from onchip.microcontroller.segments.plan import plan_of, too_little
+    from onchip.microcontroller.segments.frontier import front
+    from onchip.microcontroller.segments.planning import plan_of, too_little
     from onchip.planners.limits import Limits
     from onchip.plans import write_plan
 

@@ -13,7 +13,7 @@ from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, progress, stdout
-from onchip.sweeps.run import SweepOptions
+from onchip.sweeps.options import SweepOptions
 
 
 @app.command()

@@ -14,14 +14,11 @@ from itertools import pairwise
 
 from onchip.base.errors import UsageError
 from onchip.machines.soc import Unit
+from onchip.multi_dnn.options import MOST_GROUPS
 from onchip.network import Network, Operator, bits
 from onchip.network.elementwise import ELEMENTWISE_TYPES
 
 __all__ = ["MOST_GROUPS", "LayerGroup", "element_bytes", "layer_groups", "moved_bytes"]
-
-MOST_GROUPS = 10
-"""Groups that are made when nothing is said: as many as HaX-CoNN's Table 2 has for GoogLeNet."""
-
 
 _WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}
 

@@ -1,69 +1,19 @@
-"""What a user asks of a co-run besides networks, SoC and objective; the fields are also the flags."""
+"""The workload that a caller asks for: networks, how often each runs, and which waits for which."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
 from onchip.machines.soc import SoC
-from onchip.multi_dnn.grouping import MOST_GROUPS
 from onchip.multi_dnn.judged import told_apart
+from onchip.multi_dnn.options import CorunOptions
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.workload import Job, Workload
 
 __all__ = ["CorunOptions", "workload_of"]
 
 MAX_COUNT = 10**6
-
-
-@options
-@dataclass(frozen=True, slots=True)
-class CorunOptions:
-    """How the networks run together, and where their profiles come from."""
-
-    contention: str | None = option(
-        None,
-        "The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's "
-        "file [default: the SoC's own, light for the built-in boards].",
-    )
-
-    profile: tuple[str, ...] = option(
-        (),
-        "A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. "
-        "`synthetic` is a roofline even for what the paper measured, `measured` runs each network on this "
-        "machine, as is done for the SoC `local`.",
-    )
-
-    most_groups: int = option(MOST_GROUPS, "Layer groups of a network whose profile is made here, at most.")
-
-    iterations: tuple[str, ...] = option(
-        (),
-        "NETWORK:TIMES, counted from 1: how often a network runs in each frame, to balance short ones with "
-        "long ones.",
-    )
-
-    after: tuple[str, ...] = option(
-        (),
-        "LATER:EARLIER, counted from 1: a network that begins a frame only when another has finished it.",
-    )
-
-    frames: int = option(
-        1,
-        "Frames of a stream that are scheduled; throughput is that of the second half of them.",
-    )
-
-    pipelined: bool = option(
-        True,
-        "Whether a network may begin its next frame before the others have finished this one.",
-    )
-
-    in_flight: int | None = option(
-        None,
-        "Frames of a stream that may be under way at once, 0 for any number [default: as many as there are "
-        "networks, at least 2].",
-    )
 
 
 def workload_of(profiles: Sequence[Profile], soc: SoC, options: CorunOptions) -> Workload:

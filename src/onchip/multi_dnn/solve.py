@@ -11,12 +11,12 @@ from itertools import islice, pairwise, permutations
 
 from onchip.base.errors import UsageError
 from onchip.base.interrupt import until_interrupted
-from onchip.base.options import option, options
 from onchip.multi_dnn.baselines import Baseline, baselines, best_baseline, collect
 from onchip.multi_dnn.bound import alone_row, lower_bound
 from onchip.multi_dnn.branch import BranchOptions, branchable, solve_branching
 from onchip.multi_dnn.classes import parse_class
 from onchip.multi_dnn.dp import PairOptions, pairable, solve_pair
+from onchip.multi_dnn.options import DEFAULTS, SolveOptions
 from onchip.multi_dnn.polish import polish
 from onchip.multi_dnn.schedule import Step
 from onchip.multi_dnn.search import Pattern, SearchOptions, improve, pattern_of
@@ -29,31 +29,6 @@ __all__ = ["CorunResult", "SolveOptions", "solve"]
 
 SAME = 1e-9
 """Costs that differ by less, relatively, count as one."""
-
-
-@options
-@dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """How hard to try."""
-
-    any_order: bool = option(
-        True,
-        "Look at every order on every unit; off: only schedules in which no unit waits while a group is "
-        "ready.",
-    )
-    prove: bool = option(True, "Prove the best of two chains, as far as memory allows.")
-    switches: int | None = option(
-        None,
-        "Look only at mappings in which a run changes its unit at most so often; one frame only.",
-    )
-    delays: bool = option(False, "Insert idle time where it pays.")
-    tries: int = option(20_000, "Schedules that local search plays at most.")
-    nodes: int = option(200_000, "States that branch and bound looks at, at most; 0 leaves it out.")
-    time_limit: float | None = option(
-        None,
-        "Seconds for the search. Baselines come on top: no other is begun when they took as long.",
-    )
-    seed: int = option(0, "Breaks ties: another seed may give another schedule.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +54,7 @@ class CorunResult:
 def solve(
     workload: Workload,
     objective: Objective = "latency",
-    options: SolveOptions = SolveOptions(),
+    options: SolveOptions = DEFAULTS,
 ) -> CorunResult:
     """A schedule for the workload, with every baseline beside it.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 from onchip.base.errors import UsageError
@@ -98,6 +98,8 @@ def _own(name: str) -> Planner:
 
 @cache
 def _by_entry_point() -> dict[str, Planner]:
+    from importlib import metadata  # slow to import
+
     found = {}
     for entry in metadata.entry_points(group=GROUP):
         planner = entry.load()

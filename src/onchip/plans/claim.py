@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import astuple, fields, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 from onchip.plans.program import Plan, Result
 
@@ -28,6 +27,8 @@ _BOUNDS = tuple(f.name for f in fields(Result) if "lower_bound" in f.name)
 
 @cache
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
     try:
         return version("onchip")
     except PackageNotFoundError:

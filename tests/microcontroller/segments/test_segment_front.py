@@ -14,7 +14,7 @@ from onchip.check import check
 from onchip.microcontroller.segments import Front, SegmentOptions, Space, front, plan_of
 from onchip.microcontroller.segments.blocks import Blocks
 from onchip.microcontroller.segments.chain import Chain
-from onchip.microcontroller.segments.front import chain_of
+from onchip.microcontroller.segments.frontier import chain_of
 from onchip.microcontroller.segments.group import StageChoice
 from onchip.microcontroller.segments.options import InputMode
 from onchip.microcontroller.segments.search import Row, Search, rows_of_groups, simplest

@@ -23,7 +23,7 @@ from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.fuse import fuse
 from onchip.planners.joint import JointOptions
 from onchip.planners.joint.options import SHARED, FusedPlacementOptions
-from onchip.planners.joint.plan import solve
+from onchip.planners.joint.planning import solve
 from onchip.planners.joint.search import JointSearch
 from onchip.planners.placement import PlacementOptions, Problem
 from oracles.fusion_cases import random_maps, shaped

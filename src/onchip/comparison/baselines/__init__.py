@@ -7,6 +7,13 @@ where everything fits. Every answer is a plan program, certified like any other.
 read it.
 """
 
-from onchip.comparison.baselines.schemes import SCHEMES, DoesNotFit, Scheme, solve
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
+
+if TYPE_CHECKING:
+    from onchip.comparison.baselines.schemes import SCHEMES, DoesNotFit, Scheme, solve
+else:
+    __getattr__, __dir__ = exports(__name__, schemes="SCHEMES DoesNotFit Scheme solve")
 
 __all__ = ["SCHEMES", "DoesNotFit", "Scheme", "solve"]

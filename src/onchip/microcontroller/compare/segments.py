@@ -14,7 +14,7 @@ from onchip.microcontroller.compare.overlapped import overlapped
 from onchip.microcontroller.compare.patches import patched
 from onchip.microcontroller.compare.window_fused import window_fused
 from onchip.microcontroller.segments.options import InputMode, SegmentOptions
-from onchip.microcontroller.segments.plan import plan
+from onchip.microcontroller.segments.planning import plan
 from onchip.network import Network
 from onchip.planners.packing import Buffer
 from onchip.planners.placement.problem import Problem

@@ -5,10 +5,19 @@ of reads and writes allows; inside a group, tensors lie in rings of rows and nev
 overlap and ring, and the checker proves them from the geometry alone.
 """
 
-from onchip.microcontroller.segments.fold import Space
-from onchip.microcontroller.segments.front import Front, FrontPoint, front
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
 from onchip.microcontroller.segments.options import InputMode, Objective, SegmentOptions
-from onchip.microcontroller.segments.plan import plan, plan_of
+
+if TYPE_CHECKING:
+    from onchip.microcontroller.segments.fold import Space
+    from onchip.microcontroller.segments.frontier import Front, FrontPoint, front
+    from onchip.microcontroller.segments.planning import plan, plan_of
+else:
+    __getattr__, __dir__ = exports(
+        __name__, fold="Space", frontier="Front FrontPoint front", planning="plan plan_of"
+    )
 
 __all__ = [
     "Front",

@@ -16,7 +16,7 @@ __all__ = ["PLANNER"]
 
 
 def _solve(network: Network, _: Chip, budget: int, options: SegmentOptions, limits: Limits) -> Plan:
-    from onchip.microcontroller.segments.plan import plan
+    from onchip.microcontroller.segments.planning import plan
 
     return plan(network, budget, options, limits)
 

@@ -5,8 +5,15 @@ Source: Optimus (Cai, Wang, Zhang). docs/fusion-model.md derives what a group co
 says what each search does and where it fails.
 """
 
-from onchip.planners.fusion.cost import GroupCost, group_cost
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
 from onchip.planners.fusion.options import FusionOptions
-from onchip.planners.fusion.problem import FusionProblem
+
+if TYPE_CHECKING:
+    from onchip.planners.fusion.cost import GroupCost, group_cost
+    from onchip.planners.fusion.problem import FusionProblem
+else:
+    __getattr__, __dir__ = exports(__name__, cost="GroupCost group_cost", problem="FusionProblem")
 
 __all__ = ["FusionOptions", "FusionProblem", "GroupCost", "group_cost"]

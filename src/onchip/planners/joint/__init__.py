@@ -5,7 +5,14 @@ Optimus sends every tensor between groups through DRAM, COSMA never fuses; both 
 the only planner that uses two others. docs/joint.md defines the model and proves the rules of the search.
 """
 
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
 from onchip.planners.joint.options import JointOptions, refuse
-from onchip.planners.joint.plan import plan
+
+if TYPE_CHECKING:
+    from onchip.planners.joint.planning import plan
+else:
+    __getattr__, __dir__ = exports(__name__, planning="plan")
 
 __all__ = ["JointOptions", "plan", "refuse"]

@@ -13,7 +13,7 @@ __all__ = ["PLANNER"]
 
 
 def _solve(network: Network, chip: Chip, budget: int, options: FusedPlacementOptions, limits: Limits) -> Plan:
-    from onchip.planners.joint.plan import plan
+    from onchip.planners.joint.planning import plan
 
     return plan(network, chip, budget, *options.halves(), limits)
 

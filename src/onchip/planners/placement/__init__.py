@@ -5,19 +5,28 @@ Source: COSMA (Li, Gupta, Malik). First the least traffic over all orders and ev
 result, docs/placement-proofs.md why the word optimal is earned.
 """
 
-from onchip.planners.placement.budgets import Budgets, budgets
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
 from onchip.planners.placement.options import PlacementOptions
-from onchip.planners.placement.plan import plan, refuse_if_infeasible
-from onchip.planners.placement.problem import Problem
-from onchip.planners.placement.search import (
-    Found,
-    Rules,
-    Step,
-    minimum_peak,
-    minimum_traffic,
-)
-from onchip.planners.placement.weights import as_planned
-from onchip.planners.placement.zero_traffic import ZeroTraffic, zero_traffic
+
+if TYPE_CHECKING:
+    from onchip.planners.placement.least_budgets import Budgets, budgets
+    from onchip.planners.placement.planning import plan, refuse_if_infeasible
+    from onchip.planners.placement.problem import Problem
+    from onchip.planners.placement.search import Found, Rules, Step, minimum_peak, minimum_traffic
+    from onchip.planners.placement.weights import as_planned
+    from onchip.planners.placement.without_traffic import ZeroTraffic, zero_traffic
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        least_budgets="Budgets budgets",
+        planning="plan refuse_if_infeasible",
+        problem="Problem",
+        search="Found Rules Step minimum_peak minimum_traffic",
+        weights="as_planned",
+        without_traffic="ZeroTraffic zero_traffic",
+    )
 
 __all__ = [
     "Budgets",

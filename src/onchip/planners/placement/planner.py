@@ -15,7 +15,7 @@ __all__ = ["BASELINE", "PLANNER", "as_read"]
 
 
 def _solve(network: Network, chip: Chip, budget: int, options: PlacementOptions, limits: Limits) -> Plan:
-    from onchip.planners.placement.plan import plan
+    from onchip.planners.placement.planning import plan
 
     return plan(network, chip, budget, options, limits)
 

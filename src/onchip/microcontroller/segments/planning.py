@@ -10,7 +10,7 @@ from onchip.base.errors import Infeasible
 from onchip.check import certify
 from onchip.microcontroller.segments.chain import Chain, GroupChoice
 from onchip.microcontroller.segments.claim import space_of
-from onchip.microcontroller.segments.front import Choice, chain_of, choose
+from onchip.microcontroller.segments.frontier import Choice, chain_of, choose
 from onchip.microcontroller.segments.options import SegmentOptions
 from onchip.microcontroller.segments.place import Placed, Traversal
 from onchip.network import Network, Operator

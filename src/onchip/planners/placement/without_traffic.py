@@ -8,7 +8,7 @@ from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.options import PlacementOptions
-from onchip.planners.placement.plan import plan
+from onchip.planners.placement.planning import plan
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.search import minimum_peak
 from onchip.planners.placement.weights import as_planned
