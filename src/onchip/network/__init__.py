@@ -1,4 +1,4 @@
-"""A network as planners see it: operators, tensors, views, and what is worked out from them."""
+"""A network as planners see it: operators, tensors, views, and the relations derived from them."""
 
 from onchip.network.bitsets import bits, mask
 from onchip.network.network import Network

@@ -1,7 +1,8 @@
-"""The access relation: what a part of an operator's output needs of each operand and of its weights.
+"""The access relation: the part of each operand and of the weights that a part of an operator's output needs.
 
-`access_of` states it for every operator that promises how it walks: the one place that turns a geometry into
-windows over maps. Planners price tiles by it, the checker proves them, and what is executed is cut by it.
+`access_of` states it for every operator whose geometry makes a promise: the one place that turns a geometry
+into windows over maps. Planners price tiles with it, the checker proves tiles with it, and the executor cuts
+tiles with it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from onchip.network.windows import Window, window_of
 __all__ = ["Access", "Form", "Kernel", "Operand", "access_of"]
 
 Form = Literal["reduce", "elementwise", "concat", "channelwise", "rowwise"]
-"""What an output channel is made from. `reduce`: many input channels, one after the other. `elementwise`: the
+"""The inputs of an output channel. `reduce`: many input channels, one after the other. `elementwise`: the
 same channel of every operand, at the same place. `concat`: one channel of one operand. `channelwise`: the
 same channel (pool, depthwise, pad). `rowwise`: all input channels at once."""
 
@@ -27,7 +28,7 @@ same channel (pool, depthwise, pad). `rowwise`: all input channels at once."""
 class Kernel:
     """The weights of an operator: `taps` for every output channel and each of the `inputs` that it sums over.
 
-    Whatever bytes are left (a bias, folded norms) belong to the output channels.
+    The remaining bytes (a bias, folded norms) belong to the output channels.
     """
 
     taps: int
@@ -35,7 +36,7 @@ class Kernel:
     outputs: int
 
     def part(self, weights: int, outputs: int, inputs: int) -> int:
-        """Bytes, of `weights`, for that many output channels, each with that many of its inputs."""
+        """Return the bytes, of `weights`, for `outputs` output channels with `inputs` inputs each."""
         outputs, inputs = min(outputs, self.outputs), min(inputs, self.inputs)
         matrix = self.taps * self.inputs * self.outputs
         width = max(1, weights // matrix) if matrix and weights else 0
@@ -48,7 +49,7 @@ class Operand:
     """A tensor that an operator reads, and the windows of the output's rows and columns over it.
 
     `broadcast`: it is repeated over the output. `whole`: every output row needs all of its rows. `channel` is
-    where its channels begin in the output of a concat.
+    the first of its channels in the output of a concat.
     """
 
     tensor: int
@@ -61,7 +62,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How one operator's outputs depend on its operands (distinct tensors) and its `weights` bytes.
+    """The dependence of one operator's outputs on its operands (distinct tensors) and its `weights` bytes.
 
     Input and output channels fall into `groups` parts that do not depend on each other.
     """
@@ -82,12 +83,12 @@ class Access:
 
     @property
     def windowed(self) -> bool:
-        """Whether the operator slides a window over one operand, or multiplies it by a matrix."""
+        """True if the operator slides a window over one operand, or multiplies it by a matrix."""
         return self.form in ("reduce", "channelwise")
 
 
 def access_of(maps: Maps, operator: int) -> Access | str:
-    """The access relation of an operator, or in words that follow "and" what is not known of it."""
+    """Return the access relation of an operator, or what is not known of it, in words that follow "and"."""
     network, op = maps.network, maps.network.operators[operator]
     g, found = op.geometry, dict[int, Map]()
     if g is None:
@@ -111,7 +112,7 @@ def access_of(maps: Maps, operator: int) -> Access | str:
 
 
 def _access(op: Operator, g: Geometry, read: Sequence[Map], made: Sequence[Map]) -> Access | str:
-    """The operator's access relation, or in words what is wrong with its geometry."""
+    """Return the operator's access relation, or in words the error of its geometry."""
     first, out = read[0], made[0]
     if len(made) > 1 and g.kind != "rowwise":
         return "has several outputs"
@@ -135,12 +136,12 @@ def _access(op: Operator, g: Geometry, read: Sequence[Map], made: Sequence[Map])
 
 
 def _same_place(tensor: int, out: Map, channel: int = 0) -> Operand:
-    """An operand of which an output position reads the same position."""
+    """Return an operand of which an output position reads the same position."""
     return Operand(tensor, Window(out.rows, out.rows), Window(out.columns, out.columns), channel=channel)
 
 
 def _by_channel(op: Operator, form: Form, out: Map, operands: Sequence[Operand], groups: int = 1) -> Access:
-    """The relation of an operator whose weights, if any, belong to output channels."""
+    """Return the relation of an operator whose weights, if any, belong to output channels."""
     kernel = Kernel(0, 1, out.channels)
     return Access(op.id, op.name, form, tuple(operands), op.outputs, kernel, op.weight_bytes, groups)
 

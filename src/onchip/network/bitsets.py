@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 __all__ = ["bits", "mask"]
 
 _WORD, _FEW = 64, 8
-"""Bits that are looked at together, and ids that are dealt with one by one."""
+"""Bits of one word of a large set, and the most ids that are set one by one."""
 
 
 def bits(bitset: int) -> Iterator[int]:
-    """The ids in a bitset, ascending."""
+    """Yield the ids in a bitset, ascending."""
     if bitset.bit_length() > _WORD and bitset.bit_count() > _FEW:
-        # Word by word: to take one bit off costs as much as the whole set is long.
+        # Word by word: removing one bit from the whole set would copy the set.
         words = memoryview(
             bitset.to_bytes(-(-bitset.bit_length() // _WORD) * _WORD // 8, sys.byteorder)
         ).cast("Q")
@@ -32,7 +32,7 @@ def bits(bitset: int) -> Iterator[int]:
 
 
 def mask(ids: Iterable[int]) -> int:
-    """The bitset of some ids."""
+    """Return the bitset of some ids."""
     ids = tuple(ids)
     if len(ids) > _FEW:
         room = bytearray(max(ids) // 8 + 1)

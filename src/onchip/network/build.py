@@ -1,4 +1,4 @@
-"""Turns names into the parts of a `Network`, or says in one line why they are not one."""
+"""Turns names into the parts of a `Network`, or gives the reason, in one line, why they are not one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from onchip.network.operators import (
 __all__ = ["Parts", "parts_of"]
 
 MAX_MACS = 10**18 - 1
-"""More multiply-accumulates than any operator has, and the most that files hold."""
+"""The most multiply-accumulates that a file holds, more than any operator has."""
 
 ELEMENT_BYTES = (1, 2, 4, 8, 16)
-"""Bytes that an element of a tensor may have."""
+"""The possible sizes of a tensor's element, in bytes."""
 
 _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""
@@ -36,7 +36,7 @@ _Refuse = Callable[[str, str], ModelError]
 
 @dataclass(frozen=True)
 class Parts:
-    """What a network is made of. That no operator waits for itself is still to be seen."""
+    """The parts of a network. They are not yet checked for cycles."""
 
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
@@ -54,7 +54,7 @@ def parts_of(
     said: Mapping[str, str],
     where: str | None,
 ) -> Parts:
-    """See `Network.build`; `said` are the other words that a network has, by what they are."""
+    """Return the parts of `Network.build`; `said` are the network's other texts (source, element), by key."""
 
     def refuse(item: str, reason: str) -> ModelError:
         return ModelError(reason, where=where, item=item)
@@ -133,7 +133,7 @@ def _tensors(
     seen: set[str] = set()
     limit = limits()
     for name, given, kind in tensors:
-        size = index(given)  # a whole number of any make, numpy's too, becomes a plain one
+        size = index(given)  # whole numbers of other types, such as numpy's, become plain ones
         item = f"tensor {name}"
         _writable(name, item, refuse)
         if name in seen:
@@ -157,12 +157,12 @@ def _tensors(
 
 
 def _size(limit: Limits) -> str:
-    """The most bytes of a tensor, in words."""
+    """Return the most bytes of a tensor, in words."""
     return "1 TiB" if limit.tensor_bytes == MAX_BYTES else f"{limit.tensor_bytes:,} ({VARIABLE}TENSOR_BYTES)"
 
 
 def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:
-    """Refuse patches that do not have the tensor's size, in elements of a size that there is."""
+    """Refuse patches that do not have the tensor's size, in elements of a possible size."""
     sides = (stored.channels, stored.rows, stored.columns, stored.height, stored.width)
     if any(type(n) is not int or not 1 <= n <= MAX_BYTES for n in sides):
         raise refuse(item, "has patches with a size that is not between 1 and 1 TiB")
@@ -208,7 +208,7 @@ def _views(
 
 
 def _view_in_patches(view: Tensor, of: Tensor, offset: int, item: str, refuse: _Refuse) -> None:
-    """A part of a map in patches is some of its channels, in the same patches."""
+    """Refuse a part of a map in patches unless it is some of its channels, in the same patches."""
     if of.patches is None:
         if view.patches is not None:
             raise refuse(item, f"lies in patches, and {of.name} does not")
@@ -224,7 +224,7 @@ def _view_in_patches(view: Tensor, of: Tensor, offset: int, item: str, refuse: _
 
 
 def _writable(text: str, item: str, refuse: _Refuse) -> None:
-    """No file can hold a lone surrogate, so neither can a network."""
+    """Refuse a lone surrogate: no file can hold it, so neither can a network."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -241,7 +241,7 @@ def _geometry(geometry: Geometry, item: str, refuse: _Refuse) -> None:
 
 
 def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
-    """Sizes and numbers of a reach are those of real operators; whether they are right the checker asks."""
+    """Refuse a reach whose sizes and numbers no operator has; the checker decides whether it is right."""
     for constant in reach.weights:
         _writable(constant.name, item, refuse)
     sides = [side for part in (*reach.reads, *(c.sides for c in reach.weights)) for side in part]
@@ -264,7 +264,7 @@ def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
 def _producers(
     tensors: Sequence[Tensor], operators: Sequence[Operator], views: Sequence[View], refuse: _Refuse
 ) -> None:
-    """Refuse a tensor that nobody makes, or two do; a view is made with what it is a part of."""
+    """Refuse a tensor with no producer, or with two; a view is made with its parent."""
     root = {view.tensor: view.of for view in views}
     written: dict[int, str] = {}
     for op in operators:

@@ -1,4 +1,4 @@
-"""`onchip.network/1`: a network as JSON, a MODEL by itself and the `network` object inside a plan."""
+"""`onchip.network/1`: a network as JSON, as a MODEL file and as the `network` object inside a plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NETWORK_FORMAT", "TEXTS", "WireNetwork", "network_from_wire", "read_
 NETWORK_FORMAT = "onchip.network/1"
 
 TEXTS: dict[str, str] = {f.name: f.default for f in fields(Network) if isinstance(f.default, str)}
-"""What a network says of itself besides its name, with what it says where a file does not."""
+"""The texts of a network besides its name, with the values that they have if a file states none."""
 
 
 class _View(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -42,11 +42,11 @@ WireNetwork: Any = wire_struct(
         *((key, str, default) for key, default in TEXTS.items()),
     ],
 )
-"""What the JSON object is decoded to."""
+"""The type to which the JSON object is decoded."""
 
 
 def wire_network(network: Network) -> dict[str, Any]:
-    """The JSON object of a network."""
+    """Return the JSON object of a network."""
     names = [t.name for t in network.tensors]
     made = {
         "name": network.name,
@@ -72,7 +72,7 @@ def _by_names(op: Operator, names: Sequence[str]) -> OperatorSpec:
 
 
 def network_from_wire(wire: Any, *, where: str | None = None) -> Network:
-    """The validated network; raises `ModelError` naming `where` and the tensor or operator."""
+    """Return the validated network; raises `ModelError` naming `where` and the tensor or operator."""
     if wire.format != NETWORK_FORMAT:
         raise ModelError(
             f"is {wire.format!r}; this version reads {NETWORK_FORMAT!r}", where=where, item="format"
@@ -90,9 +90,9 @@ def network_from_wire(wire: Any, *, where: str | None = None) -> Network:
 
 
 def read_network(path: Path) -> Network:
-    """The network in an `onchip.network/1` file; its source is the path as given, its sha256 the file's.
+    """Return the network in an `onchip.network/1` file; its source is the given path, its sha256 the file's.
 
-    Operators without a geometry get one where the words of their type are known to be element-wise.
+    An operator without a geometry gets one if the words of its type are known to be element-wise.
     """
     content = read_bytes(path, error=ModelError)
     wire = decode(content, WireNetwork, where=str(path), error=ModelError)

@@ -1,6 +1,6 @@
 """Maps: the shapes of a network's tensors as [images, channels, rows, columns], whatever their layout.
 
-A tensor's map is its producer's output. That of a graph input is what its readers say that they read.
+A tensor's map is its producer's output. The map of a graph input is the shape that its readers state.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Map:
 
 
 class Maps:
-    """The maps of a network's tensors, worked out when asked for."""
+    """The maps of a network's tensors, derived on request."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -52,7 +52,7 @@ class Maps:
 
     @cached_property
     def batch(self) -> int | None:
-        """Images in the network: what most shapes of four numbers start with; None where there are none."""
+        """Images in the network: the first size of most four-dimensional shapes; None without such shapes."""
         seen = Counter(
             shape[0]
             for op in self.network.operators
@@ -63,7 +63,7 @@ class Maps:
         return max(seen, key=lambda n: (seen[n], n), default=None)
 
     def of(self, tensor: int) -> Map | None:
-        """The map of a root tensor, None where nothing states it."""
+        """Return the map of a root tensor, None if nothing states it."""
         if tensor not in self._known:
             self._known[tensor] = self._find(tensor)
         return self._known[tensor]
@@ -73,7 +73,7 @@ class Maps:
         producer = network.producer[tensor]
         if producer is not None:
             return self._written(network.operators[producer], tensor)
-        # A reader may flatten it: take the widest map that readers state, of equals the first in order.
+        # A reader may flatten it: take the widest map that readers state, the first of equals.
         readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
         stated = (found for op in readers if (found := self._read(op, tensor)) is not None)
         return max(stated, key=lambda found: found.rows * found.columns, default=None)
@@ -84,8 +84,8 @@ class Maps:
             return None
         if len(op.outputs) == 1:
             return self._map(g.output, g.layout, tensor)
-        # Several outputs share out the channels of the stated shape, of elements as wide as the input's:
-        # then their bytes together are as many as its elements.
+        # Several outputs divide the channels of the stated shape, of elements as wide as the input's:
+        # then their bytes together are those of its elements.
         whole, first = self._shape(g.output, g.layout), self._element(g.input, g.layout, op.inputs[:1])
         if g.kind != "rowwise" or whole is None or first is None:
             return None
@@ -110,7 +110,7 @@ class Maps:
         return self.network.tensors[tensor].bytes
 
     def _channels(self, tensor: int, whole: tuple[int, int, int, int], element: int) -> Map | None:
-        """The map of a tensor that has some channels of a whole one."""
+        """Return the map of a tensor that has some channels of a whole one."""
         images, _, rows, columns = whole
         channels, rest = divmod(self._bytes(tensor), images * rows * columns * element)
         return Map(images, channels, rows, columns, element) if channels and not rest else None
@@ -120,7 +120,7 @@ class Maps:
         return None if sides is None or element is None else Map(*sides, element)
 
     def _element(self, shape: Sequence[int], layout: str, tensors: Sequence[int]) -> int | None:
-        """Bytes of an element of the only one of `tensors`, which has that shape."""
+        """Return the bytes of an element of the only one of `tensors`, which has that shape; else None."""
         sides = self._shape(shape, layout)
         if sides is None or len(tensors) != 1:
             return None
@@ -128,7 +128,7 @@ class Maps:
         return width if not rest and width in ELEMENT_BYTES else None
 
     def _shape(self, shape: Sequence[int], layout: str) -> tuple[int, int, int, int] | None:
-        """(images, channels, rows, columns); a matrix is (images, features), or (rows, features) of one."""
+        """Return (images, channels, rows, columns); a matrix is (images or rows of one, features)."""
         if any(type(n) is not int or n < 1 for n in shape):
             return None
         if len(shape) == 4 and shape[0] == self.batch:

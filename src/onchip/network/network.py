@@ -1,8 +1,8 @@
 """The network as planners see it: tensors with sizes, operators that read and write them, nothing else.
 
 Ids are dense (`tensors[i].id == i`), and every set is an `int` bitset over them, so that planners, checker
-and report speak of the same small integers. Names appear at the edges only. A network is built with
-`Network.build`, which validates it once; from then on it is frozen and known to be acyclic and complete.
+and report use the same small integers. Names appear at the edges only. `Network.build` validates a network
+once; it is then frozen and known to be acyclic and complete.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Network:
         patches: Mapping[str, Patches] | None = None,
         where: str | None = None,
     ) -> Network:
-        """A network from names; `views` are (tensor, of, offset in bytes), `patches` by tensor.
+        """Build a network from names; `views` are (tensor, of, offset in bytes), `patches` by tensor.
 
         An operand named twice counts once; a view of a view becomes a view of the root. Raises `ModelError`,
-        naming `where` (the file) and the tensor or operator, for anything that is not a network: duplicate or
-        unknown names, sizes that are not positive or beyond `MAX_BYTES`, tensors without a producer or with
-        two, cycles, views that leave their parent, patches that do not have their tensor's size.
+        naming `where` (the file) and the tensor or operator, for invalid networks: duplicate or unknown
+        names, sizes that are not positive or exceed `MAX_BYTES`, tensors without a producer or with two,
+        cycles, views that leave their parent, patches that do not have their tensor's size.
         """
         said = {"source": source, "sha256": sha256, "granularity": granularity, "element": element}
         parts = parts_of(name, tensors, operators, outputs, views, patches or {}, said, where)
@@ -71,9 +71,9 @@ class Network:
         return network
 
     def with_resident_weights(self, but: Collection[int] = ()) -> Network:
-        """The same network with every operator's weights in its workspace (`--weights resident`).
+        """Return the same network with every operator's weights in its workspace (`--weights resident`).
 
-        The operators `but` are left as they are: their weights lie elsewhere.
+        The operators `but` keep their workspace: their weights lie elsewhere.
         """
         return replace(
             self,
@@ -114,13 +114,13 @@ class Network:
 
     @cached_property
     def read_ids(self) -> tuple[tuple[int, ...], ...]:
-        """What `reads` says as ids, ascending: bitsets as wide as a network make work quadratic."""
+        """The ids of `reads`, ascending: bitsets as wide as a network make work quadratic."""
         root = self.root
         return tuple(tuple(sorted({root[t] for t in op.inputs})) for op in self.operators)
 
     @cached_property
     def write_ids(self) -> tuple[tuple[int, ...], ...]:
-        """What `writes` says as ids, ascending."""
+        """The ids of `writes`, ascending."""
         root = self.root
         return tuple(tuple(sorted({root[t] for t in op.outputs})) for op in self.operators)
 
@@ -180,7 +180,7 @@ class Network:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The given order: operators as listed, moved only as far as their inputs demand."""
+        """The given order: operators as listed, moved only as far as their inputs require."""
         order = []
         waiting = [0] * len(self.operators)
         for op in self.operators:
@@ -209,8 +209,8 @@ class Network:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all that plans depend on: every field but `name`, `source` and `sha256`, which say
-        where the network comes from.
+        """SHA-256 of all that plans depend on: every field except `name`, `source` and `sha256`, which state
+        the network's origin.
         """
         rest = (self.granularity, self.element, self.outputs)
         digest = hashlib.sha256(repr(rest).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The records of a network: tensors with sizes, views of them, operators and what is known of their walk."""
+"""The records of a network: tensors with sizes, views of them, operators and their known walks."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = [
 TensorKind = Literal["input", "activation"]
 
 ELEMENT_BYTES = (1, 2, 4, 8)
-"""Bytes that an element of a map may have."""
+"""The possible sizes of a map's element, in bytes."""
 
 
 @as_row
 @dataclass(frozen=True, slots=True)
 class Patches:
-    """How a feature map lies in memory when each channel's plane is cut into patches of `height` x `width`.
+    """The layout of a feature map when each channel's plane is cut into patches of `height` x `width`.
 
     Channels come one after the other (those of all images), in each its patches row by row, in each patch its
-    elements row by row: [channels, ceil(rows / height), ceil(columns / width), height, width]. What a patch
-    has beyond the plane's last row or column is padding that nobody reads.
+    elements row by row: [channels, ceil(rows / height), ceil(columns / width), height, width]. Elements of a
+    patch beyond the plane's last row or column are padding that nothing reads.
     """
 
     channels: int
@@ -56,13 +56,13 @@ class Patches:
 
     @property
     def plane(self) -> int:
-        """Elements that one channel takes, padding included."""
+        """Elements of one channel, padding included."""
         down, across = self.grid
         return down * across * self.height * self.width
 
     @property
     def elements(self) -> int:
-        """Elements that the map takes, padding included."""
+        """Elements of the map, padding included."""
         return self.channels * self.plane
 
 
@@ -86,23 +86,22 @@ KINDS = frozenset({
 """The kinds of geometry that promise something."""
 
 GATHERED = "gathered "
-"""What a kind begins with that reads something else than whole tensors as they lie."""
+"""The prefix of a kind whose operator does not read whole tensors as they lie."""
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How an operator walks over its operands: what a proof about overlapping bytes or halos needs.
+    """The walk of an operator over its operands: the basis of proofs about overlapping bytes or halos.
 
-    `kind` is conv, depthwise, pool, fully_connected, elementwise, concat, pad or rowwise (docs/models.md says
-    what each promises), or a word that promises nothing. Even then `output` is the shape of its output; but
-    `input` need not be the shape of any tensor: a `gathered conv` walks like a `conv` over an input that it
-    cuts or shuffles out of a tensor, or converts, while it reads.
-    Shapes are in the order that `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right),
-    negative where rows or columns are cut off.
-    `traversal` says in which order output elements are written, by address: `forward` or `reverse`.
-    A step of the walk makes `pixels` pixels of one row in NHWC (fewer at the row's end), its output channels
-    in chunks of `channels` (0: all at once): each chunk may read whatever the step reads, and is then written
-    to every pixel of the step.
+    `kind` is conv, depthwise, pool, fully_connected, elementwise, concat, pad or rowwise (docs/models.md
+    states the promise of each), or a word that promises nothing. Even then `output` is the shape of its
+    output; but `input` need not be the shape of any tensor: a `gathered conv` walks like a `conv` over an
+    input that it cuts or shuffles out of a tensor, or converts, while it reads. Shapes are in the order that
+    `layout` names (`NCHW` or `NHWC`); `padding` is (top, left, bottom, right), negative where rows or columns
+    are cut off. `traversal` is the order in which output elements are written, by address: `forward` or
+    `reverse`. A step of the walk makes `pixels` pixels of one row in NHWC (fewer at the row's end), its
+    output channels in chunks of `channels` (0: all at once): each chunk may read all that the step reads, and
+    is then written to every pixel of the step.
     """
 
     kind: str
@@ -120,12 +119,12 @@ class Geometry:
 
     @property
     def promises(self) -> bool:
-        """Whether the kind is one that proofs may rest on, and `input` the shape of the first operand."""
+        """True if proofs may rest on the kind, and `input` is the shape of the first operand."""
         return self.kind in KINDS
 
     @property
     def looks_like(self) -> str:
-        """The kind of what the operator computes, wherever its inputs come from: no proof may rest on it."""
+        """The kind of the computation, wherever its inputs come from: no proof may rest on it."""
         return self.kind.removeprefix(GATHERED)
 
     @property
@@ -143,7 +142,7 @@ class Geometry:
 @as_row
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of an operand, `size` elements long, and which of them one element of the output needs.
+    """One side of an operand, `size` elements long, and the elements that one element of the output needs.
 
     At index o along `axis` of the output these are the `span` from floor((o * stride - before) / per) on, as
     far as they exist. Without an axis (-1) they are the same for every element, those for o = 0.
@@ -158,13 +157,13 @@ class Side:
 
     @property
     def numbers(self) -> tuple[int, int, int, int, int, int]:
-        """All that it says, as files have it."""
+        """All fields, in the order of files."""
         return self.size, self.axis, self.stride, self.before, self.span, self.per
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant that an operator fetches: what it is called in the model, its bytes, its sides."""
+    """A constant that an operator fetches: its name in the model, its bytes, its sides."""
 
     name: str
     bytes: int
@@ -172,16 +171,16 @@ class Constant:
 
 
 MOST_SIDES = 32
-"""Sides of an operand, and axes of an output: as many dimensions as every array library has."""
+"""The most sides of an operand, and axes of an output: the dimensions that array libraries support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a box of an operator's output needs, in any number of dimensions: a box of every operand.
+    """The boxes of every operand that a box of an operator's output needs, in any number of dimensions.
 
-    `output` are the sides of the output, `reads` those of every input in turn, `weights` what is constant:
-    each cut into sides in the order in which its elements lie, whatever shape others give it. Every axis of
-    the output goes along one side of an operand at most. `sums` are further axes, behind those of the output:
+    `output` are the sides of the output, `reads` those of every input in turn, `weights` the constants: each
+    cut into sides in the order of its elements in memory, whatever its shape elsewhere. Every axis of the
+    output goes along at most one side of an operand. `sums` are further axes, behind those of the output:
     every element of the output is a sum over them, up to functions of that element alone.
     """
 
@@ -197,7 +196,7 @@ class Reach:
 
 
 def most_sides(reach: Reach) -> int:
-    """The most axes, or sides of an operand, that it has."""
+    """Return the most axes, or sides of an operand, of a reach."""
     return max(map(len, (reach.extents, *reach.reads, *(c.sides for c in reach.weights))))
 
 
@@ -206,8 +205,8 @@ class Operator:
     """One operator: runs once, reads `inputs` and writes `outputs` (tensor ids, each distinct).
 
     `weight_bytes` are fetched from DRAM by every run. `workspace` is scratchpad held while it runs, in bytes
-    (it includes `weight_bytes` when weights are resident). `macs` are the multiply-accumulates of a run; with
-    0 none are stated, and `work` derives them where the geometry allows.
+    (it includes `weight_bytes` when weights are resident). `macs` are the multiply-accumulates of a run; 0
+    states none, and `work` then derives them from the geometry if it can.
     """
 
     id: int
@@ -238,7 +237,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSpec:
-    """An operator by names: what readers hand to `Network.build`."""
+    """An operator by names: the form that readers pass to `Network.build`."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""Windows: which positions of an operand the positions of an output read, along one axis."""
+"""Windows: the positions of an operand that positions of an output read, along one axis."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["Range", "Window", "last_readers", "window_of"]
 
 Range = tuple[int, int]
-"""Positions from the first to before the last."""
+"""Positions [first, end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """Output position o of `outputs` reads the inputs o * stride - before + k * dilation that exist.
 
-    There are `size` inputs, and `span` of them from the first to the last that one position reads. With
+    There are `size` inputs; one position reads within `span` of them, the first and the last included. With
     stride 0 every output position reads the same.
     """
 
@@ -39,21 +39,21 @@ class Window:
 
     @property
     def clips(self) -> bool:
-        """Whether the window of any output position hangs over an end of the inputs."""
+        """True if the window of any output position extends beyond an end of the inputs."""
         return self.before > 0 or (self.outputs - 1) * self.stride - self.before + self.span > self.size
 
     def start(self, output: int) -> int:
-        """The first input that output positions from `output` on read."""
+        """Return the first input that output positions from `output` on read."""
         return min(max(output * self.stride - self.before, 0), self.size)
 
     def end(self, outputs: int) -> int:
-        """One past the last input that output positions [0, `outputs`) read."""
+        """Return one past the last input that output positions [0, `outputs`) read."""
         if outputs <= 0:
             return 0
         return min(max((outputs - 1) * self.stride - self.before + self.span, 0), self.size)
 
     def reads(self, outputs: Range) -> Range:
-        """The inputs that some output positions read, those between them included; (0, 0) for none."""
+        """Return the inputs that some output positions read, those between included; (0, 0) for none."""
         first, end = outputs
         if first >= end:
             return 0, 0
@@ -61,8 +61,7 @@ class Window:
         return (low, high) if low < high else (0, 0)
 
     def missing(self, outputs: Range) -> Range:
-        """How many of the positions that some outputs would read lie before the first input, and behind the
-        last."""
+        """Return the number of positions read by some outputs before the first input, and after the last."""
         first, end = outputs
         if first >= end:
             return 0, 0
@@ -71,12 +70,12 @@ class Window:
         return max(0, min(high, 0) - low), max(0, high - max(low, self.size))
 
     def mirrored(self) -> Window:
-        """The same window with positions counted from the other end on both sides."""
+        """Return the same window with positions counted from the other end on both sides."""
         return replace(self, before=(self.outputs - 1) * self.stride - self.before + self.span - self.size)
 
 
 def window_of(geometry: Geometry, axis: int, size: int, outputs: int) -> Window:
-    """The window of a geometry along its rows (axis 0) or columns (axis 1); without a kernel one position."""
+    """Return the window of a geometry along axis 0 (rows) or 1 (columns); one position without a kernel."""
     stride, dilation = geometry.stride or (1, 1), geometry.dilation or (1, 1)
     before = geometry.padding[axis] if geometry.padding else 0
     span = ((geometry.kernel or (1, 1))[axis] - 1) * dilation[axis] + 1
@@ -84,7 +83,7 @@ def window_of(geometry: Geometry, axis: int, size: int, outputs: int) -> Window:
 
 
 def last_readers(window: Window, *, reverse: bool = False) -> NDArray[np.int64]:
-    """For each input position the last output position that reads it, in reverse the first; -1 for none.
+    """Return for each input position the last output position that reads it, in reverse the first, or -1.
 
     A window reads its taps, and no position between them.
     """
