@@ -1,1 +1,1 @@
-"""What everything stands on: errors, files, limits, units, processes and signals."""
+"""The foundation of all packages: errors, files, limits, units, processes and signals."""

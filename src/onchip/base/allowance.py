@@ -1,8 +1,8 @@
-"""What reading one file may cost: processor time and memory, watched from inside the loops that read.
+"""The allowance of reading one file: processor time and memory, watched from inside the loops that read.
 
-Readers refuse early what would grow beyond any use (dimensions, nodes, elements). This is the net below:
-loops over what a file holds call `spend`, which now and then compares what the reading has taken since it
-began with what a file of that size may take.
+Readers refuse oversized content early (dimensions, nodes, elements). This module is the safety net below:
+loops over a file's content call `spend`, which compares from time to time the cost of the reading so far with
+the allowance for a file of that size.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from onchip.base.limits import VARIABLE, limits
 __all__ = ["reading", "spend"]
 
 SMALL_FILE = 10_000_000
-"""Bytes; larger files may take more: of memory eight times what they are larger, of time in proportion."""
+"""Bytes; larger files may take more: eight times the excess in memory, and time in proportion."""
 
 EVERY = 64
-"""Calls of `spend` between two looks at the clock."""
+"""Calls of `spend` between two checks of the clock."""
 
 LOOKS = 16
-"""Looks at the clock between two at the memory."""
+"""Checks of the clock between two of the memory."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ _now: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 def _resident() -> int:
-    """Bytes of this process that lie in memory; 0 where the system does not say."""
+    """Return the resident bytes of this process; 0 if the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * 4096
     except (OSError, ValueError, IndexError):
@@ -55,8 +55,9 @@ def _resident() -> int:
 
 @contextmanager
 def reading(where: str, size: int, *, error: type[InputError] = InputError) -> Iterator[None]:
-    """While a file of `size` bytes is read: `spend` refuses with `error`, naming `where`, what takes too long
-    (seconds of this thread) or too much memory. A reading within a reading is part of the outer one."""
+    """Hold the reading of a file of `size` bytes to its allowance: `spend` refuses with `error`, naming
+    `where`, if it takes too long (seconds of this thread) or too much memory. A nested reading is part of
+    the outer one."""
     if _now.get() is not None:
         yield
         return
@@ -78,7 +79,7 @@ def reading(where: str, size: int, *, error: type[InputError] = InputError) -> I
 def spend(item: str | Callable[[], str] | None = None) -> None:
     """Count one step of the reading in progress, if there is one; `item` is what is being read.
 
-    Raises the reading's error when it has taken more than it may.
+    Raises the reading's error if it has exceeded its allowance.
     """
     now = _now.get()
     if now is None:
@@ -88,7 +89,7 @@ def spend(item: str | Callable[[], str] | None = None) -> None:
         return
     now.looks += 1
     reason = ""
-    # The thread's own clock is dear, and never runs faster than the wall's.
+    # The thread's own clock is expensive, and never runs faster than the wall clock.
     if time.monotonic() > now.soonest and time.thread_time() > now.until:
         reason = f"takes more than {now.seconds:.0f} s of processor time to read ({VARIABLE}READING_SECONDS)"
     elif now.looks % LOOKS == 0 and _resident() - now.resident > now.most:

@@ -1,8 +1,8 @@
-"""Cells of CSV files that a spreadsheet would take for formulas, with an apostrophe before them.
+"""Cells of CSV files that a spreadsheet would take for formulas, escaped by an apostrophe.
 
 Names come from files. A spreadsheet runs a cell that begins with one of `= + - @`, a tab or a line end, also
-behind blanks; with an apostrophe before it the cell is text. So that reading gives every name back, a name
-that begins with an apostrophe gets one more.
+after blanks; with an apostrophe before it the cell is text. A name that begins with an apostrophe gets one
+more, so that reading restores every name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _BLANKS = " \u00a0\u200b\ufeff\"'"
 
 
 def neutral(text: str) -> str:
-    """The text as a cell that no spreadsheet runs."""
+    """Return the text as a cell that no spreadsheet runs."""
     begins = text.lstrip(_BLANKS)[:1]
     return f"'{text}" if text.startswith("'") or (begins and begins in _RUN) else text
 
 
 def original(cell: str) -> str:
-    """What `neutral` made the cell of; a cell that it would not have written stays as it is."""
+    """Return the text that `neutral` turned into the cell; other cells are returned unchanged."""
     return cell[1:] if cell.startswith("'") and neutral(cell[1:]) == cell else cell

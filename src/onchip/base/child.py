@@ -1,4 +1,4 @@
-"""Interpreters that are started beside this one: they take no module from the current folder.
+"""Interpreters that this one starts: they take no module from the current folder.
 
 A folder of models may hold a `types.py`, and a child that looks there first would run it.
 """
@@ -13,12 +13,12 @@ __all__ = ["environment", "interpreter", "own_path"]
 
 
 def interpreter() -> list[str]:
-    """The beginning of a child's command line: this Python, with modules from its own places only."""
+    """Return the beginning of a child's command line: this Python, with modules from its own places only."""
     return [sys.executable, "-P"]
 
 
 def environment(**more: str) -> Mapping[str, str]:
-    """This process's environment and `more`; `PYTHONPATH` keeps only folders named from the root."""
+    """Return this process's environment and `more`; `PYTHONPATH` keeps only absolute folders."""
     found = {**os.environ, **more}
     if "PYTHONPATH" in found:
         paths = [p for p in found["PYTHONPATH"].split(os.pathsep) if os.path.isabs(p)]
@@ -29,9 +29,9 @@ def environment(**more: str) -> Mapping[str, str]:
 
 
 def own_path() -> list[str]:
-    """Where this process looks for modules, the current folder left out."""
+    """Return this process's module path without the current folder."""
     try:
         here = os.path.realpath(os.getcwd())
-    except OSError:  # it is gone
+    except OSError:  # the folder is gone
         here = ""
     return [path for path in sys.path if path and os.path.realpath(path) != here]

@@ -1,7 +1,6 @@
 """Write records as JSON, and read them strictly, by the fields of their dataclasses.
 
-`onchip.base.fields` says what a field says. For every record the functions here are made once, when they are
-first needed.
+`onchip.base.fields` defines the marks of a field. The functions for each record are made once, on first use.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
-"""A whole number that files hold: larger ones are mistakes, and would not fit a machine's integers."""
+"""A whole number of files: larger ones are mistakes, and would not fit a machine's integers."""
 
 Change = Callable[[Any], Any]
 
@@ -230,9 +229,9 @@ def _take(hint: Any) -> Change | None:
 
 @cache
 def leaves(hint: Any, kind: type) -> Callable[[Any], Iterable[Any]] | None:
-    """Return the function that finds all of `kind` in a value of type `hint`; None where there is none.
+    """Return the function that finds all of `kind` in a value of type `hint`; None if it holds none.
 
-    It goes by the types: it finds what should be a number, whatever is there.
+    It goes by the types: it finds the values in the places of numbers, whatever they are.
     """
     of, inner = get_origin(hint), [a for a in get_args(hint) if a is not NoneType]
     if hint is kind:
@@ -287,7 +286,7 @@ def _leaves_of_pair(
 
 
 def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -> Any:
-    """JSON bytes as `type_`, strictly; raises `error` naming the key that is wrong, unknown or repeated.
+    """Return JSON bytes as `type_`, strictly; raises `error` naming a key that is wrong, unknown or repeated.
 
     The structs of `type_` refuse unknown keys, and leave out their defaults when they are written.
     """
@@ -306,11 +305,11 @@ def decode(content: bytes, type_: Any, *, where: str, error: type[InputError]) -
 
 
 def _no_key_is_lost(content: bytes, value: Any) -> bool:
-    """Whether the value, written again, has as many colons as the file: then the file has no key twice.
+    """Return whether the value, written again, has as many colons as the file: then no key is repeated.
 
-    The value states nothing that the file does not state, and a repeated key costs it a colon at least. The
+    The value states nothing that the file does not state, and a repeated key loses at least one colon. The
     count means nothing if the file spells a colon as an escape. The value may also have fewer colons because
-    it leaves out a default that the file states; then the keys are looked at one by one.
+    it omits a default that the file states; the caller then looks at the keys one by one.
     """
     if b"\\u003" in content:
         return False
@@ -321,14 +320,14 @@ _SAID_AT = re.compile(r"\(byte ([0-9]{1,18})\)$")
 
 
 def _in_lines(content: bytes, at: int) -> str:
-    """Where a byte is for people, and what is there if it is a number that JSON does not have."""
+    """Return the line of a byte, and the word there if it is a number that JSON does not have."""
     line = content.count(b"\n", 0, at) + 1
     odd = next((word for word in ("NaN", "Infinity") if content[at:].startswith(word.encode())), "")
     return f"(line {line}{': ' + odd if odd else ''})"
 
 
 def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
-    """Readers of JSON differ in which of two equal keys they take, so a file with both means nothing."""
+    """Refuse a repeated key: readers of JSON differ in which of two equal keys they take."""
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:

@@ -1,4 +1,4 @@
-"""Faults of onchip's own: no answer, but an exit code, one line, and a log that holds the traceback."""
+"""Faults of onchip's own: not an answer, but an exit code, one line, and a log with the traceback."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from onchip.base.errors import one_line
 __all__ = ["CRASHED", "catch_native", "log_of"]
 
 CRASHED = 70
-"""The exit code of a crash: a fault of onchip's or of a library's, never a statement about the input."""
+"""The exit code of a crash: a fault of onchip or of a library, never a statement about the input."""
 
 
 def catch_native() -> None:
-    """From here on a crash of native code ends in one line and a log, with the interpreter's frames."""
+    """From now on end a crash of native code in one line and a log, with the interpreter's frames."""
     traces = os.memfd_create("onchip-traceback")
     path = _path()
     line = one_line(f"): please report it with {path}, which has the traceback") + "\n"
@@ -29,7 +29,7 @@ def catch_native() -> None:
 
 
 def log_of(problem: BaseException) -> str:
-    """Write the log of an exception that nobody expected; the line that speaks of it."""
+    """Write the log of an unexpected exception; return the line that reports it."""
     path = _path()
     kind = type(problem).__name__
     try:
@@ -43,7 +43,7 @@ def log_of(problem: BaseException) -> str:
 
 
 def _path() -> str:
-    """A log's name: where temporary files go, and no other's."""
+    """Return a new name for a log, in the folder of temporary files."""
     folder = next((d for d in (os.environ.get("TMPDIR"), "/tmp", ".") if d and os.access(d, os.W_OK)), ".")
     return os.path.join(folder, f"onchip-crash-{os.getpid()}-{secrets.token_hex(4)}.log")
 

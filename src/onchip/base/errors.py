@@ -1,7 +1,7 @@
 """The exception tree.
 
     OnchipError
-    ├── InputError          what was given is wrong: file, node or key, and reason        (exit 2)
+    ├── InputError          the input is wrong: file, node or key, and reason             (exit 2)
     │   ├── UsageError      an option or an argument                                      (exit 2)
     │   ├── ModelError      a network file: unreadable, cyclic, unknown operator, shapes  (exit 2)
     │   ├── ChipError       a chip file or a figure the chip does not state               (exit 2)
@@ -54,21 +54,21 @@ __all__ = [
 ]
 
 LINE = 1500
-"""Characters of a message; of a longer one the beginning and the end are kept."""
+"""The most characters of a message; a longer one keeps its beginning and end."""
 
 
 def one_line(message: str) -> str:
-    """A message as it is shown: one line of text, at most `LINE` characters.
+    """Return a message as it is shown: one line of text, at most `LINE` characters.
 
     Names come from files and folders: a newline, a control character or a byte that is no text must not break
-    "one line", nor a name of thousands of characters bury the reason, which comes last.
+    "one line", and a name of thousands of characters must not bury the reason, which comes last.
     """
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
     return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[-LINE // 2 + 5 :]}"
 
 
 class OnchipError(Exception):
-    """Everything onchip raises on purpose. `exit_code` is what the command line exits with."""
+    """Every error that onchip raises on purpose. `exit_code` is that of the command line."""
 
     exit_code = 2
 
@@ -76,7 +76,7 @@ class OnchipError(Exception):
         super().__init__(one_line(message))
 
     def data(self) -> dict[str, Any]:
-        """The error as `--json` prints it: its kind, its one line, the exit code, and what it carries."""
+        """Return the error as `--json` prints it: its kind, its one line, the exit code, and its data."""
         more = {key: value for key, value in vars(self).items() if not key.startswith("_")}
         named = more.get("tensors")
         if named is not None:
@@ -86,9 +86,9 @@ class OnchipError(Exception):
 
 
 class InputError(OnchipError):
-    """What was given is wrong.
+    """The input is wrong.
 
-    `where` is the file (or option), `item` the node, tensor or key in it, when one is to blame.
+    `where` is the file (or option), `item` the node, tensor or key in it that is to blame, if one is.
     """
 
     def __init__(self, reason: str, *, where: str | None = None, item: str | None = None) -> None:
@@ -113,7 +113,7 @@ class PlanFormatError(InputError):
 
 
 class ProfileError(InputError):
-    """A profile, or what is to run together, makes no sense."""
+    """A profile, or a set of workloads to run together, makes no sense."""
 
 
 class MissingExtra(OnchipError):
@@ -124,14 +124,14 @@ class MissingExtra(OnchipError):
 
 
 class MissingTool(OnchipError):
-    """A program that is needed is not installed; `packages` are Debian's that bring it."""
+    """A required program is not installed; `packages` are the Debian packages that provide it."""
 
     def __init__(self, program: str, packages: str) -> None:
         super().__init__(f"{program} is not installed: apt-get install {packages}")
 
 
 class BuildFailed(OnchipError):
-    """The compiler refused what was to run on a microcontroller; its first complaint is the message."""
+    """The compiler refused a program for a microcontroller; its first complaint is the message."""
 
 
 class NegativeAnswer(OnchipError):
@@ -144,9 +144,9 @@ class Infeasible(NegativeAnswer):
     """No plan exists within the budget.
 
     `needs` and `has` are bytes. `needs` is the least budget in which the whole network has a plan of the
-    `space` that was asked for; with `at_least` only a bound of it is known. `operators` are those that need
-    it, `operator` the first of them, `tensors` what that one needs at once, as (name, bytes). Without an
-    operator it is the network beside the tensors that are to stay on chip. Not `proved` where it could be
+    requested `space`; with `at_least` only a bound of it is known. `operators` are those that need it,
+    `operator` the first of them, `tensors` those that this one needs at once, as (name, bytes). Without an
+    operator, the network does not fit beside the tensors that must stay on chip. Not `proved` if it could be
     tiled in more ways than were tried. `memory` is the one of several that is too small, if one is, and
     `needs` and `has` are of it.
     """
@@ -181,7 +181,7 @@ class Infeasible(NegativeAnswer):
         )
 
     def but(self, **changes: Any) -> Infeasible:
-        """The same with some of its data changed."""
+        """Return the same error with some of its data changed."""
         mine = {key: value for key, value in vars(self).items() if not key.startswith("_")}
         if "operator" in changes:
             mine.pop("operators")
@@ -191,8 +191,8 @@ class Infeasible(NegativeAnswer):
 class NeedsTraffic(NegativeAnswer):
     """No plan without spills and reloads was found within the budget.
 
-    `needs` is the fewest bytes that a plan without them was found for, `at_least` what every one of the
-    `space` needs.
+    `needs` is the smallest budget, in bytes, for which a plan without them was found, `at_least` a bound that
+    holds for every plan of the `space`.
     """
 
     def __init__(self, *, needs: int, at_least: int, has: int, space: str = "") -> None:
@@ -205,9 +205,9 @@ class NeedsTraffic(NegativeAnswer):
 
 
 class NoAddresses(NegativeAnswer):
-    """No plan was found that leaves what is to stay on chip there; that there is none is not proved.
+    """No plan was found that keeps the required tensors on chip; that none exists is not proved.
 
-    `bound` is what any such plan costs at least, in bytes of traffic.
+    `bound` is a lower bound of any such plan's traffic, in bytes.
     """
 
     def __init__(self, budget: int, bound: int) -> None:
@@ -221,7 +221,7 @@ class NoAddresses(NegativeAnswer):
 class DoesNotFitBoard(NegativeAnswer):
     """A program needs more of a board's memories than they have.
 
-    `short` has for each of them (memory, bytes needed, bytes there).
+    `short` lists for each of them (memory, bytes needed, bytes there).
     """
 
     def __init__(self, board: str, short: tuple[tuple[str, int, int], ...]) -> None:
@@ -234,11 +234,11 @@ class DoesNotFitBoard(NegativeAnswer):
 
 
 class EmulationFailed(NegativeAnswer):
-    """A program on the emulated core touched what is not its own, or did not end."""
+    """A program on the emulated core touched memory that is not its own, or did not end."""
 
 
 class TooLargeToEmulate(EmulationFailed):
-    """A program takes more RAM or flash than the emulated core has; `short` as of `DoesNotFitBoard`."""
+    """A program takes more RAM or flash than the emulated core has; `short` as in `DoesNotFitBoard`."""
 
     def __init__(self, short: tuple[tuple[str, int, int], ...]) -> None:
         self.short = short
@@ -249,8 +249,8 @@ class TooLargeToEmulate(EmulationFailed):
 class IllegalPlan(NegativeAnswer):
     """The checker refused a plan.
 
-    `rule` is the name of the broken rule, `index` the instruction's position in the program (None when the
-    fault lies in no single instruction).
+    `rule` is the name of the broken rule, `index` the instruction's position in the program (None if no
+    single instruction is at fault).
     """
 
     def __init__(self, rule: str, reason: str, *, index: int | None = None, instruction: str = "") -> None:
@@ -268,7 +268,7 @@ class IllegalSchedule(NegativeAnswer):
 
 
 class WorkerLost(NegativeAnswer):
-    """A process that ran a unit's part of a schedule died, or got nowhere; all others were ended."""
+    """A process that ran a unit's part of a schedule died or hung; all others were ended."""
 
 
 class Mismatch(NegativeAnswer):

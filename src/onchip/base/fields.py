@@ -1,4 +1,4 @@
-"""Read how files state a record from its fields: from their types, and from a mark in their metadata.
+"""The form of a record in files, read from its fields: from their types, and from a mark in their metadata.
 
 `onchip.base.codec` makes the JSON of a record from this, and `onchip.plans.lines` its line of text.
 """
@@ -40,7 +40,7 @@ COUNTS = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How files state a field, beyond its type and default.
+    """The form of a field in files, beyond its type and default.
 
     - `key`: its name in files, if not its own. An instruction states fields with a key or a default as
       attributes, and all others in their places, without keys.
@@ -77,13 +77,13 @@ _Record = TypeVar("_Record", bound=type)
 
 
 def as_row(record: _Record) -> _Record:
-    """Have JSON state this record as the array of its fields."""
+    """Make JSON state this record as the array of its fields."""
     _ROWS.add(record)
     return record
 
 
 def without_nulls(record: _Record) -> _Record:
-    """Have no file state null for a field of this record, though it may be None."""
+    """Let no file state null for a field of this record, though it may be None."""
     _WITHOUT_NULLS.add(record)
     return record
 
@@ -92,7 +92,7 @@ def without_nulls(record: _Record) -> _Record:
 class Member:
     """A field of a record: its type, its default (`MISSING` without one), its mark.
 
-    `plain` is the type without None, and `kinds` are the records that it is one of, if it is one of several.
+    `plain` is the type without None, and `kinds` are the alternatives if it is one of several records.
     """
 
     name: str
@@ -105,18 +105,18 @@ class Member:
 
     @property
     def key(self) -> str:
-        """Its name in files."""
+        """The field's name in files."""
         return self.wire.key or self.name
 
     @property
     def needed(self) -> bool:
-        """Whether every file states it."""
+        """True if every file states the field."""
         return self.default is MISSING or self.wire.stated
 
 
 @cache
 def members(record: type) -> tuple[Member, ...]:
-    """The fields of a dataclass that its files have, in its own order."""
+    """Return the fields of a dataclass that its files have, in its own order."""
     hints = get_type_hints(record)
     found = []
     for f in fields(record):
@@ -134,7 +134,7 @@ def _plain(hint: Any) -> Any:
 
 
 def getter(of: Sequence[Member]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return the function from a record to these of its fields, as a tuple."""
+    """Return the function from a record to the values of these fields, as a tuple."""
     names = [m.name for m in of]
     if not names:
         return lambda _: ()
@@ -143,17 +143,17 @@ def getter(of: Sequence[Member]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def is_row(hint: Any) -> bool:
-    """Whether JSON has what is of this type as an array."""
+    """Return whether JSON states values of this type as arrays."""
     return hint in _ROWS
 
 
 def alternatives(hint: Any) -> tuple[type, ...]:
-    """The records of a union of several; nothing for any other type."""
+    """Return the records of a union of several; nothing for any other type."""
     rest = tuple(a for a in get_args(hint) if a is not NoneType)
     union = get_origin(hint) in (Union, UnionType) and len(rest) > 1
     return rest if union and all(is_dataclass(a) for a in rest) else ()
 
 
 def word_of(record: type) -> str:
-    """What files call a kind of record."""
+    """Return the name of a kind of record in files."""
     return record.__name__.lower()

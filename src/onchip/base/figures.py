@@ -1,8 +1,8 @@
-"""The figures of an answer: each stands once, as a field of a frozen record, with all that shows it.
+"""The figures of an answer: each is defined once, as a field of a frozen record, with its presentation.
 
-A field made by `figure`, or a property made by `derived`, says under which key JSON has it, what its columns
-are called on a terminal and on a page, and what it counts. `data` and `columns` read that; nothing else
-lists the figures of a record.
+A field made by `figure`, or a property made by `derived`, states its key in JSON, the headings of its columns
+on a terminal and on a page, and its unit. `data` and `columns` read that; nothing else lists the figures of a
+record.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ __all__ = ["Column", "Derived", "Figure", "Writers", "columns", "data", "derived
 T = TypeVar("T")
 
 Writers = Mapping[str, Callable[[Any], Any]]
-"""By unit, what becomes of a figure of that unit."""
+"""By unit, the function that formats a figure of that unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How one figure is shown; what is empty is not shown there.
+    """The presentation of one figure; an empty name hides it there.
 
-    `key` is that of JSON, `heading` and `page` head its column. `unit` is what is counted, by a word that
-    those who write it know (`words`, `kb`); names are counted themselves. `cell` and `on_page` name
-    properties that hold the text of its cell, where it is not the number. Columns that share `narrow` are
-    added up into one of that heading on a narrow terminal; of those with `gives_way` the highest goes first
-    there. An `optional` column goes where it is 0 in every row. `place` orders the columns, `order` JSON,
-    which else has the order of the fields.
+    `key` is that of JSON, `heading` and `page` head its column. `unit` is the word by which writers know what
+    is counted (`words`, `kb`); names are counted themselves. `cell` and `on_page` name properties that hold
+    the text of its cell, if it is not the number. A narrow terminal adds up columns that share `narrow` into
+    one of that heading; there the highest of those with `gives_way` is dropped first. An `optional` column is
+    dropped if it is 0 in every row. `place` orders the columns, `order` JSON, which otherwise has the order
+    of the fields.
     """
 
     key: str = ""
@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: the figures that it adds up, most often one."""
+    """One column of a table: the figures that it adds up, usually one."""
 
     heading: str
     figure: Figure
@@ -55,11 +55,11 @@ class Column:
     blank: bool = False
 
     def of(self, *rows: Any) -> int:
-        """Its number of some rows together."""
+        """Return the column's number for some rows together."""
         return sum(getattr(row, name) for row in rows for name in self.names)
 
     def cell(self, row: Any, writers: Writers) -> str:
-        """Its cell of a row."""
+        """Return the column's cell of a row."""
         if self.text:
             return str(getattr(row, self.text))
         value: Any = getattr(row, self.names[0]) if len(self.names) == 1 else self.of(row)
@@ -69,7 +69,7 @@ class Column:
 
 
 def figure(default: Any = MISSING, *, repr: bool = True, **how: Any) -> Any:
-    """A dataclass field that is a figure; the keywords are those of `Figure`, none for one not shown."""
+    """Return a dataclass field that is a figure; the keywords are `Figure`'s, none for a hidden one."""
     return field(default=default, repr=repr, metadata={"figure": Figure(**how)})
 
 
@@ -90,7 +90,7 @@ class Derived(Generic[T]):
 
 
 def derived(**how: Any) -> Callable[[Callable[[Any], T]], Derived[T]]:
-    """Make a method of a record a property that is a figure; the keywords are those of `Figure`."""
+    """Return a decorator that makes a method a property that is a figure; the keywords are `Figure`'s."""
     return lambda of: Derived(of, Figure(**how))
 
 
@@ -100,7 +100,7 @@ def _figures(kind: type[Any]) -> list[tuple[str, Figure]]:
 
 
 def data(record: Any, writers: Writers) -> dict[str, Any]:
-    """A record as JSON has it."""
+    """Return a record as in JSON."""
     found: dict[str, Any] = {}
     for name, how in sorted(_figures(type(record)), key=lambda item: item[1].order):
         if how.key:
@@ -112,7 +112,7 @@ def data(record: Any, writers: Writers) -> dict[str, Any]:
 def columns(
     kind: type[Any], rows: Sequence[Any], on: Literal["terminal", "page"] = "terminal", *, wide: bool = True
 ) -> tuple[Column, ...]:
-    """The columns of a table of these records, from left to right."""
+    """Return the columns of a table of these records, from left to right."""
     found: dict[str, Column] = {}
     for name, how in sorted(_figures(kind), key=lambda item: item[1].place):
         own = how.page if on == "page" else how.heading

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: every output is written under a temporary name and renamed."""
+"""Files that are complete or absent: every output is written under a temporary name and renamed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["read_bytes", "temporary_folder", "write_atomically"]
 
 
 def read_bytes(path: Path, *, error: type[InputError] = InputError, model: bool = False) -> bytes:
-    """The file's content; raises `error` with one clear line when it cannot be read or is absurdly large.
+    """Return the file's content; raises `error` with one clear line if it cannot be read or is too large.
 
-    `model` for a file that holds weights, which may be larger than files of words (see `onchip.base.limits`).
+    `model` marks a file that holds weights, which may be larger than files of words (`onchip.base.limits`).
     """
     kind = "model_bytes" if model else "text_bytes"
     most = getattr(limits(), kind)
@@ -42,11 +42,11 @@ def read_bytes(path: Path, *, error: type[InputError] = InputError, model: bool 
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write `content` to `path`: a reader sees the old file or the whole new one, never a part.
+    """Write `content` to `path`: a reader sees the old file or the complete new one, never a part.
 
-    A file that is replaced keeps its permissions, a link stays a link, and what is no regular file (a pipe,
-    a device) is written to as it is. Raises `InputError` naming the path when it cannot be written; then
-    nothing is left behind.
+    A replaced file keeps its permissions, a link stays a link, and anything but a regular file (a pipe, a
+    device) is written to directly. Raises `InputError` naming the path if it cannot be written; then nothing
+    is left behind.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     try:
@@ -69,22 +69,22 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """An empty folder where temporary files go, for this process alone; it is gone afterwards."""
+    """Yield an empty temporary folder for this process alone; remove it afterwards."""
     from tempfile import gettempdir
 
     folder = Path(gettempdir()) / f"onchip-{secrets.token_hex(8)}"
-    guard.keep(folder)  # before it is there: a signal may come at any time
+    guard.keep(folder)  # before it exists: a signal may come at any time
     try:
         folder.mkdir(mode=0o700)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():  # else a child still writes there: the end of this process tries again
+        if not folder.exists():  # otherwise a child still writes there: the end of this process tries again
             guard.drop(folder)
 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
-    """Put a new regular file in place of `path`, with the permissions in `mode` or a new file's."""
+    """Replace `path` by a new regular file, with the permissions in `mode` or a new file's."""
     guard.doing(f"writing {path}")
     temporary = path.parent / f".onchip-{secrets.token_hex(8)}.tmp"
     guard.keep(temporary)

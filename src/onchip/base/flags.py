@@ -66,6 +66,6 @@ def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
     names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
     default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
     if isinstance(f.default, tuple):
-        default = None  # given as often as there are values
+        default = None  # may be given several times
     annotation = Annotated[hint, typer.Option(*names, help=text)]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,10 +1,9 @@
-"""The net below limits, crashes and signals: what holds when no code that asks a clock is running.
+"""The net below limits, crashes and signals: it holds while no code that checks a clock is running.
 
-The command line starts it (`start`); in somebody's own process everything here does nothing, and limits are
-those of the searches. A thread without the interpreter's lock ends the process, its children and its
+The command line starts it (`start`); in another program's process everything here does nothing, and the
+searches keep their own limits. A thread without the interpreter's lock ends the process, its children and its
 temporary files with one line, exit code 1, when most of the permitted overrun of a limit is used up. It
-counts a process's own seconds: those in which it waits for a core (`/proc/self/task/*/schedstat`) are left
-out.
+counts a process's own seconds: those spent waiting for a core (`/proc/self/task/*/schedstat`) are left out.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ __all__ = [
 ]
 
 OVER_SHARE, OVER_SECONDS = 1.08, 0.85
-"""A limit in seconds is over for good after this share of it and these: 10 % and 1 s, less the end itself."""
+"""A limit in seconds is finally over after this share of it plus these: 10 % and 1 s, less the end itself."""
 
 FULL_SHARE, FULL_BYTES = 1.05, 48 << 20
-"""A limit of bytes is over for good above this share of it and these bytes: 10 % and 64 MB less what is
-allocated between two looks."""
+"""A limit of bytes is finally over above this share of it plus these bytes: 10 % and 64 MB less the bytes
+allocated between two checks."""
 
 ANSWER_SECONDS = 10.0
-"""Seconds that are left at least to write an answer that is there."""
+"""Seconds that remain at least for writing a finished answer."""
 
 MOST_BEFORE = 0.5
-"""Seconds of processor time that may count from before `start`: the interpreter's own beginning."""
+"""The most seconds of processor time before `start` that count: the interpreter's own beginning."""
 
 ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 """Signals that end a command as Ctrl-C does."""
@@ -59,7 +58,7 @@ ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") 
 
 @dataclass
 class _Bounds:
-    """What holds now; `seconds` count from the beginning of the process, or of a part of its work."""
+    """The limit in force; `seconds` count from the beginning of the process, or of a part of its work."""
 
     seconds: float | None = None
     began: float = 0.0
@@ -71,9 +70,9 @@ _now = _Bounds()
 
 
 def start() -> None:
-    """Hear signals and watch limits from here on; the processor time spent so far counts."""
+    """Handle signals and watch limits from now on; the processor time spent so far counts."""
     for number in ENDS:
-        if signal.getsignal(number) is signal.SIG_DFL:  # else ignored, as under nohup
+        if signal.getsignal(number) is signal.SIG_DFL:  # otherwise ignored, as under nohup
             signal.signal(number, _as_interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
@@ -83,7 +82,7 @@ def start() -> None:
 
 
 def started() -> bool:
-    """Whether this process is the command line's own."""
+    """Return whether this process is the command line's own."""
     return _core.guard_started()
 
 
@@ -103,7 +102,7 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def heard() -> None:
-    """Say that a signal has reached the interpreter; one that has not within seconds ends the process."""
+    """Report that a signal has reached the interpreter; one that has not within seconds ends the process."""
     _core.guard_heard()
 
 
@@ -119,7 +118,7 @@ def bounded(seconds: float | None, memory: int | None) -> None:
 
 
 def doing(phase: str) -> None:
-    """Say what the process is at, for the line that ends it."""
+    """Record the phase of the process, for the line that ends it."""
     if not started():
         return
     _now.phase = phase
@@ -135,26 +134,26 @@ def doing(phase: str) -> None:
 
 
 def found() -> None:
-    """Say that an answer is there: a limit that ends now does not keep it from being shown and written."""
+    """Record that an answer exists: a limit that ends now does not stop its output."""
     doing("writing the answer")
 
 
 def left(seconds: float | None) -> float | None:
-    """`seconds`, but no more than what is left of the command's limit, or of that of the part at work."""
+    """Return `seconds`, but at most the rest of the command's limit, or of the limit of the part at work."""
     if seconds is None or _now.seconds is None:
         return seconds
     return max(0.0, min(seconds, _now.seconds - (_core.guard_own_seconds() - _now.began)))
 
 
 def room() -> float:
-    """Seconds that are `left` of the command's limit; infinite where it has none."""
+    """Return the seconds left of the command's limit; infinite without one."""
     seconds = left(inf)
     return inf if seconds is None else seconds
 
 
 @contextmanager
 def part(seconds: float | None) -> Iterator[None]:
-    """A limit of its own for a part of the work: one of several plans that a command makes."""
+    """Give a part of the work its own limit: one of several plans that a command makes."""
     if not started() or seconds is None:
         yield
         return
@@ -169,7 +168,7 @@ def part(seconds: float | None) -> Iterator[None]:
 
 
 def searching() -> None:
-    """Say that a search begins: what the process holds now is what its memory limit is counted from."""
+    """Record that a search begins: its memory limit counts from what the process holds now."""
     if started():
         if _now.phase == "reading":
             doing("planning")
@@ -179,23 +178,23 @@ def searching() -> None:
 
 
 def keep(path: str | os.PathLike[str]) -> None:
-    """Remember a temporary file or folder: it is removed with the process, however that ends."""
+    """Remember a temporary file or folder: it is removed when the process ends, however that happens."""
     if started():
         _core.guard_keep(os.fsencode(os.path.abspath(path)))
 
 
 def drop(path: str | os.PathLike[str]) -> None:
-    """Forget a temporary file or folder: it is gone, or has its own name."""
+    """Forget a temporary file or folder: it is gone, or has its final name."""
     if started():
         _core.guard_drop(os.fsencode(os.path.abspath(path)))
 
 
 def clean() -> None:
-    """End what processes are left of this one's, and remove what is still temporary."""
+    """End the remaining children of this process, and remove its temporary files."""
     if started():
         _core.guard_clean()
 
 
 def dies_with_us() -> Callable[[], None]:
-    """For `preexec_fn` of a child process: the system kills it when the thread that starts it is gone."""
+    """Return a `preexec_fn` for a child process: the system kills it when the thread that starts it ends."""
     return partial(_core.die_with_parent, os.getpid())

@@ -1,4 +1,4 @@
-"""Ctrl-C as "the best so far": remembered, so that no later search of the same plan starts anew."""
+"""Ctrl-C as "the best so far": remembered, so that no later search of the same plan starts again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["until_interrupted"]
 
 @contextmanager
 def until_interrupted() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed: a search takes it as "best so far" and keeps it to itself."""
+    """Yield a function that tells whether Ctrl-C was pressed; a search then ends with the best so far."""
     guard.searching()
     pressed = threading.Event()
 
@@ -23,11 +23,11 @@ def until_interrupted() -> Iterator[Callable[[], bool]]:
         guard.heard()
         pressed.set()
         if callable(before):
-            before(number, frame)  # who waits outside hears of it too
+            before(number, frame)  # outer searches are told too
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield pressed.is_set  # only the main thread hears of Ctrl-C
+        yield pressed.is_set  # only the main thread receives Ctrl-C
         return
     before = signal.signal(signal.SIGINT, note)
     try:

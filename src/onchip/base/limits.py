@@ -1,7 +1,7 @@
-"""How much is read at most: what is beyond is a mistake, or meant to fill the memory.
+"""The limits of what is read: larger input is a mistake, or an attempt to fill the memory.
 
-Each limit has a default far beyond any real file, and an environment variable for who knows better, or reads
-strangers' files and wants less: `ONCHIP_MAX_OPERATORS=2000 onchip plan ...`.
+Each limit has a default far beyond any real file, and an environment variable to raise it, or to lower it for
+files from strangers: `ONCHIP_MAX_OPERATORS=2000 onchip plan ...`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onchip.base.units import MAX_BYTES, parse_bytes
 __all__ = ["VARIABLE", "Limits", "limits"]
 
 VARIABLE = "ONCHIP_MAX_"
-"""What the environment variables begin with; the field's name in capitals follows."""
+"""The prefix of the environment variables; the field's name in capitals follows."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Options are frozen dataclasses, and each is said once: name, type, default and help stand in its field.
+"""Options are frozen dataclasses, and each is defined once: name, type, default and help are in its field.
 
 `option` makes a field, `options` the class; `onchip.base.flags` turns them into flags of the command line,
-and `takes` into keywords of a function in Python.
+and `takes` into keywords of a Python function.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def option(default: T, help: str, *, parse: Callable[..., Any] | None = None, each: bool = False) -> T:
-    """A field of an options class with its help.
+    """Return a field of an options class with its help.
 
-    On the command line the value of a field with `parse` is text that goes through that function (sizes,
-    mostly). Fields `time_limit` and `memory_limit` bound the whole command, unless they are for `each` of
-    several searches.
+    On the command line the value of a field with `parse` is text that this function converts (mostly sizes).
+    Fields `time_limit` and `memory_limit` bound the whole command, unless they are for `each` of several
+    searches.
     """
     about: dict[str, Any] = {"help": help}
     if parse is not None:
@@ -36,19 +36,19 @@ def option(default: T, help: str, *, parse: Callable[..., Any] | None = None, ea
 
 
 def like(kind: type[Any], name: str) -> Any:
-    """A field that is the same as one of another options class: its default and its help."""
+    """Return a field with the default and help of a field of another options class."""
     same = next(f for f in fields(kind) if f.name == name)
     return field(default=same.default, metadata=same.metadata)
 
 
 def options(kind: C) -> C:
-    """Put what the fields of a dataclass are for at the end of its docstring."""
+    """Append the help of the fields of a dataclass to its docstring."""
     kind.__doc__ = f"{inspect.cleandoc(kind.__doc__ or '')}\n\n{described(kind)}"
     return kind
 
 
 def described(*kinds: type[Any]) -> str:
-    """A list of all fields of some options classes with what they are for."""
+    """Return a list of all fields of some options classes with their help."""
     lines = [
         f"- `{f.name}` (default {f.default!r}): {f.metadata['help']}" for kind in kinds for f in fields(kind)
     ]

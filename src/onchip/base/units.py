@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write them. Nothing is guessed: a suffix means exactly what it says."""
+"""Sizes in bytes, as people write them. Nothing is guessed: a suffix has exactly its meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onchip.base.errors import UsageError
 __all__ = ["MAX_BYTES", "format_bytes", "parse_bytes"]
 
 MAX_BYTES = 1 << 40
-"""Largest size (1 TiB) accepted for one tensor, budget or memory; beyond it a size is a mistake."""
+"""The largest size (1 TiB) of one tensor, budget or memory; a larger one is a mistake."""
 
 _FACTOR = {
     "": 1, "B": 1,
@@ -22,11 +22,11 @@ _SIZE = re.compile(rf"\s*({_WHOLE})(\.[0-9]{{1,30}})?\s*([A-Za-z]*)\s*", re.ASCI
 
 
 def parse_bytes(text: str, *, option: str = "size") -> int:
-    """A size in bytes from text: `65536`, `64KiB`, `1.5 MB`.
+    """Return a size in bytes from text: `65536`, `64KiB`, `1.5 MB`.
 
-    KB, MB and GB are powers of 1000; KiB, MiB and GiB powers of 1024 (case does not matter). Thousands may be
-    set apart by `,` or `_`. Raises `UsageError` naming `option` for anything else, for a fraction of a byte,
-    and beyond `MAX_BYTES`.
+    KB, MB and GB are powers of 1000; KiB, MiB and GiB powers of 1024 (case does not matter). `,` or `_` may
+    separate thousands. Raises `UsageError` naming `option` for anything else, for a fraction of a byte, and
+    beyond `MAX_BYTES`.
     """
     match = _SIZE.fullmatch(text)
     shown = repr(text if len(text) <= 40 else text[:40] + "...")
@@ -45,5 +45,5 @@ def parse_bytes(text: str, *, option: str = "size") -> int:
 
 
 def format_bytes(n: int) -> str:
-    """A size for people: exact bytes with thousands separators, and MB (10^6) once that helps."""
+    """Return a size for people: exact bytes with thousands separators, and MB (10^6) once that helps."""
     return f"{n:,} B" if n < 10_000 else f"{n:,} B ({n / 1e6:.3g} MB)"
