@@ -1,9 +1,9 @@
 """Readers turn a model file into a `Network`, and keep the original nodes so that a plan for it can be
 executed.
 
-`load` takes every MODEL the command line takes. ONNX files are read in stages, one module each:
-`onnx_graph` parses and checks, `shapes` infers, `constants` knows what depends on no input, `places` finds
-which bytes hold each value, `operators` puts nodes together, `onnx_reader` assembles.
+`load` reads every MODEL of the command line. ONNX files are read in stages, one module each: `onnx_graph`
+parses and checks, `shapes` infers, `constants` finds the values that depend on no input, `places` finds the
+bytes of each value, `operators` puts nodes together, `onnx_reader` assembles.
 """
 
 from onchip.readers.load import load

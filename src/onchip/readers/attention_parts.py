@@ -1,6 +1,6 @@
-"""`--attention parts`: every ONNX `Attention` node as the products, the mask and the softmax that it is.
+"""`--attention parts`: every ONNX `Attention` node as its products, mask and softmax.
 
-An `Attention` that hands out its scores or keeps a cache stays whole.
+An `Attention` that outputs its scores or keeps a cache stays whole.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _FLOATS = (1, 10, 11, 16)
 """ONNX's float, float16, double and bfloat16."""
 
 _MOST_SCORES = 1 << 28
-"""Of one head; more is a mistake."""
+"""The most scores of one head; more is a mistake."""
 
 
 def with_attention_parts(
     content: bytes, options: ReadOptions, *, where: str, folder: Path | None, resize: tuple[int, int] | None
 ) -> bytes:
-    """An ONNX file's bytes with its attentions taken apart; the other arguments are those of `read_onnx`.
+    """Return an ONNX file's bytes with its attentions taken apart; the other arguments are `read_onnx`'s.
 
-    Raises `ModelError` naming the node whose sizes are not known, and for what `parse` and `infer` refuse; a
-    file that is no ONNX model is returned as it is, for the reader to refuse.
+    Raises `ModelError` naming the node whose sizes are not known, and for files that `parse` and `infer`
+    refuse; a file that is no ONNX model is returned unchanged, for the reader to refuse.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -122,7 +122,7 @@ class _Parts:
             )
             raise self.refuse(wrong)
         scale = self.settings["scale"].f if "scale" in self.settings else 1 / math.sqrt(width)
-        # Heads that share keys stand below each other, so that both products stay products of matrices.
+        # Heads that share keys are stacked, so that both products stay products of matrices.
         together = [batch, groups, heads // groups * rows]
         asked = self.shaped(query[0], query[1], [*together, width], "queries")
         flipped = self.add("Transpose", "keys", [key[0]], perm=[0, 1, 3, 2])
@@ -156,7 +156,7 @@ class _Parts:
             )
 
     def triangle(self, rows: int, columns: int) -> str:
-        """Where no column is behind its row, computed from constants: written out it would not stay small."""
+        """Return the mask of the columns up to each row, computed from constants to keep the model small."""
         sides = []
         for part, count, shape in (("rows", rows, (rows, 1)), ("columns", columns, (1, columns))):
             ends = [self.constant(f"{part}.{n}", np.asarray(n, np.int64)) for n in (0, count, 1)]
@@ -164,7 +164,7 @@ class _Parts:
         return self.add("GreaterOrEqual", "triangle", sides)
 
     def heads(self, i: int) -> tuple[str, list[int]]:
-        """An operand with its heads in front."""
+        """Return an operand with its heads in front, and its shape."""
         name, shape = self.node.input[i], self.shapes[i]
         if len(shape) == 4:
             return name, list(shape)

@@ -1,9 +1,9 @@
-"""`--batch N`: a model of one image read as the model of N images, where it is proved to stay the same.
+"""`--batch N`: a model of one image read as the model of N images, if it provably stays the same.
 
 The graph is inferred twice, for one image and for N. Every computed value must have exactly one axis that is
-N times as long, and every node must be one that leaves images apart when they lie side by side along that
-axis. Targets of `Reshape`, `Expand` and `Resize` that have the one image written into them are written anew:
-with the images first in memory before and after, N images reshaped are N reshaped images.
+N times as long, and every node must keep images apart when they lie side by side along that axis. Targets of
+`Reshape`, `Expand` and `Resize` that contain the one image are rewritten: with the images first in memory
+before and after, N images reshaped are N reshaped images.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["at_one_image", "infer_at_batch"]
 Shape = tuple[int, ...]
 
 _TARGETS = {"Reshape": 1, "Expand": 1, "Resize": 3}
-"""Operators told their output's shape, and which operand says it."""
+"""Operators with an operand that states their output's shape, and its position."""
 
 _IMAGES_FIRST = frozenset({
     "Attention", "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace",
     "Gemm", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
     "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv", "Resize", "SpaceToDepth", "Upsample",
 })  # fmt: skip
-"""Operators for which axis 0 is the images: what they compute of one depends on that one."""
+"""Operators whose axis 0 is the images: their result for one image depends on that image only."""
 
 _MOVING = frozenset({"Concat", "Expand", "Gather", "Pad", "Slice", "Split", "Tile"})
-"""Operators that put elements together or take some: never along the images."""
+"""Operators that join elements or take some: never along the images."""
 
 _ALONG_ONE_AXIS = {"Hardmax": -1, "LogSoftmax": -1, "LpNormalization": -1, "Softmax": -1}
 _FROM_AN_AXIS_ON = {"LayerNormalization": -1, "RMSNormalization": -1}
@@ -43,13 +43,13 @@ _ANY = frozenset({
     "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "ReduceSumSquare", "Squeeze", "TopK", "Transpose", "Unsqueeze",
 })  # fmt: skip
-"""Operators of which the shapes say enough: had they mixed images, no axis would be N times as long."""
+"""Operators for which the shapes suffice: had they mixed images, no axis would be N times as long."""
 
 
 def infer_at_batch(
     graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None, batch: int
 ) -> Constants:
-    """`shapes.infer` with `batch` images where the model has one or a free dimension.
+    """Infer shapes as `shapes.infer` does, with `batch` images where the model has one or a free dimension.
 
     The first axis of every input counts the images. Raises `ModelError` naming the input that holds another
     number of images, or the node that is not known to keep them apart.
@@ -70,12 +70,12 @@ def infer_at_batch(
 
 
 def at_one_image(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, int]:
-    """`dims`, and 1 for each symbol that counts the images of a model to be read at `batch`."""
+    """Return `dims`, and 1 for each symbol that counts the images of a model to be read at `batch`."""
     return {**dims, **{symbol: 1 for symbol in _first_axes(graph, dims, batch).values() if symbol}}
 
 
 def _first_axes(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, str]:
-    """The inputs that have images, each with the symbol of its first axis, empty where that is 1."""
+    """Return the inputs that have images, each with the symbol of its first axis, empty if that is 1."""
     found: dict[str, str] = {}
     wanted = {name for node in graph.live() for name in node.inputs} | set(graph.outputs)
     for name, info in graph.inputs.items():
@@ -99,7 +99,7 @@ def _first_axes(graph: Graph, dims: Mapping[str, int], batch: int) -> dict[str, 
 
 
 def _write_targets(graph: Graph, constants: Constants, batch: int) -> None:
-    """Give every target shape that has one image's first axis written into it that of all images."""
+    """Replace the first axis of one image by that of all images in every constant target shape."""
     import onnx
 
     taken = {name for node in graph.nodes for name in (*node.inputs, *node.outputs)} | set(graph.weights)
@@ -115,7 +115,7 @@ def _write_targets(graph: Graph, constants: Constants, batch: int) -> None:
             continue
         sizes = [int(v) for v in value.reshape(-1)]
         if sizes[0] * batch >= 1 << 63:
-            continue  # no shape: the inference says so
+            continue  # not a shape: the inference reports it
         fresh = f"{name}@{batch}x{node.index}"
         while fresh in taken:
             fresh += "_"
@@ -132,15 +132,15 @@ def _write_targets(graph: Graph, constants: Constants, batch: int) -> None:
 
 
 class _Proof:
-    """Where the images lie in every value, node by node."""
+    """The axis of the images in every value, node by node."""
 
     def __init__(self, graph: Graph, constants: Constants, one: Mapping[str, Shape], batch: int) -> None:
         self.graph, self.constants, self.one, self.batch = graph, constants, one, batch
         self.axis: dict[str, int] = {}
-        """The axis that is `batch` times as long as for one image, by value; constants have none."""
+        """By value, the axis that is `batch` times as long as for one image; constants have none."""
 
     def run(self) -> None:
-        """Go through all nodes that an output depends on."""
+        """Check all nodes that an output depends on."""
         for name in self.graph.inputs:
             if self.graph.shape.get(name):
                 self.axis[name] = 0
@@ -160,7 +160,7 @@ class _Proof:
         return self.graph.refuse(f"{why}: the model cannot be read at batch {self.batch}", node.label)
 
     def _scaled(self, node: Node, name: str) -> int:
-        """The one axis of a value that is `batch` times as long."""
+        """Return the one axis of a value that is `batch` times as long."""
         many, single = self.graph.shape.get(name), self.one.get(name)
         if many is None or single is None:
             reason = node_types(self.graph, node, {})[1]
@@ -206,7 +206,7 @@ class _Proof:
         return node.integer("axis", default) % len(self.graph.shape[name])
 
     def _same_order(self, before: str, after: str) -> bool:
-        """Whether a reshape leaves every image's elements to that image."""
+        """Return whether a reshape leaves every image's elements to that image."""
         sides = []
         for name in (before, after):
             axis, shape = self.axis[name], self.one[name]

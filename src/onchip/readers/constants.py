@@ -1,8 +1,8 @@
-"""What does not depend on the network's inputs: which values, and, for the small ones, their contents.
+"""The values that do not depend on the network's inputs, and the contents of the small ones.
 
-Whether a value is constant is known without computing it, so weights are never evaluated, however many
-transposes and casts they pass through. Only what shapes, axes and slices need is computed, by onnx's
-reference evaluator.
+The reader knows which values are constant without computing them, so it never evaluates weights, however many
+transposes and casts they pass through. Onnx's reference evaluator computes only what shapes, axes and slices
+need.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _COMPUTED = frozenset({
     "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where",
     "Xor",
 })  # fmt: skip
-"""What arithmetic of shapes is made of: operators whose work and memory grow with their operands and results
-alone. Another one of a few elements may still ask for any amount of work."""
+"""Operators for the arithmetic of shapes: their work and memory grow only with their operands and results.
+Other operators may need any amount of work for a few elements."""
 
 _AS_MANY = frozenset({"Compress", "NonZero", "Unique"})
-"""Of those, the ones whose results have an unknown number of elements, a few for each of an operand's."""
+"""Operators among these whose results have an unknown number of elements, a few for each of an operand's."""
 
 MOST_STEPS = 20_000
-"""Nodes that are computed."""
+"""The most nodes that are computed."""
 
 
 class Constants:
-    """The constant values of a graph; nodes are fed to `visit` in topological order."""
+    """The constant values of a graph; `visit` takes the nodes in topological order."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -66,7 +66,7 @@ class Constants:
         return name in self.names
 
     def visit(self, node: Node) -> bool:
-        """Whether the node's outputs are constant (they are remembered as such)."""
+        """Return whether the node's outputs are constant; record them if they are."""
         if node.op in _RANDOM and node.domain == "":
             return False
         if node.op in _SHAPE and node.domain == "":
@@ -78,7 +78,7 @@ class Constants:
         return constant
 
     def value(self, name: str) -> np.ndarray[Any, Any] | None:
-        """The contents of a small constant; None when it is large, has no data, or is no constant at all."""
+        """Return the contents of a small constant; None if it is large, has no data, or is not constant."""
         pending = [name]
         while pending:
             spend()
@@ -96,7 +96,7 @@ class Constants:
         return self._values[name]
 
     def _needs(self, name: str) -> list[str]:
-        """The values that have to be known before this one can be computed."""
+        """Return the values that must be known before this one can be computed."""
         graph = self.graph
         node = graph.producer.get(name)
         if name in graph.weights or node is None or name not in self.names or node.op in _SHAPE:
@@ -125,7 +125,7 @@ class Constants:
         if node.domain or node.op not in _COMPUTED:
             return
         if name not in graph.shape and node.op not in _AS_MANY:
-            return  # how much it would be is not known
+            return  # the result's size is not known
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise graph.refuse(f"its shape is computed in more than {MOST_STEPS:,} steps", node.label)
@@ -138,7 +138,7 @@ class Constants:
         graph = self.graph
         tensor, shape = graph.weights[name], graph.weight_shape[name]
         if tensor.data_type not in BITS:
-            return None  # texts, or no type that is known
+            return None  # texts, or an unknown type
         if graph.is_large(name) or not has_data(tensor, shape) or tuple(tensor.dims) != shape:
             return None
         return read_array(tensor, graph.folder, where=graph.where)
@@ -163,11 +163,11 @@ class Constants:
                 run = ReferenceEvaluator(node.proto, opsets=dict(self.graph.opsets))
                 return list(run.run(None, operands))
         except Exception:
-            return []  # not known, then: whoever needs it says which value has no shape
+            return []  # unknown: the node that needs it reports the value without a shape
 
 
 def has_data(tensor: onnx.TensorProto, shape: tuple[int, ...]) -> bool:
-    """Whether a weight carries its values (a structure-only file's do not)."""
+    """Return whether a weight carries its values (a structure-only file's do not)."""
     return bool(
         is_external(tensor)
         or math.prod(shape) == 0

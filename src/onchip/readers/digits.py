@@ -1,9 +1,9 @@
-"""What a box of an output needs of a value, side by side: an algebra that survives every reshape.
+"""The need of a box of an output: the parts of a value that it reads, in a form that survives every reshape.
 
 A value's need is a row of sides, outermost first, whose sizes multiply to its elements. They need not be the
-value's own dimensions: a reshape leaves them as they are. Where one has to be cut at a dimension's end, a
-side that is needed whole falls into two, and one that goes along an axis of the output asks for the axis to
-be cut there too (`CutAxis`). What cannot be said exactly is needed whole, which is never too little.
+value's own dimensions: a reshape leaves them unchanged. If one must be cut at a dimension's end, a side that
+is needed whole becomes two, and one that goes along an axis of the output requires the axis to be cut there
+too (`CutAxis`). A need that cannot be stated exactly becomes the whole value, which is never too little.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Need = tuple[Side, ...]
 
 
 class CutAxis(Exception):
-    """An axis of the output has to be two, the outer of `outer` indices."""
+    """An axis of the output must become two, the outer of `outer` indices."""
 
     def __init__(self, axis: int, outer: int) -> None:
         super().__init__(axis, outer)
@@ -28,19 +28,19 @@ class CutAxis(Exception):
 
 
 def everything(size: int) -> Side:
-    """All of a side of that size."""
+    """Return a side of that size that is needed whole."""
     return Side(size, span=size)
 
 
 def flat(dims: Sequence[Need]) -> Need:
-    """The sides of all dimensions, one after the other."""
+    """Return the sides of all dimensions, one after the other."""
     return tuple(side for sides in dims for side in sides) or (everything(1),)
 
 
 def grouped(need: Need, shape: Sequence[int], axes: Sequence[int]) -> list[Need]:
-    """The sides of every dimension of `shape`; `axes` are the sizes of the output's axes.
+    """Return the sides of every dimension of `shape`; `axes` are the sizes of the output's axes.
 
-    Raises `CutAxis` where a side ends inside a dimension and goes along an axis index by index.
+    Raises `CutAxis` if a side ends inside a dimension and goes along an axis index by index.
     """
     rest = [side for side in reversed(need) if side.size > 1]
     found: list[Need] = []
@@ -69,15 +69,15 @@ def _cut(side: Side, outer: int, axes: Sequence[int]) -> tuple[Side, Side]:
 
 
 def one(sides: Need) -> Side:
-    """A dimension as a single side."""
+    """Return a dimension as a single side."""
     if len(sides) == 1:
         return sides[0]
     return everything(prod(side.size for side in sides))
 
 
 def moved(sides: Need, size: int, stride: int = 1, before: int = 0, span: int = 1, per: int = 1) -> Need:
-    """The sides of a dimension of `size` of which index v of another dimension, needed as `sides`, reads
-    [floor((v * stride - before) / per), ... + span)."""
+    """Return the sides of a dimension of `size` of which index v of another dimension, needed as `sides`,
+    reads [floor((v * stride - before) / per), ... + span)."""
     if size == 1:
         return ()
     side = one(sides) if sides else Side(1)
@@ -103,12 +103,12 @@ def moved(sides: Need, size: int, stride: int = 1, before: int = 0, span: int = 
 
 
 def widened(sides: Need) -> Need:
-    """The same dimension, all of it."""
+    """Return the same dimension, needed whole."""
     return tuple(everything(side.size) for side in sides)
 
 
 def together(one_: Need, other: Need) -> Need:
-    """What either needs of a value."""
+    """Return the union of two needs of a value."""
     if one_ == other:
         return one_
     if [s.size for s in one_] != [s.size for s in other]:

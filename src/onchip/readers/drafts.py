@@ -1,4 +1,4 @@
-"""Operators that are being put together, and the merging of element-wise ones into their neighbours."""
+"""Operators under construction, and the merging of element-wise ones into their neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Draft", "Merging"]
 
 @dataclass(eq=False)
 class Draft:
-    """An operator that is being put together; tensors are named by the values that hold them."""
+    """An operator under construction; tensors are named by the values that hold them."""
 
     name: str
     types: deque[str]
@@ -23,16 +23,16 @@ class Draft:
     inputs: dict[str, None]
     outputs: list[str]
     weights: dict[str, int] = field(default_factory=dict)
-    """Bytes by the constant they come from: what is read twice is fetched once."""
+    """Bytes by the constant they come from: a constant that is read twice is fetched once."""
     elementwise: bool = False
     geometry: Geometry | None = None
 
 
 class Merging:
-    """Passes over the drafts in their order, each draft looked at again only where something near it changed.
+    """Passes over the drafts in their order; a draft is checked again only if something near it changed.
 
-    A pass that looks at all of them, over and over until nothing changes, finds the same; it takes as many
-    passes as there are drafts where each merger makes the next one possible.
+    Repeated passes over all drafts until nothing changes give the same result, but take as many passes as
+    there are drafts if each merger makes the next one possible.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Merging:
         self.later: set[int] = set()
 
     def run(self) -> list[Draft]:
-        """Merge until nothing changes; the drafts that are left, in order."""
+        """Merge until nothing changes; return the remaining drafts, in order."""
         self.later = {i for i, draft in enumerate(self.drafts) if draft.elementwise}
         while self.later:
             self.now, self.due, self.later = sorted(self.later), self.later, set()
@@ -71,7 +71,7 @@ class Merging:
         return [draft for i, draft in enumerate(self.drafts) if not self.gone[i]]
 
     def _touch(self, changed: Iterable[int], at: int) -> None:
-        """Look at drafts again: in this pass those behind the one at hand, in the next the others."""
+        """Check drafts again: those behind the current one in this pass, the others in the next."""
         for i in changed:
             if i <= at:
                 self.later.add(i)
@@ -144,14 +144,14 @@ class Merging:
 
 
 def _both(one: set[int], other: set[int]) -> set[int]:
-    """Either of the sets with the other's members: the smaller goes into the larger."""
+    """Add the smaller of two sets to the larger, in place, and return the larger."""
     small, large = sorted((one, other), key=len)
     large |= small
     return large
 
 
 def _joined(first: deque[str], second: deque[str]) -> deque[str]:
-    """The words of both in order: the fewer are moved."""
+    """Return the words of both in order; the fewer are moved."""
     if len(first) < len(second):
         second.extendleft(reversed(first))
         return second

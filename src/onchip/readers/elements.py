@@ -1,4 +1,4 @@
-"""Element types: how many bytes a value takes in the file, and under a planning dtype."""
+"""Element types: the bytes of a value in the file, and under a planning dtype."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLOATING = frozenset({1, 10, 11, 14, 15, 16, 17, 18, 19, 20, 23, 24, 27, 28})
 
 
 def value_bytes(element: int, shape: Sequence[int], dtype: Literal["file", "int8", "int16"]) -> int:
-    """Bytes of a value of an ONNX element type; `dtype` int8 or int16 sizes floating-point elements anew."""
+    """Return the bytes of a value of an ONNX element type; `dtype` int8 or int16 resizes floats."""
     bits = BITS[element]
     if dtype != "file" and element in FLOATING:
         bits = 8 if dtype == "int8" else 16

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     import onnx
 
 MOST_ENTRIES, MOST_PARTS, MOST_LETTERS = 16, 64, 4096
-"""Of a tensor's external data: keys, and folders and letters of its location."""
+"""The most keys of a tensor's external data, and folders and letters of its location."""
 
 __all__ = ["external_file", "is_external", "read_array", "read_external"]
 
 KEYS = frozenset({"location", "offset", "length"})
-"""What is read of an entry; others (checksums, a program's own) say nothing about where the data is."""
+"""The keys of an entry that are read; others (checksums, a program's own) do not locate the data."""
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:
-    """Whether the tensor's data lies in another file."""
+    """Return whether the tensor's data lies in another file."""
     return bool(tensor.data_location == 1)
 
 
 def external_file(
     tensor: onnx.TensorProto, folder: Path | None, *, where: str
 ) -> tuple[Path, int, int | None]:
-    """The file with a tensor's data, where its bytes start, and how many there are (None: to the end).
+    """Return the file with a tensor's data, the offset of its bytes, and their number (None: to the end).
 
     Nothing is opened. Raises `ModelError` naming `where` and the tensor for a location that is absolute,
     climbs out of the folder, passes a symbolic link, or is no path, and for offsets that are no numbers.
@@ -80,10 +80,10 @@ def external_file(
 
 
 def read_external(tensor: onnx.TensorProto, folder: Path | None, *, where: str) -> bytes:
-    """A tensor's external bytes, exactly as many as its type and shape say.
+    """Return a tensor's external bytes, exactly as many as its type and shape state.
 
-    Raises `ModelError` naming the tensor as `external_file` does, for a stated length that is not what type
-    and shape say, for bytes that are not there, and for what is no regular file: a pipe would never end.
+    Raises `ModelError` naming the tensor as `external_file` does, for a stated length that contradicts type
+    and shape, for missing bytes, and for anything but a regular file: a pipe would never end.
     """
 
     def refuse(reason: str) -> ModelError:
@@ -96,7 +96,7 @@ def read_external(tensor: onnx.TensorProto, folder: Path | None, *, where: str) 
     if length is not None and length != size:
         raise refuse(f"is stated to have {length:,} bytes; the tensor has {size:,}")
     try:
-        # Nothing waits for the other end of a pipe; a link may have come since links were looked for.
+        # Do not wait for the other end of a pipe; a link may have appeared since the check for links.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -118,7 +118,7 @@ def read_external(tensor: onnx.TensorProto, folder: Path | None, *, where: str) 
 
 
 def read_array(tensor: onnx.TensorProto, folder: Path | None, *, where: str) -> np.ndarray[Any, Any]:
-    """A tensor's values, wherever they lie.
+    """Return a tensor's values, wherever they lie.
 
     Raises `ModelError` naming the tensor as `read_external` does, and for data that does not match its type
     and shape.

@@ -1,19 +1,19 @@
-"""How an operator walks over its operands, from the ONNX node: what proofs about overlap and halos need.
+"""The geometry of an operator, from the ONNX node: its walk, the basis of proofs about overlap and halos.
 
-`input` and `output` are what the node itself sees, NCHW. The kinds:
+`input` and `output` are the shapes that the node itself sees, NCHW. The kinds:
 
-- `conv`, `depthwise`, `pool`: windows over height and width. What reduces over the whole map (a global pool,
+- `conv`, `depthwise`, `pool`: windows over height and width. A reduction over the whole map (a global pool,
   a mean over height and width) is a `pool` with the map as kernel and an output of one pixel;
 - `fully_connected`: a matrix of parameters; shapes are (rows, features);
 - `elementwise`: the largest operands have an element for each one of the output, smaller ones of the same
   type are broadcast;
 - `concat`: over the channels; `input` is the first operand. The others have its images, rows and columns, and
-  as many channels as their bytes say beside the first one's;
+  as many channels as their bytes imply in comparison with the first one's;
 - `pad`: rows and columns of a constant (or, with a negative padding, fewer of them);
 - `rowwise`: a pixel of the output needs that pixel of the input in all its channels, and nothing else.
 
-Where the node reads something else than whole tensors as they lie, `gathered` stands before the kind; where a
-map is made and none of the kinds fits, the kind is `other`. Both promise nothing.
+If the node does not read whole tensors as they lie, `gathered` precedes the kind; if it makes a map and none
+of the kinds fits, the kind is `other`. Both promise nothing.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _ALONG_CHANNELS = frozenset({"Hardmax", "LogSoftmax", "LpNormalization", "Softma
 def geometry_of(
     graph: Graph, node: Node, activations: list[str], constants: Constants, *, whole: bool
 ) -> Geometry | None:
-    """The node's geometry, None where `Geometry` cannot say it; `activations` are its non-constant inputs.
+    """Return the node's geometry, None if `Geometry` cannot state it; `activations` are its computed inputs.
 
-    Unless it reads `whole` tensors as they lie, its shapes are those that it sees and its kind is gathered.
+    Unless the node reads `whole` tensors as they lie, the shapes are those that it sees and the kind is
+    gathered.
     """
     found = _walk(graph, node, activations, constants)
     if found is None:
@@ -52,13 +53,13 @@ def geometry_of(
 
 
 def _other(graph: Graph, read: list[str], made: str) -> Geometry | None:
-    """The shapes of what makes a map in a way that has no kind."""
+    """Return the shapes of an operator that makes a map in a way that has no kind."""
     shapes = [graph.shape.get(name, ()) for name in (*read, made)]
     return Geometry("other", input=shapes[0], output=shapes[-1]) if len(shapes[-1]) == 4 and read else None
 
 
 def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
-    """The geometry as far as the kinds go, of an input as the node sees it."""
+    """Return the geometry if one of the kinds fits, with inputs as the node sees them."""
     pointwise = is_elementwise(node.op, node.domain)
     if (node.domain and not pointwise) or not activations or not node.outputs[0]:
         return None
@@ -104,10 +105,10 @@ def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants
 
 
 def geometry_of_copy(root: tuple[int, ...], copied: Layout) -> Geometry | None:
-    """The geometry of an operator that copies some of a tensor's channels, or all of them in another order.
+    """Return the geometry of an operator that copies some of a tensor's channels, or all of them reordered.
 
-    `root` is the tensor's shape, `copied` where the copied elements lie in it. A map that has its pixels
-    elsewhere is made in a way that has no kind.
+    `root` is the tensor's shape, `copied` the layout of the copied elements in it. A map whose pixels move is
+    made in a way that has no kind.
     """
     made = _pixels_kept(root, copied)
     if made is None and len(copied.shape) == 4:
@@ -116,7 +117,7 @@ def geometry_of_copy(root: tuple[int, ...], copied: Layout) -> Geometry | None:
 
 
 def _pixels_kept(root: tuple[int, ...], copied: Layout) -> Geometry | None:
-    """The geometry of such an operator if every pixel of every image stays where it is."""
+    """Return the geometry of such an operator if every pixel of every image stays where it is."""
     if len(root) != 4:
         return None
     images, _, height, width = root
@@ -131,7 +132,7 @@ def _pixels_kept(root: tuple[int, ...], copied: Layout) -> Geometry | None:
 
 
 def _concat(graph: Graph, node: Node, activations: list[str], result: tuple[int, ...]) -> Geometry | None:
-    """A concat of maps over their channels, each operand another tensor of the same element type."""
+    """Return a concat of maps over channels, each operand another tensor of the same element type."""
     shapes = [graph.shape[a] for a in activations]
     if list(node.inputs) != activations or len(set(activations)) < len(activations) or len(result) != 4:
         return None
@@ -143,7 +144,7 @@ def _concat(graph: Graph, node: Node, activations: list[str], result: tuple[int,
 def _padded(
     graph: Graph, node: Node, constants: Constants, first: tuple[int, ...], result: tuple[int, ...]
 ) -> Geometry | None:
-    """A constant around the rows and columns; negative amounts cut some off."""
+    """Return a constant around rows and columns; negative amounts cut some off."""
     mode = node.attribute("mode")
     if mode is not None and mode.s != b"constant":
         return None
@@ -160,7 +161,7 @@ def _padded(
 
 
 def _along_channels(graph: Graph, node: Node, first: tuple[int, ...]) -> Geometry | None:
-    """Softmax and its like over the channels of a map, or over the features of a matrix."""
+    """Return a softmax (or the like) over the channels of a map, or over the features of a matrix."""
     coerced = node.op not in ("LpNormalization",) and graph.opsets[""] < 13
     axis = node.integer("axis", 1 if coerced else -1) % len(first)
     if len(first) == 4 and axis == 1 and (not coerced or first[2:] == (1, 1)):
@@ -176,7 +177,7 @@ def _axes(node: Node, constants: Constants) -> tuple[int, ...] | None:
 
 
 def _numbers(node: Node, position: int, constants: Constants) -> tuple[int, ...] | None:
-    """The contents of a small constant operand."""
+    """Return the contents of a small constant operand; None if they are not known."""
     if len(node.inputs) <= position or node.inputs[position] not in constants:
         return None
     value = constants.value(node.inputs[position])

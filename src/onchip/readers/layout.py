@@ -1,9 +1,9 @@
-"""Where the elements of a value lie inside the tensor that holds them: an exact algebra of affine layouts.
+"""The places of a value's elements inside the tensor that holds them: an exact algebra of affine layouts.
 
-Reshape, transpose, slice and split move no data by themselves; they say in which order to read it. A value's
-layout is a mixed-radix address: each of its dimensions is a list of atoms (size, stride), outermost first,
-and the element at some indices lies at `offset` plus the strides of the digits those indices have in the
-atoms. That is more than numpy's strides can say: `transpose(0, 2, 1, 3)` followed by merging the last two
+Reshape, transpose, slice and split move no data by themselves; they define the order in which to read it. A
+value's layout is a mixed-radix address: each of its dimensions is a list of atoms (size, stride), outermost
+first, and the element at some indices lies at `offset` plus the strides of the digits of those indices in the
+atoms. This is more general than numpy's strides: `transpose(0, 2, 1, 3)` followed by merging the last two
 dimensions, as at the end of every attention block, still has a layout here.
 """
 
@@ -21,7 +21,7 @@ Atom = tuple[int, int]
 
 
 def _merged(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-    """The same digits with as few atoms as possible."""
+    """Return the same digits with as few atoms as possible."""
     result: list[Atom] = []
     for size, stride in atoms:
         if size == 1:
@@ -42,7 +42,7 @@ class Layout:
 
     @classmethod
     def whole(cls, shape: Sequence[int]) -> Layout:
-        """The layout of a tensor in its own memory: row-major, from offset 0."""
+        """Return the layout of a tensor in its own memory: row-major, from offset 0."""
         dims, stride = [], 1
         for size in reversed(shape):
             dims.append(_merged([(size, stride)]))
@@ -61,12 +61,12 @@ class Layout:
 
     @property
     def contiguous(self) -> bool:
-        """Whether the elements lie side by side, in order, from `offset` on."""
+        """True if the elements lie side by side, in order, from `offset` on."""
         atoms = _merged(list(chain.from_iterable(self.dims)))
         return not atoms or (len(atoms) == 1 and atoms[0][1] == 1)
 
     def reshape(self, shape: Sequence[int]) -> Layout | None:
-        """The same elements in the same order under another shape; None when no layout can say it.
+        """Return the same elements in the same order under another shape; None if it has no layout.
 
         Raises `ValueError` when the number of elements differs.
         """
@@ -91,11 +91,11 @@ class Layout:
         return Layout(self.offset, tuple(dims))
 
     def transpose(self, permutation: Sequence[int]) -> Layout:
-        """Dimension i of the result is dimension `permutation[i]`."""
+        """Return the layout whose dimension i is dimension `permutation[i]`."""
         return Layout(self.offset, tuple(self.dims[i] for i in permutation))
 
     def slice(self, axis: int, start: int, count: int, step: int = 1) -> Layout | None:
-        """`count` indices of one dimension, `step` apart, from `start`; None when no layout can say it."""
+        """Return `count` indices of one dimension, `step` apart, from `start`; None without a layout."""
         cut = _cut(self.dims[axis], start, count, step)
         if cut is None:
             return None
@@ -104,7 +104,7 @@ class Layout:
 
 
 def _cut(atoms: tuple[Atom, ...], start: int, count: int, step: int) -> tuple[int, tuple[Atom, ...]] | None:
-    """Offset and atoms of a range of one dimension."""
+    """Return offset and atoms of a range of one dimension; None if it has none."""
     if not atoms:
         return 0, ()
     (_, stride), inner = atoms[0], atoms[1:]

@@ -1,4 +1,4 @@
-"""MODEL strings: which reader takes which."""
+"""MODEL strings, and the reader for each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
 
 
 def _size(model: str | Path) -> int:
-    """Bytes of the file, 0 where it is none: its reader says so."""
+    """Return the bytes of the file, 0 if there is none: its reader reports that."""
     try:
         return Path(model).stat().st_size
     except (OSError, ValueError):

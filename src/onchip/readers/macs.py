@@ -1,4 +1,4 @@
-"""How many multiply-accumulates a node does, from the shapes of its operands."""
+"""The multiply-accumulates of a node, from the shapes of its operands."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 def macs_of(graph: Graph, node: Node) -> int:
-    """Multiply-accumulates of one run: convolutions, matrix products, recurrences, attention; else 0.
+    """Return the multiply-accumulates of one run: convolutions, products, recurrences, attention; else 0.
 
-    What only adds, compares or looks up counts nothing: such a node is bound by its bytes.
+    Additions, comparisons and look-ups count nothing: such a node is bound by its bytes.
     """
     if node.domain or not node.outputs or not node.outputs[0]:
         return 0
@@ -48,7 +48,7 @@ def macs_of(graph: Graph, node: Node) -> int:
 
 
 def _einsum(node: Node, shapes: list[tuple[int, ...]]) -> int:
-    """One for every combination of indices; 0 for a product that is none, or with an ellipsis."""
+    """Return one for every combination of indices; 0 for anything but a product, or with an ellipsis."""
     equation = node.attribute("equation")
     text = "" if equation is None else equation.s.decode("ascii", "replace").replace(" ", "")
     terms = text.split("->")[0].split(",")

@@ -1,4 +1,4 @@
-"""What an ONNX file may ask for at most: counted before anything is copied, inlined, inferred or computed."""
+"""The limits of an ONNX file: counted before anything is copied, inlined, inferred or computed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 __all__ = ["MOST_DIMS", "check_bounds", "check_counts", "is_control_flow"]
 
 MOST_DIMS = 32
-"""Dimensions of a value; real ones have eight."""
+"""The most dimensions of a value; real ones have eight."""
 
 MOST_ATTRIBUTES = 128
-"""Of a node."""
+"""The most attributes of a node."""
 
 MOST_OPSETS = 100
-"""Operator sets that a model may name."""
+"""The most operator sets that a model may name."""
 
 MOST_ITEMS = 4096
-"""Numbers in an attribute of a standard operator, and letters in a text: what shapes are inferred from."""
+"""The most numbers in an attribute of a standard operator, and letters in a text: shapes depend on these."""
 
 
 def is_control_flow(node: onnx.NodeProto) -> bool:
-    """Whether a node runs a graph of its own."""
+    """Return whether a node runs a graph of its own."""
     return node.op_type in ("If", "Loop", "Scan") or any(a.type in (5, 10) for a in node.attribute)
 
 
 def check_counts(model: onnx.ModelProto, where: str) -> None:
-    """Refuse more nodes than are read, those of functions one by one counted too; nothing is looked into."""
+    """Refuse more nodes than are read, counting those of each function once; contents are not examined."""
     most = limits().operators * 4
     most_functions = limits().operators
     reason = f"at most {most:,} are read ({VARIABLE}OPERATORS sets a quarter of that)"
@@ -55,7 +55,7 @@ def check_counts(model: onnx.ModelProto, where: str) -> None:
 
 
 def check_bounds(model: onnx.ModelProto, where: str) -> None:
-    """Refuse values of too many dimensions, and nodes whose attributes are endless."""
+    """Refuse values of too many dimensions, and nodes with oversized attributes."""
     graph = model.graph
     check_counts(model, where)
     for info in (*graph.input, *graph.output, *graph.value_info):

@@ -1,4 +1,4 @@
-"""A model's own functions: how large it becomes without them, by arithmetic; then the model without them."""
+"""A model's own functions: the size of the model without them, by arithmetic; then the model without them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["inline"]
 
 MOST_DEPTH = 64
-"""Calls within calls; onnx inlines them by recursion."""
+"""The most calls within calls; onnx inlines them by recursion."""
 
 MOST_BYTES = 96 << 20
-"""Of the nodes of a model that is inlined, beside those that its file has."""
+"""The most bytes of the nodes of an inlined model, besides those in its file."""
 
 Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """What a function becomes where it is called. `refs`: attributes that it takes from the call."""
+    """The inlined size of a function. `refs`: attributes that it takes from the call."""
 
     nodes: int = 0
     bytes: int = 0
@@ -38,7 +38,7 @@ def inline(model: onnx.ModelProto, where: str) -> None:
     """Replace calls of the model's own functions by their bodies; the initializers stay where they are.
 
     Raises `ModelError` naming the function or node for functions that call each other in a circle or 64 deep,
-    for control flow, and for a model that would have more nodes than are read or more bytes than it may.
+    for control flow, and for a model that would have too many nodes or bytes.
     """
     import onnx
     from onnx import inliner
@@ -71,10 +71,10 @@ def _key(node: onnx.NodeProto) -> Key:
 
 
 def _check_size(model: onnx.ModelProto, functions: dict[Key, onnx.FunctionProto], where: str) -> list[Key]:
-    """Refuse what becomes too large; the functions that the graph reaches, called ones first."""
+    """Refuse a model that becomes too large; return the functions that it reaches, called ones first."""
     sizes: dict[Key, _Size] = {}
     total = _Size()
-    argument = 0  # the largest attribute that a call hands over, or a function has as its default
+    argument = 0  # the largest attribute that a call passes, or a function has as its default
     most = limits().operators * 4
     for node in model.graph.node:
         key = _key(node)
@@ -103,7 +103,7 @@ def _check_size(model: onnx.ModelProto, functions: dict[Key, onnx.FunctionProto]
 
 
 def _measure(key: Key, functions: dict[Key, onnx.FunctionProto], sizes: dict[Key, _Size], where: str) -> None:
-    """Fill in the sizes of a function and of all that it calls; not by recursion."""
+    """Fill in the sizes of a function and of all that it calls, without recursion."""
     if key in sizes:
         return
     path = [(key, _Size(), 0)]  # a function, its size so far, and the next of its nodes
@@ -133,7 +133,7 @@ def _measure(key: Key, functions: dict[Key, onnx.FunctionProto], sizes: dict[Key
 
 
 def _with(so_far: _Size, node: onnx.NodeProto, called: _Size | None) -> _Size:
-    """A function's size with one node more: a call, or one that stays."""
+    """Return a function's size with one more node: a call, or one that stays."""
     refs = sum(1 for a in node.attribute if a.ref_attr_name)
     if called is None:
         called = _Size(1, node.ByteSize())

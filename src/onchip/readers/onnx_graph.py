@@ -1,7 +1,7 @@
 """An ONNX file as a graph of plain Python records: parsed, checked, in topological order.
 
-Protobuf objects are slow to walk, so each node is read once into a `Node`; weights are only ever referred
-to, never copied.
+Protobuf objects are slow to walk, so each node is read once into a `Node`; weights are only referenced, never
+copied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Graph", "Node", "one_line", "parse"]
 
 OLDEST_OPSET = 9
 SMALL = 4096
-"""Constants of more elements are never looked into: they are weights, not shapes or axes."""
+"""Constants of more elements are never examined: they are weights, not shapes or axes."""
 
 
 @dataclass(slots=True)
@@ -43,21 +43,21 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How messages name it."""
+        """The node's name in messages."""
         name = self.proto.name or next((o for o in self.outputs if o), "(unnamed)")
         return f"node {name} ({self.op})"
 
     def attribute(self, name: str) -> onnx.AttributeProto | None:
-        """The attribute of that name."""
+        """Return the attribute of that name."""
         return next((a for a in self.proto.attribute if a.name == name), None)
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         found = self.attribute(name)
         return default if found is None else int(found.i)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """A list-of-integers attribute."""
+        """Return a list-of-integers attribute."""
         found = self.attribute(name)
         return None if found is None else tuple(found.ints)
 
@@ -83,16 +83,16 @@ class Graph:
     shape: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Static shape of a value; a value whose shape is not known is missing."""
     type: dict[str, onnx.TypeProto] = field(default_factory=dict)
-    """What onnx knows of a value that has no static shape."""
+    """Onnx's type of a value that has no static shape."""
     read: set[str] = field(default_factory=set)
     """Values that some node reads, and the outputs."""
 
     def refuse(self, reason: str, item: str) -> ModelError:
-        """The error for one node or tensor of this file."""
+        """Return the error for one node or tensor of this file."""
         return ModelError(reason, where=self.where, item=item)
 
     def live(self, *, stop: Iterable[str] = ()) -> list[Node]:
-        """The nodes that some output depends on, in order; values in `stop` need no producer."""
+        """Return the nodes that some output depends on, in order; values in `stop` need no producer."""
         stopped = set(stop)
         wanted = {name for name in self.outputs if name not in stopped}
         kept = []
@@ -104,11 +104,11 @@ class Graph:
         return kept
 
     def is_large(self, name: str) -> bool:
-        """Whether a weight is too large to be looked into."""
+        """Return whether a weight is too large to be examined."""
         return math.prod(self.weight_shape[name]) > SMALL
 
     def keep(self, nodes: Sequence[Node]) -> None:
-        """Leave exactly these nodes in the model, in this order, without copying what they carry."""
+        """Keep exactly these nodes in the model, in this order, without copying their contents."""
         place = {id(node.proto): i for i, node in enumerate(nodes)}
         self.model.graph.node.sort(key=lambda proto: place.get(id(proto), len(nodes)))
         del self.model.graph.node[len(nodes) :]
@@ -120,11 +120,11 @@ class Graph:
 
 
 def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
-    """The graph in an ONNX file's bytes, its nodes in topological order.
+    """Return the graph in an ONNX file's bytes, its nodes in topological order.
 
-    Raises `ModelError` naming the node or tensor for anything that is no plain graph of known operators: a
-    truncated or foreign file, opsets before 9, unknown operators, control flow, cycles, values nobody
-    produces, external data outside `folder`.
+    Raises `ModelError` naming the node or tensor for anything but a plain graph of known operators: a
+    truncated or foreign file, opsets before 9, unknown operators, control flow, cycles, values without a
+    producer, external data outside `folder`.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -156,7 +156,7 @@ def parse(content: bytes, *, where: str, folder: Path | None) -> Graph:
     nodes = _sorted(_records(graph.node), set(weights) | {i.name for i in graph.input}, where)
     context = onnx.checker.C.CheckerContext()
     for item, version in (("ir_version", int(model.ir_version)), *opsets.items()):
-        if not 0 < version < 1 << 31:  # others do not fit the checker's integers
+        if not 0 < version < 1 << 31:  # others exceed the checker's integers
             raise ModelError(f"{version} is no version of ONNX", where=where, item=item)
     context.ir_version, context.opset_imports = model.ir_version, dict(opsets)
     for node in nodes:
@@ -205,7 +205,7 @@ def _records(protos: Iterable[onnx.NodeProto]) -> list[Node]:
 
 
 def _check_text(model: onnx.ModelProto, where: str) -> None:
-    """Refuse names that are not UTF-8: protobuf hands them out as bytes."""
+    """Refuse names that are not UTF-8: protobuf returns them as bytes."""
     graph = model.graph
     for name in (
         *(o.domain for o in model.opset_import),
@@ -256,7 +256,7 @@ def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Pat
     if node.op == "Constant" and node.domain == "":
         if len(node.outputs) != 1 or len(node.proto.attribute) != 1:
             raise ModelError("must have one output and one value", where=where, item=node.label)
-        return  # its tensor may have no data, or a great deal
+        return  # its tensor may have no data, or a large amount
     try:
         onnx.checker.check_node(node.proto, context)
     except Exception as problem:
@@ -264,9 +264,9 @@ def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Pat
 
 
 def _check_attributes(node: Node, folder: Path | None, where: str) -> None:
-    """Tensors in attributes have their data with them, but for the value of a constant.
+    """Refuse a tensor in an attribute with external data, unless it is the value of a constant.
 
-    Whoever computes with a node as it is would look for external data in the current folder.
+    Code that computes with such a node would look for external data in the current folder.
     """
     for attribute in node.proto.attribute:
         inside = (attribute.t, *attribute.tensors) if attribute.type in (4, 9) else ()
@@ -281,12 +281,12 @@ def _check_attributes(node: Node, folder: Path | None, where: str) -> None:
 
 
 def one_line(problem: Exception) -> str:
-    """An exception's first line."""
+    """Return an exception's first line."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
 
 
 def _sorted(nodes: list[Node], known: set[str], where: str) -> list[Node]:
-    """The nodes in topological order, as listed wherever that is possible."""
+    """Return the nodes in topological order, as listed wherever that is possible."""
     producer: dict[str, Node] = {}
     for node in nodes:
         for name in node.outputs:

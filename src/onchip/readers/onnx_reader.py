@@ -27,7 +27,7 @@ from onchip.readers.source import Executable, ReadOptions, Source
 __all__ = ["read_onnx"]
 
 MOST_RUN = 5_000_000
-"""Nodes that operators run, those that compute their constants counted for each operator that reads them."""
+"""The most nodes that operators run; those that compute constants count for each operator that reads them."""
 
 
 def read_onnx(
@@ -40,11 +40,11 @@ def read_onnx(
     dtype: Literal["file", "int8", "int16"],
     resize: tuple[int, int] | None = None,
 ) -> Source:
-    """The network in the bytes of an ONNX file, and its original nodes.
+    """Return the network in the bytes of an ONNX file, and its original nodes.
 
-    `where` is how messages and `Network.source` name the file, `folder` where its external data lies,
-    `resize` the (height, width) that every image input gets instead of its own. Raises `ModelError` in one
-    line naming the node or tensor, `UsageError` for `dims` that do not fit.
+    `where` names the file in messages and `Network.source`, `folder` holds its external data, `resize` is the
+    (height, width) that every image input gets instead of its own. Raises `ModelError` in one line naming the
+    node or tensor, `UsageError` for `dims` that do not fit.
     """
     if options.concat_views:
         raise UsageError(
@@ -67,7 +67,7 @@ def read_onnx(
         spend(node.label)
         _check_types(graph, node, constants)
     for value in graph.outputs:
-        # What a node makes was checked with it; an input that is an output has no node.
+        # The outputs of nodes were checked with them; an input that is also an output has no node.
         if value in graph.inputs and graph.element.get(value, 0) not in BITS:
             raise graph.refuse("the element type cannot be inferred", f"tensor {value}")
     fused = options.granularity == "fused"
@@ -100,7 +100,7 @@ def _settle_shapes(graph: Graph, constants: Constants) -> None:
 
 
 def _check_types(graph: Graph, node: Node, constants: Constants) -> None:
-    """Refuse values that are read and are no tensors of known shape and type with at least one element."""
+    """Refuse values that are read unless they are tensors of known shape and type with some elements."""
     mismatch = contradiction(graph, node)
     if mismatch:
         raise graph.refuse(mismatch, node.label)
@@ -140,7 +140,7 @@ def _assemble(
         if value not in of:
             continue  # a constant: nothing computes it
         outputs.append(drafts.boundary(value)[0])
-        # What only gives the output another shape is run with the operator that makes it.
+        # Nodes that only reshape the output run with the operator that makes it.
         maker = makers.get(of[value].root)
         end = value
         while maker is not None and end != of[value].root:
@@ -210,7 +210,7 @@ def _assemble(
 
 
 def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach | None]:
-    """How far every operator reaches whose geometry does not say already how its maps are read."""
+    """Return the reach of every operator whose geometry does not tell already how its maps are read."""
     images = Counter(
         shape[0]
         for draft in drafts.all
@@ -245,7 +245,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _element(graph: Graph, tensors: list[tuple[str, int, TensorKind]]) -> str:
-    """The element type most of the bytes have."""
+    """Return the element type of most of the bytes."""
     totals: dict[int, int] = {}
     for value, size, _ in tensors:
         totals[graph.element[value]] = totals.get(graph.element[value], 0) + size
@@ -253,7 +253,7 @@ def _element(graph: Graph, tensors: list[tuple[str, int, TensorKind]]) -> str:
 
 
 def _with_constants(graph: Graph, constants: Constants, drafts: list[Draft]) -> tuple[tuple[int, ...], ...]:
-    """Each operator's nodes and, before them, those that compute the constants they read."""
+    """Return each operator's nodes and, before them, those that compute the constants they read."""
     result = []
     total = 0
     for draft in drafts:

@@ -22,10 +22,10 @@ Dtype = Literal["file", "int8", "int16"]
 
 _RESHAPES = frozenset({"Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 MOST_BETWEEN = 2_000_000
-"""Nodes that operators run besides their own, to read values through them; each has its own list of them."""
+"""The most nodes that operators run besides their own, to read values through them, over all operators."""
 
 _AS_STORED = _RESHAPES - {"Dropout"} | {"DequantizeLinear", "Transpose"}
-"""What a weight passes through between memory and the operator that reads it."""
+"""Operators that a weight passes through between memory and the operator that reads it."""
 
 
 class Drafts:
@@ -39,7 +39,8 @@ class Drafts:
     # -- operators, one for each node that computes ----------------------------------------------------------
 
     def boundary(self, name: str) -> tuple[str, list[int]]:
-        """The tensor a value is read from (a root or a view), and the layout nodes in between, last first."""
+        """Return the tensor (a root or a view) that a value is read from, and the layout nodes between, last
+        first."""
         chain: list[int] = []
         place = self.places.of[name]
         while name != place.root:
@@ -56,9 +57,9 @@ class Drafts:
         return name, chain
 
     def settle(self) -> None:
-        """Let an operator read the whole tensor where it runs the node that cuts the view out of it anyway.
+        """Let an operator read the whole tensor if it runs the node that cuts the view out of it anyway.
 
-        So it is when it reads two outputs of one split, one of them a view and the other strided.
+        This happens if it reads two outputs of one split, one of them a view and the other strided.
         """
         for draft in self.all:
             for name in list(draft.inputs):
@@ -72,7 +73,7 @@ class Drafts:
                 draft.inputs[name] = None
 
     def _is_part(self, place: Place) -> bool:
-        """Whether the value is some of the bytes of its root, side by side."""
+        """Return whether the value is a proper part of its root's bytes, side by side."""
         return (
             place.bytes_as_they_lie
             and place.layout.size < math.prod(self.graph.shape[place.root])
@@ -80,7 +81,7 @@ class Drafts:
         )
 
     def byte_offset(self, place: Place) -> int | None:
-        """Where a view starts in its root, in bytes; None inside a byte."""
+        """Return the start of a view in its root, in bytes; None inside a byte."""
         element = self.graph.element[place.root]
         offset = value_bytes(element, (place.layout.offset,), self.dtype)
         exact = value_bytes(element, (place.layout.offset * 8,), self.dtype) == offset * 8
@@ -95,7 +96,7 @@ class Drafts:
         return [self._compute(node)]
 
     def _copy(self, node: Node, name: str) -> Draft:
-        """The operator that puts a permuted or strided value in order."""
+        """Return the operator that puts a permuted or strided value in order."""
         origin, chain = self.boundary(node.inputs[0])
         path = [*reversed(chain), node.index]
         types = [op for i in path if (op := self.graph.nodes[i].op) not in _RESHAPES]
@@ -148,7 +149,7 @@ class Drafts:
         return draft
 
     def _parameters(self, node: Node, name: str) -> dict[str, int]:
-        """The bytes fetched for a constant operand, by where they come from.
+        """Return the bytes fetched for a constant operand, by their origin.
 
         A single element that an element-wise operator reads is an immediate, not a parameter. A weight that
         is dequantised, cast or reordered on the way is fetched as it is stored.
@@ -182,10 +183,10 @@ class Drafts:
     def fuse(self) -> None:
         """Merge element-wise operators, until nothing changes.
 
-        Into the producer of their one activation input, when they are its only reader, the producer has no
-        other output and the tensor is no network output. Into their one reader, when that is element-wise
-        too and reads all they read: so `x * sigmoid(x)`, and the pieces a GELU is written as, become one
-        function of one tensor first.
+        An operator merges into the producer of its one activation input if it is the only reader, the
+        producer has no other output and the tensor is no network output. It merges into its one reader if
+        that is element-wise too and reads all that it reads: so `x * sigmoid(x)`, and the pieces of a
+        written-out GELU, first become one function of one tensor.
         """
         keep = {self.places.of[name].root for name in self.graph.outputs if name in self.places.of}
         self.all = Merging(self.all, self._root, self._elements, keep).run()
@@ -198,13 +199,13 @@ class Drafts:
 
 
 def _same(one: Place, other: Place) -> bool:
-    """Whether two parts of a root are the same bytes."""
+    """Return whether two parts of a root are the same bytes."""
     return one.layout.offset == other.layout.offset and one.layout.size == other.layout.size
 
 
 @cache
 def _optional_outputs(op: str, version: int, domain: str) -> frozenset[int]:
-    """The outputs an operator may leave away."""
+    """Return the positions of the outputs that an operator may omit."""
     import onnx
 
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional

@@ -16,7 +16,7 @@ def same_padding(
     *,
     more_before: bool = False,
 ) -> tuple[int, int, int, int]:
-    """(top, left, bottom, right); sizes are (height, width). An odd rest goes behind unless `more_before`."""
+    """Return (top, left, bottom, right); sizes are (height, width). An odd rest goes behind by default."""
     before, after = [], []
     for axis in (0, 1):
         span = (kernel[axis] - 1) * dilation[axis] + 1

@@ -1,9 +1,9 @@
-"""Where every value lives: which tensor holds its bytes, and in which order they are read.
+"""The place of every value: the tensor that holds its bytes, and the order in which they are read.
 
 Nodes that move no data (reshape, transpose, slice, split, ...) become layouts of the value they start from.
 A layout whose bytes lie side by side is the tensor itself under another shape, or a view of a part of it.
-Any other layout is left to the readers that can take it (`onchip.readers.traits.GATHERING`); where one
-cannot, or the value is an output of the network, the value is copied into a tensor of its own.
+Any other layout is left to the readers that accept it (`onchip.readers.traits.GATHERING`); if a reader does
+not, or the value is an output of the network, the value is copied into a tensor of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ORDERED = frozenset({"Transpose", "Slice", "Split", "Gather"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The bytes of `root` that make up a value; `converted` when it is dequantised on the way."""
+    """The bytes of `root` that make up a value; `converted` if it is dequantised on the way."""
 
     root: str
     layout: Layout
@@ -36,14 +36,14 @@ class Place:
 
     @property
     def bytes_as_they_lie(self) -> bool:
-        """Whether the value is a stretch of its root's memory."""
+        """True if the value is a contiguous range of its root's memory, in order."""
         return not self.converted and self.layout.contiguous
 
 
 @dataclass(frozen=True)
 class Places:
-    """`of` places every non-constant value; `copies` are the values that need an operator to copy them, and
-    where their elements lie before that."""
+    """`of` places every non-constant value; `copies` are the values that an operator must copy, with the
+    places of their elements before that."""
 
     of: dict[str, Place]
     layout_nodes: frozenset[int]
@@ -51,22 +51,23 @@ class Places:
 
 
 def find_places(graph: Graph, nodes: list[Node], constants: Constants, *, absorb: bool) -> Places:
-    """Places of all values that `nodes` (live, in order) compute; `absorb` leaves dequantising to readers.
+    """Return the places of all values that `nodes` (live, in order) compute.
 
-    Raises `ModelError` naming the node for a reshape to another number of elements or an index out of range.
+    `absorb` leaves dequantising to readers. Raises `ModelError` naming the node for a reshape to another
+    number of elements or an index out of range.
     """
     copied: set[str] = set()
     while True:
         places, wanted = _place(graph, nodes, constants, absorb, copied)
         if wanted <= copied:
             return places
-        copied |= wanted  # what was placed through them may have another place now
+        copied |= wanted  # values placed through them may have other places now
 
 
 def _place(
     graph: Graph, nodes: list[Node], constants: Constants, absorb: bool, copied: set[str]
 ) -> tuple[Places, set[str]]:
-    """Places when the values in `copied` are copied, and which ones must be for every reader's sake."""
+    """Return the places if the values in `copied` are copied, and the values that readers need copied."""
     of = {name: _whole(graph, name) for name in graph.inputs if name in graph.shape}
     layout_nodes: set[int] = set()
     wanted: set[str] = set()
@@ -104,7 +105,7 @@ def _whole(graph: Graph, name: str) -> Place:
 
 
 def _copy_point(graph: Graph, name: str, of: dict[str, Place], layout_nodes: set[int]) -> str:
-    """The value to copy so that `name` lies in order: `name`, or what it is only another shape of."""
+    """Return the value to copy so that `name` lies in order: `name`, or the value that it only reshapes."""
     while True:
         spend(name)
         node = graph.producer.get(name)
@@ -124,9 +125,9 @@ def _copy_point(graph: Graph, name: str, of: dict[str, Place], layout_nodes: set
 def _moved(
     graph: Graph, node: Node, constants: Constants, of: dict[str, Place], absorb: bool
 ) -> dict[str, Place | None] | None:
-    """The places of a node's outputs when it moves no data (None for one that no layout can say).
+    """Return the places of a node's outputs if it moves no data (None for one without a layout).
 
-    None altogether when the node computes.
+    None altogether if the node computes.
     """
     if node.domain or not node.inputs or node.inputs[0] not in of:
         return _single(graph, node, of)
@@ -170,7 +171,7 @@ def _moved(
 
 
 def _single(graph: Graph, node: Node, of: dict[str, Place]) -> dict[str, Place | None] | None:
-    """A concat, sum, ... of one operand is that operand."""
+    """Return the operand's place for a concat, sum, ... of one operand."""
     if node.domain or node.op not in ("Concat", "Sum", "Max", "Min", "Mean") or len(node.inputs) != 1:
         return None
     place = of.get(node.inputs[0])
@@ -180,7 +181,7 @@ def _single(graph: Graph, node: Node, of: dict[str, Place]) -> dict[str, Place |
 
 
 def _inactive(node: Node, constants: Constants) -> bool:
-    """Whether a dropout is in inference mode."""
+    """Return whether a dropout is in inference mode."""
     if len(node.inputs) < 3 or not node.inputs[2]:
         return True
     value = constants.value(node.inputs[2])
@@ -192,7 +193,7 @@ def _settings(node: Node, constants: Constants) -> bool:
 
 
 def _slices(graph: Graph, node: Node, constants: Constants) -> list[tuple[int, int, int, int]] | None:
-    """(axis, start, count, step) of a slice; None when its settings are not known."""
+    """Return (axis, start, count, step) of each axis of a slice; None if its settings are not known."""
     shape = graph.shape[node.inputs[0]]
     lists: list[Any] = []
     if len(node.inputs) == 1:
@@ -234,7 +235,7 @@ def _sliced(layout: Layout, cut: list[tuple[int, int, int, int]]) -> Layout | No
 def _gathered(
     graph: Graph, node: Node, constants: Constants, at: Any, layout: Layout
 ) -> dict[str, Place | None] | None:
-    """Gather by constant indices that are evenly spaced: a slice."""
+    """Return the place of a gather by constant, evenly spaced indices: a slice."""
     if len(node.inputs) < 2 or node.inputs[1] not in constants:
         return None
     indices = constants.value(node.inputs[1])

@@ -1,8 +1,8 @@
-"""How far an operator reaches: from a box of its output back through its nodes to boxes of what it reads.
+"""The reach of an operator: from a box of its output back through its nodes to boxes of its operands.
 
-Every rule says for one node what a box of its result needs of each input. The rules follow one another from
-the operator's output to its operands, whatever was merged into it, reshaped or reordered on the way. An
-operator with a node that has no rule gets no reach.
+Every rule gives, for one node, the part of each input that a box of its result needs. The rules follow one
+another from the operator's output to its operands, through merged, reshaped and reordered values. An operator
+with a node that has no rule gets no reach.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_CUTS = 32  # of the axes of an output
 
 
 def in_maps(geometry: Geometry | None, batch: int | None) -> bool:
-    """Whether a geometry says already how the operator's maps are read: as images, or as rows of them."""
+    """Return whether a geometry already tells how the operator's maps are read: as images or their rows."""
     if geometry is None or not geometry.promises:
         return False
     if len(geometry.output) == 4 or len(geometry.input) == 4:
@@ -42,7 +42,7 @@ def reach_of(
     output: str,
     weights: dict[str, int],
 ) -> Reach | None:
-    """The reach of an operator of these `nodes` with one `output`; `weights` are bytes by constant."""
+    """Return the reach of an operator of these `nodes` with one `output`; `weights` are bytes by constant."""
     axes = [n for n in graph.shape[output] if n > 1] or [1]
     for _ in range(MOST_CUTS):
         try:
@@ -83,7 +83,7 @@ class Walk:
             try:
                 self.back(maker, stop=())
             except NoRule:
-                continue  # what it is made from is needed whole
+                continue  # its operands are needed whole
             pending += [n for n in self.needs.keys() - before if n in self.constants]
         if any(name not in self.needs for name in inputs):
             raise NoRule
@@ -95,7 +95,7 @@ class Walk:
         )
 
     def settled(self, name: str) -> Need:
-        """A value's sides, no two of them along one axis of the output."""
+        """Return a value's sides, no two of them along one axis of the output."""
         seen: set[int] = set()
         found: list[Side] = []
         for side in self.needs[name]:
@@ -107,7 +107,7 @@ class Walk:
         return tuple(found) or (everything(1),)
 
     def stored(self, name: str, size: int) -> Need:
-        """The sides of a constant, whole where they do not divide its bytes or nothing says more."""
+        """Return the sides of a constant; whole if they do not divide its bytes or are not known."""
         count = prod(self.graph.shape.get(name, ())) or 1
         if name not in self.needs or size % count:
             return (everything(1),)
@@ -116,7 +116,7 @@ class Walk:
     # -- rules -----------------------------------------------------------------------------------------------
 
     def back(self, node: Node, stop: Sequence[str]) -> None:
-        """From what is needed of a node's results to what is needed of its inputs."""
+        """Derive the needs of a node's inputs from those of its results."""
         for position, name in enumerate(node.outputs):
             if name not in self.needs or name in stop:
                 continue
@@ -146,9 +146,11 @@ class Walk:
         return found
 
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
-        """A dimension that a node's result is summed over: an axis of its own where the operator's output is
-        that result, element by element, but for functions of each element, and where no operand comes twice:
-        one that is also added to the sum could not be cut with it."""
+        """Return a dimension that a node's result is summed over, as an axis of its own if possible.
+
+        The operator's output must be that result, element by element, up to functions of each element, and no
+        operand may come twice: one that is also added to the sum could not be cut with it.
+        """
         made = tuple(side for side in flat(dims) if side.size > 1)
         if size == 1:
             return ()
@@ -165,7 +167,7 @@ class Walk:
         return tuple(everything(n) for n in self.shape(name)) or (everything(1),)
 
     def numbers(self, node: Node, position: int, attribute: str = "") -> tuple[int, ...] | None:
-        """A setting: an attribute, or a small constant operand."""
+        """Return a setting: an attribute, or a small constant operand; None if it is not stated."""
         stated = node.integers(attribute) if attribute else None
         if stated is not None:
             return stated

@@ -1,8 +1,8 @@
-"""The rules of reach, one for each operator of ONNX: what a box of its result needs of each input.
+"""The rules of reach, one for each operator of ONNX: the part of each input that a box of its result needs.
 
-A rule is told the node, which of its results is asked for, and what is needed of every dimension of that
-result; it answers what is needed of every input. A new operator is one function here, and a row of `RULES`:
-it then runs in boxes, and is planned, checked and executed so.
+A rule takes the node, the position of the requested result, and the needs of every dimension of that result;
+it returns the needs of every input. A new operator is one function here, and a row of `RULES`: it then runs
+in boxes, and is planned, checked and executed so.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Needs = dict[str, Need]
 
 
 class Walk(Protocol):
-    """What a rule may ask of the walk from an operator's output back to its operands."""
+    """The part of the walk from an operator's output back to its operands that rules use."""
 
     graph: Graph
     constants: Constants
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a value; where nothing states it, there is no rule."""
+        """Return the shape of a value. Raises `NoRule` if it is not known."""
 
     def all_of(self, name: str) -> Need:
-        """All of a value."""
+        """Return the need of all of a value."""
 
     def numbers(self, node: Node, position: int, attribute: str = "") -> tuple[int, ...] | None:
-        """A setting: an attribute, or a small constant operand."""
+        """Return a setting: an attribute, or a small constant operand."""
 
     def regrouped(self, dims: Sequence[Need], shape: Sequence[int]) -> list[Need]:
-        """The same needs by the dimensions of another shape."""
+        """Return the same needs by the dimensions of another shape."""
 
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
-        """A dimension of `size` that the node's result is summed over."""
+        """Return a dimension of `size` that the node's result is summed over."""
 
 
 Rule = Callable[[Walk, Node, int, tuple[Need, ...]], Needs]
@@ -58,11 +58,11 @@ _ALONG = frozenset({"Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalizat
 
 
 class NoRule(Exception):
-    """A node that no rule speaks of."""
+    """No rule covers a node."""
 
 
 def _add(needs: Needs, name: str, need: Need) -> None:
-    """Note what is needed of a value, beside what another operand of the same node needs of it."""
+    """Add a need of a value to the needs of other operands of the same node."""
     needs[name] = together(needs[name], need) if name in needs else need
 
 
@@ -82,7 +82,7 @@ def elementwise(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs
 
 
 def _broadcast(shape: Sequence[int], result: Sequence[int], dims: Sequence[Need]) -> list[Need]:
-    """The sides of an operand that is repeated along dimensions which it lacks, or has one of."""
+    """Return the sides of an operand that is repeated along dimensions that it lacks, or has one of."""
     skipped = len(result) - len(shape)
     if skipped < 0 or any(n not in (1, result[skipped + i]) for i, n in enumerate(shape)):
         raise NoRule
@@ -133,7 +133,7 @@ def _concat(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     for name in node.inputs:
         size = walk.shape(name)[axis]
         part = list(dims)
-        # An operand of one element along the axis is needed whole: which indices want it nothing says.
+        # An operand of one element along the axis is needed whole: no index tells which boxes need it.
         part[axis] = moved(part[axis], size, before=first)
         _add(found, name, flat(part))
         first += size
@@ -146,7 +146,7 @@ def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     picked = walk.numbers(node, 1)
     if not picked:
         raise NoRule
-    first = picked[0] % shape[axis]  # -1, 0 are the last and the first: counted from one end they are no row
+    first = picked[0] % shape[axis]  # -1, 0 are the last and the first: as positions they are no range
     if [index % shape[axis] for index in picked] != list(range(first, first + len(picked))):
         raise NoRule
     ranks = len(walk.shape(node.inputs[1]))
@@ -220,7 +220,7 @@ def _conv_transpose(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> N
 def _windows(
     walk: Walk, node: Node, x: Sequence[int], kernel: Sequence[int], dims: Sequence[Need]
 ) -> list[Need]:
-    """The sides of an operand's spatial dimensions under windows."""
+    """Return the sides of an operand's spatial dimensions under windows."""
     rank = len(x) - 2
     if len(kernel) != rank or len(dims) != rank + 2:
         raise NoRule
@@ -270,7 +270,7 @@ def _reduce(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _along(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
-    """What needs all of some trailing dimensions, or of one."""
+    """Return the needs of an operator that reads all of one dimension, or of some trailing ones."""
     if position:
         raise NoRule
     coerced = node.op in ("Hardmax", "LogSoftmax", "Softmax") and walk.graph.opsets[""] < 13
@@ -310,7 +310,7 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _attention(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
-    """Every head by itself: a row of the output needs its row of the queries, all keys and all values."""
+    """Treat every head by itself: a row of the output needs its row of the queries, all keys and values."""
     names = [*node.inputs, *[""] * 6][:6]
     query, key, value, mask = names[:4]
     if position or names[4] or names[5] or len({query, key, value}) < 3:
@@ -394,9 +394,9 @@ RULES: dict[str, Rule] = {
     "Split": _split,
     "Transpose": _transpose,
 }
-"""By operator of ONNX itself; `declare_reach` adds those of other domains."""
+"""The rules by operator of ONNX itself; `declare_reach` adds those of other domains."""
 
 
 def rule_of(operator: str, domain: str) -> Rule | None:
-    """The rule of an operator, None where there is none."""
+    """Return the rule of an operator, None if there is none."""
     return declared_rule(domain, operator) if domain else RULES.get(operator)

@@ -1,6 +1,6 @@
-"""Models that may run code, `module:function` and `.pt2` files: which of them the user has named.
+"""Models that may run code, `module:function` and `.pt2` files: the record of those that the user has named.
 
-Plans, schedules and specs are data from anywhere. Such a model that only they name is not read.
+Plans, schedules and specs are data from anywhere. A model that may run code is not read if only they name it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ _named: set[str] = set()
 
 
 def is_reference(text: str) -> bool:
-    """Whether a MODEL is of the form `package.module:function`."""
+    """Return whether a MODEL is of the form `package.module:function`."""
     return _REFERENCE.fullmatch(text) is not None and not text.startswith("zoo:")
 
 
 def split_reference(text: str) -> tuple[str, str]:
-    """Module and function of a text that `is_reference`."""
+    """Return module and function of a text that `is_reference`."""
     match = _REFERENCE.fullmatch(text)
     assert match is not None
     return match[1], match[2]
 
 
 def may_run_code(text: str) -> bool:
-    """Whether reading this MODEL may run code of whoever made it."""
+    """Return whether reading this MODEL may run code of its author."""
     return is_reference(text) or Path(text).suffix.lower() == ".pt2"  # as `load` asks: `a.pt2/.` is one too
 
 
 def remember(text: str) -> None:
-    """The user has named this model, so reading it again is no surprise."""
+    """Record that the user has named this model, so that it may be read again."""
     _named.add(_key(text))
 
 
 def check_named(text: str, how: str = "--model", *, where: str | None = None) -> None:
-    """Raise `UsageError` for a model that may run code, unless this process was asked by its user to read it.
+    """Raise `UsageError` for a model that may run code, unless the user of this process has named it.
 
-    `text` is what a file names, `how` the option that would name it, `where` that file if it is known.
+    `text` is the model that a file names, `how` the option that would name it, `where` that file if known.
     """
     if may_run_code(text) and _key(text) not in _named:
         does = "importing it runs code" if is_reference(text) else "reading it may run code"

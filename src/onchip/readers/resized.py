@@ -1,4 +1,4 @@
-"""Which elements a `Resize` reads along each axis, whatever its coordinates and its mode."""
+"""The elements that a `Resize` reads along each axis, for every coordinate transformation and mode."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Step = tuple[int, int, int, int]
 """(stride, before, span, per) of an axis: index o reads [floor((o * stride - before) / per), ... + span)."""
 
 SPARE = 64
-"""Coordinates are rounded as floats: to both sides a 64th of an element is allowed for that."""
+"""Coordinates are rounded as floats: a 64th of an element on both sides allows for that."""
 
 
 def resized(
     node: Node, constants: Constants, read: Sequence[int], made: Sequence[int]
 ) -> tuple[Step | None, ...] | None:
-    """The step of every axis, None for one that stays as it is; None for what this cannot say."""
+    """Return the step of every axis, None for one that stays the same; None if the steps are not known."""
     mode = _word(node, "mode", "nearest")
-    # With factors alone behind its operand it is that of opset 10, which had one transformation.
+    # A node with only scales behind its operand is that of opset 10, which had one transformation.
     old = len(node.inputs) == 2
     how = "asymmetric" if old else _word(node, "coordinate_transformation_mode", "half_pixel")
     if node.integer("antialias", 0) or mode not in _AROUND or len(read) != len(made):
         return None
     if _word(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
-        return None  # one factor for all axes, which their sizes do not tell
+        return None  # one factor for all axes, which their sizes do not imply
     if not _scales_agree(node.inputs[1 if old else 2 :][:1], constants, read, made):
         return None
     lower, upper = _AROUND[mode]
@@ -51,11 +51,11 @@ def resized(
 
 
 _AROUND = {"nearest": (0, 1), "linear": (0, 1), "cubic": (-1, 2)}
-"""What is read around a coordinate rounded down, from and to."""
+"""The first and last element read around a coordinate rounded down."""
 
 
 def _coordinate(how: str, size: int, result: int) -> tuple[int, int, int] | None:
-    """(stride, first, per): index o lies at (o * stride + first) / per of the operand."""
+    """Return (stride, first, per): index o lies at (o * stride + first) / per of the operand."""
     match how:
         case "asymmetric":
             return size, 0, result
@@ -71,8 +71,8 @@ def _coordinate(how: str, size: int, result: int) -> tuple[int, int, int] | None
 def _scales_agree(
     stated: Sequence[str], constants: Constants, read: Sequence[int], made: Sequence[int]
 ) -> bool:
-    """Whether factors, if they are stated, are those of the sizes, so that coordinates follow from them: to
-    half of what is spared, at the last element."""
+    """Return whether stated scales, if any, agree with the sizes, so that coordinates follow from the sizes:
+    to within half of the spare, at the last element."""
     if not any(stated):
         return True
     value = constants.value(stated[0]) if stated[0] in constants else None

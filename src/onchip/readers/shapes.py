@@ -1,7 +1,7 @@
 """Element type and static shape of every value: values for symbolic dimensions, then inference.
 
-onnx infers one node after the other, each from the types of its operands and, where those do not say all,
-from the contents of its small constant operands. Never the whole graph at once: there onnx carries contents
+onnx infers one node after the other, each from the types of its operands and, if those do not suffice, from
+the contents of its small constant operands. It never sees the whole graph at once: it would carry contents
 from node to node itself, and forty nodes that double a list fill any memory. Here the dimensions of a value
 are bounded before the next node sees it, and so are the contents that `Constants` computes.
 """
@@ -29,7 +29,7 @@ MAX_DIM = (1 << 31) - 1
 
 
 def parse_dims(text: str) -> dict[str, int]:
-    """`batch=1,height=224` as a mapping; raises `UsageError` naming the part that is wrong."""
+    """Return `batch=1,height=224` as a mapping; raises `UsageError` naming the part that is wrong."""
     result: dict[str, int] = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, equals, value = part.rpartition("=")
@@ -56,12 +56,12 @@ def infer(
     *,
     believe: bool = True,
 ) -> Constants:
-    """Fill in `graph.element` and `graph.shape`; the graph's constants, on the way.
+    """Fill in `graph.element` and `graph.shape`; return the graph's constants.
 
     `resize` replaces the last two dimensions of every input with four or five of them; then, and without
-    `believe`, shapes that the file states are not taken for true. Raises `ModelError`
-    naming an input and its symbol when a dimension has no value, and the node when inference finds a
-    contradiction; `UsageError` for a value that nothing asks for.
+    `believe`, shapes that the file states are not trusted. Raises `ModelError` naming an input and its symbol
+    if a dimension has no value, and the node if inference finds a contradiction; `UsageError` for a value
+    that nothing asks for.
     """
     _fix_inputs(graph, dims, resize)
     claimed = _claimed(graph, dims) if believe and resize is None else {}
@@ -84,14 +84,14 @@ def infer(
         constants.visit(node)
     for output in graph.model.graph.output:
         stated = output.type.tensor_type.elem_type
-        # What an input is said to be as an output must be a type too: nothing infers it.
+        # The stated type of an input that is also an output must be a type too: nothing infers it.
         if not graph.element.get(output.name) or (stated and output.name in graph.inputs):
             graph.element[output.name] = stated
     return constants
 
 
 def static_shape(type_: onnx.TypeProto, dims: Mapping[str, int]) -> tuple[int, ...] | None:
-    """The shape in a type, symbols replaced; None when it is not static."""
+    """Return the shape in a type, symbols replaced; None if it is not static."""
     if not type_.HasField("tensor_type") or not type_.tensor_type.HasField("shape"):
         return None
     shape = []
@@ -144,7 +144,7 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
 
 
 def _claimed(graph: Graph, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Shapes that the file states itself: used only where inference knows nothing."""
+    """Return the shapes that the file states itself: used only where inference finds none."""
     result = {}
     for info in (*graph.model.graph.value_info, *graph.model.graph.output):
         shape = static_shape(info.type, dims)
@@ -158,13 +158,13 @@ _ANY_CONTENTS = frozenset({
     "GlobalAveragePool", "GlobalMaxPool", "Identity", "LRN", "LayerNormalization", "LpPool", "MatMul",
     "MaxPool", "Softmax", "Transpose",
 })  # fmt: skip
-"""Operators, beside the element-wise ones, whose results have a shape whatever their operands contain."""
+"""Operators, besides the element-wise ones, whose shape does not depend on the contents of operands."""
 
 
 def _learn(graph: Graph, name: str, type_: onnx.TypeProto) -> None:
     kind = type_.WhichOneof("value")
     if kind not in ("tensor_type", None):
-        graph.element[name] = -1  # a sequence, map or optional: refused by whoever meets it
+        graph.element[name] = -1  # a sequence, map or optional: refused by the node that reads it
         graph.type[name] = type_
         return
     if type_.tensor_type.elem_type:
@@ -177,8 +177,10 @@ def _learn(graph: Graph, name: str, type_: onnx.TypeProto) -> None:
 
 
 def _infer_node(graph: Graph, node: Node, constants: Constants) -> bool:
-    """Infer one node's outputs, where needed with the contents of its small constant operands; whether onnx
-    refused."""
+    """Infer one node's outputs, if needed with the contents of its small constant operands.
+
+    Returns whether onnx refused.
+    """
     plain = node.op in _ANY_CONTENTS or is_elementwise(node.op, node.domain)
     if plain and not _infer_from(graph, node, {}) and all(n in graph.shape for n in node.outputs if n):
         return False
@@ -213,7 +215,7 @@ def _contents(graph: Graph, node: Node, constants: Constants) -> dict[str, onnx.
 def node_types(
     graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]
 ) -> tuple[dict[str, onnx.TypeProto], str]:
-    """onnx's own types for one node's outputs; when it refuses, none and its reason."""
+    """Return onnx's own types for one node's outputs; if it refuses, none and its reason."""
     import onnx
     from onnx import shape_inference
 
@@ -234,7 +236,7 @@ def node_types(
 
 
 def _type_of(graph: Graph, name: str) -> onnx.TypeProto:
-    """What is known of a value's type; not to be changed."""
+    """Return the known type of a value; not to be changed."""
     if name not in graph.shape and name in graph.type:
         return graph.type[name]
     return _tensor_type(max(graph.element.get(name, 0), 0), graph.shape.get(name))
@@ -254,7 +256,7 @@ def _tensor_type(element: int, shape: tuple[int, ...] | None) -> onnx.TypeProto:
 
 
 def contradiction(graph: Graph, node: Node) -> str:
-    """In words, how a node's operands do not fit together where onnx infers its output all the same."""
+    """Return in words why a node's operands do not fit together although onnx infers its output, or ""."""
     shapes = [graph.shape.get(name, ()) for name in node.inputs if name]
     match node.op:
         case "Conv" | "ConvInteger" if len(shapes) > 1 and len(shapes[0]) > 2 and len(shapes[1]) > 2:
@@ -274,7 +276,7 @@ def contradiction(graph: Graph, node: Node) -> str:
 
 
 def _window(node: Node, image: tuple[int, ...], kernel: tuple[int, ...]) -> str:
-    """In words, that a window is larger than the padded image."""
+    """Return in words that a window is larger than the padded image, or ""."""
     auto = node.attribute("auto_pad")
     if (auto is not None and auto.s.startswith(b"SAME")) or len(kernel) != len(image):
         return ""

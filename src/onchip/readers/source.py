@@ -1,4 +1,4 @@
-"""What a reader is asked for, and what it hands over."""
+"""The options of readers, and their results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["MAX_BATCH", "Executable", "ReadOptions", "Source", "TfliteExecutable
 
 
 MAX_BATCH = 1 << 16
-"""More images than this at once are refused: a mistake."""
+"""The most images at once; more are a mistake."""
 
 
 @options
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a model file becomes a network. The fields are also the command line's flags."""
+    """The options for turning a model file into a network. The fields are also the command line's flags."""
 
     granularity: Literal["fused", "op"] = option(
         "fused",
@@ -64,20 +64,20 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Executable:
-    """The original nodes behind a `Network`: what an executor runs, operator by operator.
+    """The original nodes behind a `Network`, which an executor runs, operator by operator.
 
     A tensor's bytes are those of the ONNX value `value[id]`; a view's are read at its offset in its parent.
     The nodes of operator `i`, with the values of its input tensors as inputs and those of its output tensors
     as outputs, are a model of their own: everything else they read is an initializer of `model`, or is
-    computed by them from constants. `Shape` and `Size` of known shapes stand in `model` as `Constant`
-    nodes, and nodes that no output depends on are left out.
+    computed by them from constants. `Shape` and `Size` of known shapes are `Constant` nodes in `model`, and
+    nodes that no output depends on are left out.
     """
 
     model: onnx.ModelProto
     """Nodes in topological order with static shapes; large weights possibly without data."""
 
     folder: Path | None
-    """Where external data lies, never outside it; None when the model did not come from a file."""
+    """The folder of external data, never left; None if the model did not come from a file."""
 
     nodes: tuple[tuple[int, ...], ...]
     """For each operator id, indices into `model.graph.node`, ascending: merged and layout nodes included."""
@@ -92,7 +92,7 @@ class Executable:
     """For each tensor id, the ONNX value name whose bytes it holds."""
 
     weights: Mapping[str, Any] = field(default_factory=dict)
-    """Arrays for initializers that have no data in `model`, where the reader knows them."""
+    """Arrays for initializers that have no data in `model`, if the reader knows them."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TfliteExecutable:
     """For each tensor id, its index in the file."""
 
     places: Mapping[int, tuple[int, int]]
-    """Every computed tensor of the file: the one whose bytes hold it (itself, mostly), and where in them."""
+    """For every computed tensor of the file, the tensor with its bytes (mostly itself) and the offset."""
 
     @property
     def file_bytes(self) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ class TfliteExecutable:
 
 @dataclass(frozen=True)
 class Source:
-    """A network and, where there is something to execute, its original nodes."""
+    """A network and, if there is something to execute, its original nodes."""
 
     network: Network
     executable: Executable | TfliteExecutable | None

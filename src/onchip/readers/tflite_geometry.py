@@ -1,4 +1,4 @@
-"""How a TFLite operator walks over its operands: what proofs about overlap and halos need.
+"""The geometry of a TFLite operator: its walk over its operands, the basis of proofs about overlap and halos.
 
 Kinds as in `onchip.readers.geometry`; shapes are NHWC, as all of TFLite.
 """
@@ -23,7 +23,7 @@ _ALONG_CHANNELS = frozenset({"L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"})
 
 
 def geometry_of(graph: TfliteGraph, node: Node, activations: list[int], *, whole: bool) -> Geometry | None:
-    """The node's geometry, None where `Geometry` cannot say it; `activations` are its computed operands.
+    """Return the node's geometry, None if there is none; `activations` are its computed operands.
 
     Unless it reads `whole` tensors, none of them a view, its kind is gathered.
     """
@@ -37,7 +37,7 @@ def geometry_of(graph: TfliteGraph, node: Node, activations: list[int], *, whole
 
 
 def _walk(graph: TfliteGraph, node: Node, activations: list[int]) -> Geometry | None:
-    """The geometry as far as the kinds go."""
+    """Return the geometry if one of the kinds fits."""
     if len(node.outputs) != 1 or not activations:
         return None
     shape = [row.shape for row in graph.tensors]
@@ -98,10 +98,10 @@ def _walk(graph: TfliteGraph, node: Node, activations: list[int]) -> Geometry | 
 def _concat(
     graph: TfliteGraph, node: Node, activations: list[int], result: tuple[int, ...]
 ) -> Geometry | None:
-    """A concat of maps over their channels, each operand another tensor of the same element type.
+    """Return a concat of maps over channels, each operand another tensor of the same element type.
 
-    Not one that changes elements on the way: by an activation, or (uint8, whose operands may differ in scale
-    from the output) by quantising them anew.
+    None for one that changes elements on the way: by an activation, or (uint8, whose operands may differ in
+    scale from the output) by requantising them.
     """
     if node.options.get("FusedActivationFunction", 0) or graph.tensors[activations[0]].element == _UINT8:
         return None
@@ -114,7 +114,7 @@ def _concat(
 
 
 def _shuffle(first: tuple[int, ...], axes: list[int]) -> Geometry | None:
-    """A transpose that leaves every pixel where it is: of the groups of its channels."""
+    """Return a transpose that leaves every pixel where it is: one of the groups of its channels."""
     if len(axes) != len(first) or axes[:3] != [0, 1, 2] or sorted(axes) != list(range(len(first))):
         return None
     shape = (*first[:3], math.prod(first[3:]))

@@ -1,8 +1,7 @@
 """The bytes of a `.tflite` file as plain tables: tensors, nodes, inputs, outputs, and nothing of flatbuffers.
 
-A flatbuffer is offsets all the way down, and a damaged one points anywhere. Whatever is taken out of the file
-is taken out here, with every count compared with the size of the file first, so that no other module meets a
-wrong offset.
+A flatbuffer consists of offsets, and a damaged one points anywhere. This module takes everything out of the
+file, and first compares every count with the size of the file, so that no other module meets a wrong offset.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ELEMENT = {
     "COMPLEX64": 14, "INT8": 3, "FLOAT64": 11, "COMPLEX128": 15, "UINT64": 13, "UINT32": 12, "UINT16": 4,
     "INT4": 22, "BFLOAT16": 16,
 }  # fmt: skip
-"""ONNX element type of a TFLite one: the readers speak of elements in ONNX's numbers."""
+"""ONNX element type by TFLite's name: the readers use ONNX's numbers."""
 
 _ACTIVATION = "FusedActivationFunction"
 _WINDOW = ("Padding", "StrideH", "StrideW", _ACTIVATION)
@@ -58,15 +57,15 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "UNPACK": ("UnpackOptions", ("Axis", "Num")),
     "CONCATENATION": ("ConcatenationOptions", ("Axis", _ACTIVATION)),
 }
-"""The options that readers look at: the table's name and its fields."""
+"""The options that readers use: the table's name and its fields."""
 
 _REAL = frozenset({"Beta"})
-"""Those fields that are no integers."""
+"""Those fields that are not integers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantisation:
-    """How the reals of a tensor lie in its integers: one scale for all, or one for each index of `axis`."""
+    """The scales of a tensor's integers: one for all, or one for each index of `axis`."""
 
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
@@ -75,10 +74,10 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True)
 class TensorRow:
-    """One tensor of the file. `element` is an ONNX element type, 0 for what is no tensor (a resource, ...).
+    """One tensor of the file. `element` is an ONNX element type, 0 for anything else (a resource, ...).
 
-    `data` is the range of the file that holds a constant; None for what is computed or fed. `stated` is the
-    type's name in the file.
+    `data` is the range of the file that holds a constant; None for a computed or input tensor. `stated` is
+    the type's name in the file.
     """
 
     index: int
@@ -97,7 +96,7 @@ class TensorRow:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator of the file; operands are tensor indices, -1 for one that is left away."""
+    """One operator of the file; operands are tensor indices, -1 for one that is omitted."""
 
     index: int
     type: str
@@ -108,7 +107,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How messages and networks name it: the type, and the position in the file."""
+        """The node's name in messages and networks: the type, and the position in the file."""
         return f"{self.type}.{self.index}"
 
 
@@ -124,11 +123,11 @@ class TfliteGraph:
     outputs: tuple[int, ...]
 
     def refuse(self, reason: str, item: str | None = None) -> ModelError:
-        """The error that names file and item."""
+        """Return the error that names file and item."""
         return ModelError(reason, where=self.where, item=item)
 
     def constant(self, tensor: int) -> np.ndarray[Any, Any] | None:
-        """A constant of integers in its shape, as it lies in the file; None for anything else."""
+        """Return a constant of integers in its shape, as it lies in the file; None for anything else."""
         row = self.tensors[tensor]
         kind = {2: "u1", 3: "i1", 5: "<i2", 6: "<i4", 7: "<i8"}.get(row.element)
         if row.data is None or kind is None or min(row.shape, default=1) < 0:
@@ -138,7 +137,7 @@ class TfliteGraph:
         return values.reshape(row.shape) if values.size == row.elements else None
 
     def numbers(self, tensor: int) -> list[int] | None:
-        """The values of a small constant of integers; None when it is none."""
+        """Return the values of a small constant of integers; None for anything else."""
         row = self.tensors[tensor]
         kind = {6: "<i4", 7: "<i8"}.get(row.element)
         if row.data is None or kind is None or row.elements > MAX_RANK * 2:
@@ -148,7 +147,7 @@ class TfliteGraph:
 
 
 def schema() -> Any:
-    """The generated accessors of the file format, or `MissingExtra`."""
+    """Return the generated accessors of the file format. Raises `MissingExtra` without the package."""
     try:
         import tflite
     except ImportError:
@@ -157,10 +156,10 @@ def schema() -> Any:
 
 
 def parse(content: bytes, *, where: str) -> TfliteGraph:
-    """The graph in the bytes of a `.tflite` file.
+    """Return the graph in the bytes of a `.tflite` file.
 
-    Raises `ModelError` in one line for what is no such file, is damaged, has several subgraphs or control
-    flow, or names tensors that are not there; `MissingExtra` without the package that knows the format.
+    Raises `ModelError` in one line for any other file, for damage, several subgraphs or control flow, and for
+    tensors that are not there; `MissingExtra` without the package that knows the format.
     """
     tflite = schema()
     if len(content) < 8 or content[4:8] != b"TFL3":
@@ -195,7 +194,7 @@ class _Damaged(Exception):
 
 @contextmanager
 def _damage(where: str) -> Iterator[None]:
-    """Whatever a wrong offset leads to, as one line."""
+    """Turn the consequences of a wrong offset into one line."""
     try:
         yield
     except _Damaged as problem:
@@ -205,7 +204,7 @@ def _damage(where: str) -> Iterator[None]:
 
 
 def _count(count: int, most: int, what: str, content: bytes, width: int) -> int:
-    """A vector's length, if a file of this size can hold it."""
+    """Return a vector's length. Raises `_Damaged` if a file of this size cannot hold it."""
     if count * width > len(content):
         raise _Damaged(f"it claims {count:,} {what} in {len(content):,} bytes")
     if count > most:
@@ -214,13 +213,13 @@ def _count(count: int, most: int, what: str, content: bytes, width: int) -> int:
 
 
 class _Taken:
-    """How much was taken out of the file: in a flatbuffer any number of tables may share a name or a list."""
+    """The bytes taken out of the file: in a flatbuffer any number of tables may share a name or a list."""
 
     def __init__(self, content: bytes) -> None:
         self.left = 16 * len(content) + (1 << 20)
 
     def add(self, size: int, item: str) -> None:
-        """Count bytes; a file that gives far more than it has is one made to fill memory."""
+        """Count bytes; refuse a file that gives far more than it has, as one made to fill memory."""
         spend(item)
         self.left -= size
         if self.left < 0:
@@ -238,7 +237,7 @@ def _operator_types(tflite: Any, model: Any, content: bytes, where: str, taken: 
     types = []
     for i in range(_count(model.OperatorCodesLength(), limits().operators, "operator codes", content, 4)):
         code = model.OperatorCodes(i)
-        # Old files have the code in a byte, and 127 there says: look at the wider field.
+        # Old files have the code in a byte, and 127 there refers to the wider field.
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = known.get(number)
         if name is None:
@@ -286,7 +285,7 @@ _NOT_READ = {
 
 
 def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:
-    """The fields that `_OPTIONS` asks for; none when the operator carries another kind of options."""
+    """Return the fields in `_OPTIONS`; none if the operator carries another kind of options."""
     if kind not in _OPTIONS:
         return {}
     name, fields = _OPTIONS[kind]
@@ -330,7 +329,7 @@ def _tensors(
 
 
 def _quantisation(table: Any, content: bytes) -> Quantisation | None:
-    """The scales that a tensor carries; None when it carries none."""
+    """Return the scales of a tensor; None if it has none."""
     if table is None or not table.ScaleLength():
         return None
     _count(table.ScaleLength(), len(content), "scales of one tensor", content, 4)
@@ -342,7 +341,7 @@ def _quantisation(table: Any, content: bytes) -> Quantisation | None:
 
 
 def _data(buffer: Any, content: bytes) -> tuple[int, int] | None:
-    """The range of the file that a buffer fills."""
+    """Return the range of the file that a buffer fills."""
     length, beyond = buffer.DataLength(), buffer.Offset()
     if length:
         _count(length, len(content), "bytes in one buffer", content, 1)
@@ -357,7 +356,7 @@ def _data(buffer: Any, content: bytes) -> tuple[int, int] | None:
 
 
 def _check_size(row: TensorRow, length: int, where: str) -> None:
-    """A constant that is larger or smaller than its shape would be read past its end."""
+    """Refuse a constant that is larger or smaller than its shape: it would be read past its end."""
     if row.element in (0, 8) or min(row.shape, default=1) < 0:
         return
     needed = value_bytes(row.element, row.shape, "file")
@@ -374,7 +373,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _unique(name: str, taken: dict[str, int]) -> str:
-    """The name, numbered if another tensor has it."""
+    """Return the name, numbered if another tensor has it."""
     candidate = name
     while candidate in taken:
         taken[name] += 1

@@ -1,7 +1,7 @@
-"""Where every computed tensor of a `.tflite` file lives: in bytes of its own, or in a stretch of another's.
+"""The place of every computed tensor of a `.tflite` file: in bytes of its own, or in a range of another's.
 
 Reshapes, and slices and splits whose bytes lie side by side, move nothing: their outputs are other shapes, or
-views, of what they read. Anything else that rearranges is an operator that copies.
+views, of their operands. Any other rearranging node is an operator that copies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Cut = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A tensor's elements are those of `root` from element `offset` on; `via` is the node that says so."""
+    """A tensor's elements are those of `root` from element `offset` on; `via` is the node in between."""
 
     root: int
     offset: int
@@ -33,7 +33,7 @@ class Place:
 def find_places(
     graph: TfliteGraph, nodes: list[Node], inputs: list[int], dtype: Literal["file", "int8", "int16"]
 ) -> dict[int, Place]:
-    """Places of the network's inputs and of every tensor that `nodes` (in order) compute.
+    """Return the places of the network's inputs and of every tensor that `nodes` (in order) compute.
 
     Raises `ModelError` naming the node for a reshape to another number of elements.
     """
@@ -47,7 +47,7 @@ def find_places(
 def _moved(
     graph: TfliteGraph, node: Node, of: dict[int, Place], dtype: Literal["file", "int8", "int16"]
 ) -> dict[int, Place] | None:
-    """The places of the outputs of a node that moves no bytes; None for one that computes or copies."""
+    """Return the places of the outputs of a node that moves no bytes; None if it computes or copies."""
     rows = graph.tensors
     position = 1 if node.type == "SPLIT" else 0
     if len(node.inputs) <= position or node.inputs[position] not in of:
@@ -84,7 +84,7 @@ def _moved(
 
 
 def _keeps_order(graph: TfliteGraph, node: Node, whole: Layout) -> bool:
-    """Whether a node that may rearrange or repeat its one operand leaves every element where it is."""
+    """Return whether a node that may rearrange or repeat its one operand leaves every element in place."""
     match node.type:
         case "TRANSPOSE" if len(node.inputs) == 2:
             axes = graph.numbers(node.inputs[1])
@@ -108,7 +108,7 @@ def _sliced(layout: Layout, cut: list[Cut]) -> Layout | None:
 
 
 def cuts(graph: TfliteGraph, node: Node, shape: tuple[int, ...]) -> list[list[Cut]] | None:
-    """For each output of a slice or split the part it is of the operand; None when the file does not say."""
+    """Return for each output of a slice or split its part of the operand; None if it is not stated."""
     numbers = [graph.numbers(t) if t >= 0 else None for t in node.inputs]
     match node.type, numbers:
         case "SLICE", [_, list(begin), list(size)] if len(begin) == len(size) == len(shape):
@@ -129,7 +129,7 @@ def cuts(graph: TfliteGraph, node: Node, shape: tuple[int, ...]) -> list[list[Cu
 def _parts(
     graph: TfliteGraph, node: Node, shape: tuple[int, ...], axis: int, counts: list[int] | None = None
 ) -> list[list[Cut]] | None:
-    """One part after another along an axis, as wide as the outputs are."""
+    """Return one part after another along an axis, as wide as the outputs are."""
     if not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
@@ -167,7 +167,7 @@ def _strided(
 
 
 def _inside(shape: tuple[int, ...], parts: list[list[Cut]]) -> list[list[Cut]] | None:
-    """The parts, if every one of them lies in the tensor and has elements."""
+    """Return the parts if every one of them lies in the tensor and has elements, else None."""
     for cut in parts:
         for axis, start, count, step in cut:
             if count < 1 or start < 0 or not 0 <= start + (count - 1) * step < shape[axis]:

@@ -24,10 +24,10 @@ Dtype = Literal["file", "int8", "int16"]
 def read_tflite(
     content: bytes, options: ReadOptions, *, name: str, where: str, dtype: Dtype = "file"
 ) -> Source:
-    """The network in the bytes of a `.tflite` file, and its original nodes.
+    """Return the network in the bytes of a `.tflite` file, and its original nodes.
 
-    TFLite's operators are fused already, so that both granularities give the same network. Shapes are those
-    that the file states; `dims` may confirm them. Raises `ModelError` in one line naming the node or tensor.
+    TFLite's operators are already fused, so both granularities give the same network. Shapes are those that
+    the file states; `dims` may confirm them. Raises `ModelError` in one line naming the node or tensor.
     """
     if options.concat_views:
         raise UsageError("inputs of a concat as views of its output are not supported", item="concat_views")
@@ -38,7 +38,7 @@ def read_tflite(
 
 
 def _confirm(graph: TfliteGraph, dims: str) -> None:
-    """A file holds one shape for every tensor: other values than its own need another conversion."""
+    """Refuse values other than the file's: it holds one shape for every tensor."""
     stated = {
         f"{graph.tensors[t].name}.{axis}": size
         for t in graph.inputs
@@ -56,7 +56,7 @@ def _confirm(graph: TfliteGraph, dims: str) -> None:
 
 @dataclass
 class _Draft:
-    """An operator that is being put together; operands are tensor indices."""
+    """An operator under construction; operands are tensor indices."""
 
     node: Node
     nodes: set[int]
@@ -90,7 +90,7 @@ class _Reader:
     # -- what depends on what --------------------------------------------------------------------------------
 
     def _order(self) -> None:
-        """Producers and constants; refuses operands that are not there (yet) or written twice."""
+        """Find producers and constants; refuse operands that are missing, too late, or written twice."""
         graph, rows = self.graph, self.graph.tensors
         known = {*self.constants, *self.inputs}
         for what, operands in (("inputs", graph.inputs), ("outputs", graph.outputs)):
@@ -119,7 +119,7 @@ class _Reader:
                 raise graph.refuse(f"is output {rows[t].name}, which nothing computes", f"tensor {t}")
 
     def _live(self) -> list[Node]:
-        """The nodes that an output depends on."""
+        """Return the nodes that an output depends on."""
         wanted, found = list(self.graph.outputs), set[int]()
         while wanted:
             node = self.producer.get(wanted.pop())
@@ -152,14 +152,14 @@ class _Reader:
     # -- operators -----------------------------------------------------------------------------------------
 
     def size(self, t: int) -> int:
-        """Bytes of a tensor, as planned."""
+        """Return the bytes of a tensor, as planned."""
         row = self.graph.tensors[t]
         if row.element in (0, 8):  # a view's root need not be an operand of any node
             raise self.graph.refuse(f"is of type {row.stated}, which cannot be planned", f"tensor {row.name}")
         return value_bytes(row.element, row.shape, self.dtype)
 
     def boundary(self, t: int) -> tuple[int, list[int]]:
-        """The tensor that a value is read from (a root or a view), and the nodes in between."""
+        """Return the tensor that a value is read from (a root or a view), and the nodes in between."""
         chain: list[int] = []
         place = self.places[t]
         while t != place.root:
@@ -178,7 +178,7 @@ class _Reader:
         return self.graph.tensors[one].elements == self.graph.tensors[other].elements
 
     def draft(self, node: Node) -> _Draft:
-        """The operator of a node that computes."""
+        """Return the operator of a node that computes."""
         outputs = tuple(t for t in node.outputs if t >= 0)
         draft = _Draft(node, {node.index}, outputs=outputs)
         activations, whole = [], True
@@ -200,7 +200,7 @@ class _Reader:
         return draft
 
     def _makers(self, t: int) -> set[int]:
-        """The nodes that compute a constant."""
+        """Return the nodes that compute a constant."""
         found: set[int] = set()
         pending = [t]
         while pending:
@@ -212,7 +212,7 @@ class _Reader:
         return found
 
     def _parameters(self, node: Node, t: int) -> dict[int, int]:
-        """The bytes fetched for a constant operand, by the stored tensor they come from."""
+        """Return the bytes fetched for a constant operand, by the stored tensor they come from."""
         found: dict[int, int] = {}
         pending, seen = [(node, t)], {t}
         while pending:
@@ -297,7 +297,7 @@ class _Reader:
         return Source(network, executable)
 
     def _element(self, order: list[int]) -> str:
-        """The element type most of the bytes have."""
+        """Return the element type of most of the bytes."""
         totals: dict[int, int] = {}
         for t in order:
             element = self.graph.tensors[t].element

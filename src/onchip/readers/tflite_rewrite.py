@@ -1,8 +1,8 @@
 """A `.tflite` file with parts replaced: a new head in front of the old bytes.
 
-The offsets of a flatbuffer point forwards, so the new tables go before the file and point into it, and not
-one byte of the original changes: what is not replaced is the same by construction. The new head is padded to
-a multiple of 64 bytes, so that weights keep the alignment they had.
+The offsets of a flatbuffer point forwards, so the new tables precede the file and point into it, and not one
+byte of the original changes: everything that is not replaced is the same by construction. The new head is
+padded to a multiple of 64 bytes, so that weights keep their alignment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Field = tuple[int, str, int]
 
 
 class _Head:
-    """Tables and vectors at the start of a file; a label stands for what is appended later."""
+    """Tables and vectors at the start of a file; a label stands for a part that is appended later."""
 
     def __init__(self) -> None:
         self.bytes = bytearray(8)
@@ -50,13 +50,13 @@ class _Head:
             self.word(kind, value)
 
     def word(self, kind: str, value: int) -> None:
-        """A number, or an offset to be filled in."""
+        """Append a number, or an offset to be filled in."""
         if kind != "value":
             self.links.append((len(self.bytes), kind, value))
         self.bytes += struct.pack("<I", value if kind == "value" else 0)
 
     def vector(self, label: int, rows: Sequence[tuple[str, int]]) -> None:
-        """Offsets, or 32-bit numbers."""
+        """Append a vector of offsets, or of 32-bit numbers."""
         self.align(4)
         self.at[label] = len(self.bytes)
         self.word("value", len(rows))
@@ -64,7 +64,7 @@ class _Head:
             self.word(kind, value)
 
     def blob(self, label: int, data: bytes) -> None:
-        """A vector of bytes on a 16-byte boundary, with a zero behind it: a string, too."""
+        """Append a vector of bytes on a 16-byte boundary, with a zero behind it, as for a string."""
         self.align(16, 4)
         self.at[label] = len(self.bytes)
         self.bytes += struct.pack("<I", len(data)) + data + b"\0"
@@ -73,7 +73,7 @@ class _Head:
         self.bytes += bytes(-(len(self.bytes) + ahead) % to)
 
     def before(self, content: bytes, root: int) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         self.align(_ALIGNMENT)
         size = len(self.bytes)
         struct.pack_into("<I", self.bytes, 0, self.at[root])
@@ -92,10 +92,10 @@ def rewritten(
     metadata: tuple[str, bytes] | None = None,
     bare: bool = False,
 ) -> bytes:
-    """The file with these operators of its own in this order, these inputs and outputs, this metadata.
+    """Return the file with these operators of its own in this order, these inputs, outputs and metadata.
 
-    What is None stays. An entry of `metadata` replaces one of its name; `bare` leaves out all metadata and
-    signatures. Raises `ModelError` for a file with data behind the flatbuffer: its places would move.
+    A None keeps the file's own. An entry of `metadata` replaces one of its name; `bare` leaves out all
+    metadata and signatures. Raises `ModelError` for a file with data behind the flatbuffer: it would move.
     """
     tflite, content = schema(), graph.content
     model = tflite.Model.GetRootAs(content, 0)
@@ -153,7 +153,7 @@ def rewritten(
 
 
 def _vector(table: Any, slot: int) -> int | None:
-    """Where a table's vector, string or table lies, from the start of the file; None when it has none."""
+    """Return the position of a table's vector, string or table in the file; None if it has none."""
     offset = table._tab.Offset(4 + 2 * slot)
     return int(table._tab.Indirect(table._tab.Pos + offset)) if offset else None
 

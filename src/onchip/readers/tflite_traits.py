@@ -30,7 +30,7 @@ _SETTINGS_AT = {"SPLIT": 0, "TRANSPOSE_CONV": 0}
 
 
 def is_setting(kind: str, position: int) -> bool:
-    """Whether a constant operand is a setting of the operator (axes, sizes) and no parameter."""
+    """Return whether a constant operand is a setting of the operator (axes, sizes), not a parameter."""
     if kind in _SETTINGS_AT:
         return position == _SETTINGS_AT[kind]
     return kind in _SETTINGS_FROM and position >= _SETTINGS_FROM[kind]

@@ -1,7 +1,7 @@
 """PyTorch to `Network`: `module:function` and `.pt2` files, through `torch.export` and the ONNX reader.
 
-A program becomes a structure-only ONNX model (`torch_export`), which is read like any other ONNX file; so a
-plan made from it is executed like any other, with the program's own weights where it has them.
+A program becomes a structure-only ONNX model (`torch_export`), which is read like any other ONNX file; so its
+plans are executed like any other, with the program's own weights if it has them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["read_function", "read_module", "read_pt2", "trace"]
 
 
 def read_function(text: str, options: ReadOptions) -> Source:
-    """The network in what `module:function` returns: `(torch.nn.Module, example inputs)`.
+    """Return the network in the result of `module:function`: `(torch.nn.Module, example inputs)`.
 
     The current directory is importable, as for `python -m`. Example inputs are a tuple, one tensor, or a
     mapping of keyword arguments. Raises `ModelError` in one line for a module that cannot be imported, a
-    function that fails or returns something else, and what `torch.export` refuses.
+    function that fails or returns something else, and a program that `torch.export` refuses.
     """
     _torch()
     module_name, function_name = split_reference(text)
@@ -77,16 +77,16 @@ def read_module(
     name: str,
     where: str,
 ) -> Source:
-    """The network of a module that is at hand; raises `ModelError` naming the call that cannot be read."""
+    """Return the network of a module object; raises `ModelError` naming the call that cannot be read."""
     program = trace(module, args, kwargs, where=where)
     return _read(program, options or ReadOptions(), name=name, where=where, module=module)
 
 
 def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
-    """The network in a file of `torch.export.save`.
+    """Return the network in a file of `torch.export.save`.
 
-    The file is read and checked without torch, which then loads an archive written anew from what was
-    understood. Raises `ModelError` for anything that is more than tensors and calls of known operators.
+    The file is read and checked without torch, which then loads an archive written from the parts that were
+    understood. Raises `ModelError` for anything but tensors and calls of known operators.
     """
     clean = clean_archive(path, where=where)
     remember(str(path))
@@ -113,7 +113,7 @@ def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
 
 
 def _example(leaf: Leaf) -> Any:
-    """What a program is called with while it is traced; nobody looks at the numbers in a tensor."""
+    """Return an input for tracing a program; the numbers in a tensor do not matter."""
     import torch
     from torch._export.serde.serialize import _SERIALIZE_TO_TORCH_DTYPE
 
@@ -130,7 +130,7 @@ def trace(
     where: str,
     free_sizes: Any = None,
 ) -> torch.export.ExportedProgram:
-    """The module in evaluation mode as a program, at the example's sizes; no weight is computed or copied.
+    """Return the module in evaluation mode as a program, at the example's sizes; weights are not copied.
 
     A module with parameters on the `meta` device is traced there; `free_sizes` are torch's `dynamic_shapes`.
     Raises `ModelError` with torch's reason.
@@ -213,7 +213,7 @@ def _no_cache() -> Iterator[None]:
 
 
 def _import(module: str, function: str, where: str) -> Any:
-    """The function; the current directory comes first on the path, as for `python -m`."""
+    """Return the function; the current directory comes first on the path, as for `python -m`."""
     sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module)
@@ -237,7 +237,7 @@ def _import(module: str, function: str, where: str) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Torch's warnings and log lines are not for the reader of a plan."""
+    """Silence torch's warnings and log lines, which are not for the reader of a plan."""
     import logging
 
     logger = logging.getLogger("torch")
@@ -252,9 +252,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _writes_into_views(program: torch.export.ExportedProgram) -> bool:
-    """Whether some value is changed in place while another name for its bytes is read later.
+    """Return whether some value is changed in place while another name for its bytes is read later.
 
-    Then the graph is made functional first. The plain `x.relu_()` of most networks needs no such thing, and
+    Then the graph is first made functional. The plain `x.relu_()` of most networks does not need it, and
     keeps its batch normalisations and dropouts as they are.
     """
     import torch
@@ -302,7 +302,7 @@ def _MAY_ALIAS() -> tuple[Any, ...]:
 
 
 def _reason(problem: BaseException) -> str:
-    """The first line that says something, without colours: some of torch's messages begin with a blank."""
+    """Return the first line with text, without colours: some of torch's messages begin with a blank."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(problem))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     line = f"{type(problem).__name__}: {lines[0] if lines else ''}"[:400]
@@ -310,7 +310,7 @@ def _reason(problem: BaseException) -> str:
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    """The tensor's own bytes as an array, None where it has none."""
+    """Return the tensor's own bytes as an array, None if it has none."""
     import torch
     from onnx import helper
 

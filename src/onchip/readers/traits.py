@@ -48,8 +48,8 @@ GATHERING: dict[str, frozenset[int] | None] = {
     "SpaceToDepth": None,
     "Tile": None,
 }
-"""Operators that fetch an operand by an address pattern of their own, or do nothing but move it, so that a
-permuted or strided one costs them nothing: by operand position, None for all of them."""
+"""Operators that fetch an operand by an address pattern of their own, or only move it, so that a permuted or
+strided one costs them nothing: by operand position, None for all of them."""
 
 SETTINGS: dict[str, int] = {
     **dict.fromkeys(("ConstantOfShape", "RandomUniform", "Range"), 0),
@@ -68,10 +68,10 @@ _DECLARED: set[tuple[str, str]] = set()
 
 
 def declare_elementwise(domain: str, *operators: str) -> None:
-    """Say of operators of a domain of your own that an output element depends on those at its place only.
+    """Declare operators of a domain of your own whose output elements depend only on those at their place.
 
-    They are then merged into what makes their input, may be planned in place and fused. Nothing checks the
-    promise. ONNX must know the operators (`onnx.defs.register_schema`).
+    They are then merged into the producers of their inputs, may be planned in place and fused. Nothing checks
+    the promise. ONNX must know the operators (`onnx.defs.register_schema`).
     """
     _DECLARED.update((domain, operator) for operator in operators)
 
@@ -80,30 +80,30 @@ _RULES: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def declare_reach(domain: str, operator: str, rule: Callable[..., Any]) -> None:
-    """Say what a box of the result of an operator of a domain of your own needs of its inputs.
+    """Declare the needs of a box of the result of an operator of a domain of your own.
 
-    `rule` is as `onchip.readers.reach_rules.Rule` says. The operator may then run in boxes of its output.
-    Nothing checks the promise before the plan is executed. ONNX must know the operator
+    `rule` is an `onchip.readers.reach_rules.Rule`. The operator may then run in boxes of its output. Nothing
+    checks the promise before the plan is executed. ONNX must know the operator
     (`onnx.defs.register_schema`).
     """
     _RULES[domain, operator] = rule
 
 
 def declared_rule(domain: str, operator: str) -> Callable[..., Any] | None:
-    """The rule that was declared for an operator."""
+    """Return the rule that was declared for an operator."""
     return _RULES.get((domain, operator))
 
 
 def is_elementwise(op: str, domain: str) -> bool:
-    """Whether an operator is element-wise: one of ONNX itself, or declared."""
+    """Return whether an operator is element-wise: one of ONNX itself, or declared."""
     return op in ELEMENTWISE if domain == "" else (domain, op) in _DECLARED
 
 
 def reads_any_layout(op: str, position: int) -> bool:
-    """Whether an operator can read that operand permuted or strided."""
+    """Return whether an operator can read that operand permuted or strided."""
     return op in GATHERING and ((positions := GATHERING[op]) is None or position in positions)
 
 
 def is_setting(op: str, position: int) -> bool:
-    """Whether a constant operand is a setting of the operator and no parameter."""
+    """Return whether a constant operand is a setting of the operator, not a parameter."""
     return op in SETTINGS and position >= SETTINGS[op]

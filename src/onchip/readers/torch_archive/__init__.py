@@ -1,8 +1,9 @@
-"""`.pt2` archives of `torch.export.save`, read by code of ours before torch sees anything of them.
+"""`.pt2` archives of `torch.export.save`, read by code of onchip's before torch sees anything of them.
 
-Torch's own loader runs what stands in a file: expressions of sizes, guards, types of trees, pickles, names
-that become source code. Here the archive is read as data, whatever is not known is refused, and a new archive
-is written from what was understood. Torch is handed that one and never the file. Nothing here needs torch.
+Torch's own loader runs parts of a file: expressions of sizes, guards, types of trees, pickles, names that
+become source code. Here the archive is read as data, anything unknown is refused, and a new archive is
+written from the parts that were understood. Torch receives that one and never the file. Nothing here needs
+torch.
 """
 
 from onchip.readers.torch_archive.clean import Clean, clean_archive

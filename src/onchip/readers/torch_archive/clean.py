@@ -1,4 +1,4 @@
-"""From a `.pt2` file to an archive written anew from what was understood of it."""
+"""From a `.pt2` file to a new archive, written from the parts that were understood."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from onchip.readers.torch_archive.words import Senseless
 __all__ = ["Clean", "clean_archive"]
 
 IN_MEMORY = 64 << 20
-"""Bytes of an archive up to which it is not written to a temporary file."""
+"""The most bytes of an archive that is kept in memory; larger ones go to a temporary file."""
 
 
 @dataclass(frozen=True)
 class Clean:
     """An archive for torch, open at its beginning.
 
-    `free` says that sizes were symbols; they are numbers now, those of the example, and `inputs` are what the
-    program is to be traced with.
+    `free` states that sizes were symbols; they are now the numbers of the example, and `inputs` are those to
+    trace the program with.
     """
 
     archive: IO[bytes]
@@ -38,7 +38,7 @@ class Clean:
 
 
 def clean_archive(path: Path, *, where: str) -> Clean:
-    """Read, check and rewrite a `.pt2` file; raises `ModelError` in one line that names what is not known."""
+    """Read, check and rewrite a `.pt2` file; raises `ModelError` in one line that names the unknown part."""
     try:
         with opened(path, where) as entries:
             return _clean(entries)

@@ -1,4 +1,4 @@
-"""The entries of a `.pt2` archive: each once, stored as it is, at a place that torch itself would write."""
+"""The entries of a `.pt2` archive: each once, stored uncompressed, at a place that torch itself writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN = (
     struct.error,
     zlib.error,
 )
-"""What `zipfile` raises for files that are damaged."""
+"""The errors that `zipfile` raises for damaged files."""
 
 _PLACES = re.compile(
     r"data/(?:weights/(?:weight_\d+|[^/]+\.json)|constants/(?:tensor_\d+|[^/]+\.json)|sample_inputs/[^/]+\.pt)"
@@ -36,25 +36,25 @@ _PLACES = re.compile(
     r"|\.storage_alignment|extra/.*",
     re.ASCII,
 )
-"""What `torch.export.save` writes for programs of plain tensors."""
+"""The places that `torch.export.save` writes for programs of plain tensors."""
 
 _ENCRYPTED = 0x1
 
 
 @dataclass(frozen=True)
 class Entries:
-    """An archive that is open, and its entries by their place below the folder that all share."""
+    """An open archive, and its entries by their place below the folder that they all share."""
 
     archive: zipfile.ZipFile
     found: dict[str, zipfile.ZipInfo]
 
     def size(self, place: str) -> int | None:
-        """Bytes of an entry, None where there is none."""
+        """Return the bytes of an entry, None if there is none."""
         entry = self.found.get(place)
         return None if entry is None else entry.file_size
 
     def read(self, place: str, most: int | None = None) -> bytes:
-        """The bytes of an entry; raises `Senseless` where it is missing, larger than `most`, or damaged."""
+        """Return an entry's bytes; raises `Senseless` if it is missing, damaged or larger than `most`."""
         entry = self.found.get(place)
         if entry is None:
             raise Senseless("is not there", f"entry {shown(place)}")
@@ -66,16 +66,16 @@ class Entries:
             raise Senseless("is damaged", f"entry {shown(place)}") from problem
 
     def text(self, place: str) -> str:
-        """A short entry of words."""
+        """Return a short entry of words."""
         return self.read(place, 100).decode("ascii", "replace").strip()
 
 
 @contextmanager
 def opened(path: Path, where: str) -> Iterator[Entries]:
-    """The archive's entries.
+    """Yield the archive's entries.
 
-    Raises `ModelError` for what is no archive of `torch.export.save`, and `Senseless` for an entry that
-    torch would not write: one that stands twice, is compressed or encrypted, or lies elsewhere.
+    Raises `ModelError` for anything but an archive of `torch.export.save`, and `Senseless` for an entry that
+    torch would not write: one that is repeated, compressed, encrypted, or elsewhere.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -1,6 +1,6 @@
-"""The example inputs of a program, a pickle: it is looked at, and never loaded.
+"""The example inputs of a program, a pickle: it is examined, and never loaded.
 
-What torch needs of an example are its sizes, and those stand in the program too.
+Torch needs only the sizes of an example, and the program states those too.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _KNOWN = frozenset(
         *(f"torch {name}" for name in _ELEMENTS.split()),
     }
 )
-"""What a pickle of tensors names."""
+"""The names in a pickle of tensors."""
 
 _OTHER = frozenset({"STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4", "PERSID"})
 """Further ways to call something, which torch does not write."""
 
 
 def check_example(content: bytes) -> None:
-    """Raise `Senseless` unless this is what `torch.save` writes of tensors and numbers, or nothing."""
+    """Raise `Senseless` unless this is empty or `torch.save`'s form of tensors and numbers."""
     if not content:
         return
     try:

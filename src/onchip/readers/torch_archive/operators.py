@@ -1,6 +1,6 @@
-"""The operators that may stand in a program: those that are read, and those that come before.
+"""The operators that may occur in a program: arithmetic of sizes, and operators of ATen.
 
-Arithmetic on tensors, all of them: none opens a file, loads a library or calls anything back.
+All of them compute with tensors: none opens a file, loads a library or calls anything back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ARITHMETIC = """
     torch.sym_max torch.sym_min torch.sym_not torch.sym_ite
 """
 ARITHMETIC = frozenset(_ARITHMETIC.split())
-"""Of sizes."""
+"""Arithmetic of sizes."""
 
 _ATEN = """
     __and __and__ __or __or__ _adaptive_avg_pool2d _adaptive_avg_pool3d _assert_scalar
@@ -69,4 +69,4 @@ _ATEN = """
     view_copy vsplit vstack where xlogy zero zeros zeros_like
 """
 ATEN = frozenset(_ATEN.split())
-"""Names without overload and without the underscore of operators that work in place."""
+"""Names without overload, and without the underscore of in-place operators."""

@@ -1,4 +1,4 @@
-"""A program of a `.pt2` archive: checked part by part, and written anew with numbers for sizes."""
+"""A program of a `.pt2` archive: checked part by part, and rewritten with numbers for sizes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from onchip.readers.torch_archive.words import (
 __all__ = ["CleanProgram", "Leaf", "clean_program"]
 
 MAJOR = 8
-"""Of the schema that is known."""
+"""The version of the schema that is known."""
 
 MOST_CALLS = 5_000
-"""Of a program: torch takes milliseconds for each."""
+"""The most calls of a program: torch takes milliseconds for each."""
 
 _VERIFIERS = {"TRAINING", "ATEN"}
 _STEP = re.compile(r"(?P<key>[A-Za-z0-9_@.]{1,999}),(?P<path>[A-Za-z0-9_@.]{0,999}),[^;]*")
@@ -59,7 +59,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class CleanProgram:
-    """The program as torch is handed it; `free` if its sizes were symbols, with the example's inputs."""
+    """The program in the form for torch; `free` if its sizes were symbols, with the example's inputs."""
 
     content: bytes
     free: bool
@@ -67,7 +67,7 @@ class CleanProgram:
 
 
 def clean_program(content: bytes) -> CleanProgram:
-    """The program in a `models/*.json`; raises `Senseless` naming the part that is not known."""
+    """Return the program in a `models/*.json`; raises `Senseless` naming the part that is not known."""
     given = decoded(content, Program, "program")
     if given.schema_version.major != MAJOR:
         raise Senseless(f"is of schema {given.schema_version.major}, and only {MAJOR} is known", "program")
@@ -123,7 +123,7 @@ def clean_program(content: bytes) -> CleanProgram:
 
 
 def _check_calls(given: Program, inputs: int, outputs: int) -> None:
-    """The nesting of inputs and outputs is read, and torch gets them side by side."""
+    """Refuse a nesting without the program's inputs and outputs; torch receives them side by side."""
     whole = [call for call in given.graph_module.module_call_graph if not call.fqn]
     if len(whole) != 1 or whole[0].signature is None:
         raise Senseless("does not say how it is called", "program")
@@ -163,7 +163,7 @@ def _values(given: dict[str, SymValue], clean: Any) -> dict[str, SymValue]:
 
 
 def _of(kind: str, given: SymValue, otherwise: Any) -> SymValue:
-    """A truth or a fraction that sizes make; torch makes it again from the sizes of the example."""
+    """Return a truth or a fraction computed from sizes; torch computes it again from the example's sizes."""
     found, value = given.kind()
     if found == "as_expr":
         check_expression(value.expr_str)
@@ -208,12 +208,12 @@ def _printable(given: str) -> str:
 
 
 def _argument_name(given: str) -> str:
-    """The name of an argument in its operator's schema, which may be a word of Python's such as `from`."""
+    """Return the name of an argument in its operator's schema, which may be a keyword such as `from`."""
     return given if not given else check_name(given.removesuffix("_") + "_", "an argument") and given
 
 
 def _metadata(given: dict[str, str]) -> dict[str, str]:
-    """The modules that a call stands in; all else is dropped."""
+    """Return the modules that a call belongs to; drop the rest."""
     steps = [_STEP.fullmatch(step) for step in given.get("nn_module_stack", "").split(";")]
     if not all(steps):
         return {}
@@ -222,7 +222,7 @@ def _metadata(given: dict[str, str]) -> dict[str, str]:
 
 
 def _argument(given: Argument, of: str) -> Argument:
-    """The argument, if every name and word in it is one."""
+    """Return the argument after a check of every name and word in it."""
     kind, value = given.kind()
     if isinstance(value, Device):
         return Argument(as_device=cleaned_device(value))
@@ -274,7 +274,7 @@ def _output_spec(given: OutputSpec) -> OutputSpec:
 
 
 def _leaf(spec: InputSpec, graph: dict[str, Any]) -> Leaf:
-    """What the program is called with at the example's size."""
+    """Return an input of the program at the example's size."""
     kind, value = spec.kind()
     if kind == "constant_input":
         return Leaf(None, value=_plain(*value.value.kind()))

@@ -1,6 +1,6 @@
-"""The parts of a program in a `.pt2` archive that are known: schema version 8 of `torch.export`.
+"""The known parts of a program in a `.pt2` archive: schema version 8 of `torch.export`.
 
-`Closed` parts admit no other key; of the others unknown keys are dropped, as torch itself does.
+`Closed` parts admit no other key; unknown keys of the others are dropped, as torch itself does.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Real = float | Annotated[str, Meta(pattern=r"^(Infinity|-Infinity|NaN)$")]
 
 
 class Open(msgspec.Struct, frozen=True):
-    """A part of which unknown keys are dropped."""
+    """A part whose unknown keys are dropped."""
 
 
 class Closed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One of several kinds: exactly one key, and a known one."""
 
     def kind(self) -> tuple[str, Any]:
-        """The key and its value; `ValueError` unless there is exactly one."""
+        """Return the key and its value; raises `ValueError` unless there is exactly one."""
         found = [
             (name, value) for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET
         ]
@@ -53,7 +53,7 @@ class Expression(Open, frozen=True):
 
 
 class SymValue(Closed, frozen=True):
-    """A size, or another number that sizes make."""
+    """A size, or another number computed from sizes."""
 
     as_expr: Expression | UnsetType = UNSET
     as_int: Whole | UnsetType = UNSET
@@ -174,7 +174,7 @@ class TensorConstant(Open, frozen=True):
 
 
 class InputSpec(Closed, frozen=True):
-    """What an input of the graph is."""
+    """The kind of an input of the graph."""
 
     user_input: UserValue | UnsetType = UNSET
     parameter: Parameter | UnsetType = UNSET
@@ -194,7 +194,7 @@ class InputMutation(Open, frozen=True):
 
 
 class OutputSpec(Closed, frozen=True):
-    """What an output of the graph is."""
+    """The kind of an output of the graph."""
 
     user_output: UserValue | UnsetType = UNSET
     buffer_mutation: BufferMutation | UnsetType = UNSET
@@ -252,6 +252,6 @@ class Payload(Open, frozen=True):
 
 
 class Payloads(Open, frozen=True):
-    """A `*_config.json`: where the bytes of weights or of constants stand."""
+    """A `*_config.json`: the places of the bytes of weights or constants."""
 
     config: dict[str, Payload]

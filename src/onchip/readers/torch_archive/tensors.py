@@ -1,4 +1,4 @@
-"""What a `.pt2` archive says of a tensor: element type, sizes, strides; and of the bytes of weights."""
+"""The tensors of a `.pt2` archive: element type, sizes and strides; and the bytes of weights."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PIECES = {
     "constants": re.compile(r"tensor_\d{1,9}", re.ASCII),
 }
 SPREAD = 256 << 20
-"""Bytes that weights may have beyond what is stored, in all: one value may stand for a whole row."""
+"""The most bytes of all weights beyond those stored: one value may stand for a whole row."""
 
 
 def decoded(content: bytes, kind: type[T], item: str) -> T:
-    """JSON as this part of a program; raises `Senseless` saying where it is another."""
+    """Return JSON as this part of a program; raises `Senseless` naming the place where it differs."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, RecursionError) as problem:
@@ -44,7 +44,7 @@ def decoded(content: bytes, kind: type[T], item: str) -> T:
 
 
 def number(given: SymValue) -> int:
-    """The whole number, or that at the example's size; raises `Senseless` for anything else."""
+    """Return the whole number, or that at the example's size; raises `Senseless` for anything else."""
     kind, value = given.kind()
     if kind == "as_int":
         return int(value)
@@ -58,19 +58,19 @@ def number(given: SymValue) -> int:
 
 
 def is_free(meta: TensorMeta) -> bool:
-    """Whether a size of the tensor is a symbol."""
+    """Return whether a size of the tensor is a symbol."""
     return any(size.kind()[0] == "as_expr" for size in (*meta.sizes, *meta.strides))
 
 
 def cleaned_device(given: Device) -> Device:
-    """The processor, or none at all for tensors without data: nothing else is planned for."""
+    """Return the processor, or `meta` for tensors without data: no other device is planned for."""
     if _DEVICES.fullmatch(given.type) is None:
         raise Senseless(f"is on a device {shown(given.type)}, which is not known")
     return Device("meta" if given.type == "meta" else "cpu", None)
 
 
 def cleaned(meta: TensorMeta) -> TensorMeta:
-    """The same with numbers for sizes; raises `Senseless` for what no tensor is."""
+    """Return the same with numbers for sizes; raises `Senseless` for anything that is not a tensor."""
     sizes, strides = [number(size) for size in meta.sizes], [number(stride) for stride in meta.strides]
     offset = number(meta.storage_offset)
     if meta.dtype not in ELEMENT_BYTES:
@@ -96,7 +96,7 @@ def cleaned(meta: TensorMeta) -> TensorMeta:
 
 
 def cleaned_payloads(entries: Entries, label: str, kind: str) -> tuple[Payloads, list[str]]:
-    """The `weights` or `constants` of a program, and the places of their bytes.
+    """Return the `weights` or `constants` of a program, and the places of their bytes.
 
     Raises `Senseless` for pickled ones, and for tensors that are larger than their bytes.
     """
@@ -124,7 +124,7 @@ def _is_bare(payload: Payload) -> bool:
 
 
 def _payload(entries: Entries, given: Payload, kind: str) -> tuple[Payload, int]:
-    """The payload as it is handed on, and bytes that its tensor has beyond those stored."""
+    """Return the payload as it is passed on, and the bytes of its tensor beyond those stored."""
     if given.use_pickle or given.tensor_meta is None:
         raise Senseless("is pickled: only tensors are loaded")
     if _PIECES[kind].fullmatch(given.path_name) is None:

@@ -1,4 +1,4 @@
-"""How arguments and results are nested: torch imports what the types in such a text name."""
+"""The nesting of arguments and results: torch imports the types that such a text names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Tree(msgspec.Struct, frozen=True):
 
 
 def leaves(text: str) -> int:
-    """How many values the text nests; raises `Senseless` where that is more than lists and mappings."""
+    """Return the number of values that the text nests; raises `Senseless` unless in lists and mappings."""
     if len(text) > LONGEST:
         raise Senseless(f"a nesting has more than {LONGEST:,} letters")
     form, tree = decoded(text.encode(), tuple[int, _Tree], "nesting of inputs and outputs")
@@ -49,7 +49,7 @@ def leaves(text: str) -> int:
 
 
 def flat(inputs: int | None = None, outputs: int | None = None) -> str:
-    """The text for so many values side by side, as arguments of a call or as its results."""
+    """Return the text for that many values side by side, as arguments of a call or as its results."""
     leaf = '{"type": null, "context": null, "children_spec": []}'
     values = ", ".join([leaf] * (inputs if inputs is not None else outputs or 0))
     row = f'{{"type": "builtins.tuple", "context": "null", "children_spec": [{values}]}}'

@@ -1,4 +1,4 @@
-"""Which words of a `.pt2` archive torch may be handed: some become attributes, or source code that is run."""
+"""The words of a `.pt2` archive that torch may receive: some become attributes, or source code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Senseless(ValueError):
-    """What stands in the archive is not known; `item` is the part of it, where one is to blame."""
+    """A part of the archive is not known; `item` is that part, if one is to blame."""
 
     def __init__(self, reason: str, item: str | None = None) -> None:
         self.reason, self.item = reason, item
@@ -42,41 +42,41 @@ _FUNCTION_NAMES = """
     TruncToInt RoundToInt RoundDecimal FloorToInt CeilToInt ToFloat Identity ExprCondPair
 """
 _FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
-"""What torch's printer writes of sizes that are worked out."""
+"""The functions in expressions of sizes, as torch prints them."""
 
 LONGEST_EXPRESSION = 100_000
 
 
 def shown(given: str) -> str:
-    """A word of the file as it may stand in a message."""
+    """Return a word of the file as it may appear in a message."""
     return repr(given if len(given) <= 60 else given[:57] + "...")
 
 
 def check_name(given: str, of: str) -> str:
-    """The name, if it can be a variable of Python's and is nothing else."""
+    """Return the name. Raises `Senseless` unless it can be a Python variable and is nothing else."""
     if _NAME.fullmatch(given) is None or keyword.iskeyword(given) or given.startswith("__"):
         raise Senseless(f"{of} is named {shown(given)}, which is no name")
     return given
 
 
 def check_path(given: str, of: str) -> str:
-    """The dotted path of a parameter, if it is one."""
+    """Return the dotted path of a parameter. Raises `Senseless` if it is none."""
     if _PATH.fullmatch(given) is None or any(part.startswith("__") for part in given.split(".")):
         raise Senseless(f"{of} is named {shown(given)}, which is no path of a parameter")
     return given
 
 
 def check_word(given: str, of: str) -> str:
-    """The text, if it is no more than a word or two, such as `floor` or `ij,jk->ik`."""
+    """Return the text if it is no more than a word or two, such as `floor` or `ij,jk->ik`."""
     if _WORD.fullmatch(given) is None or "__" in given:
         raise Senseless(f"{of} is the text {shown(given)}, which no known operator takes")
     return given
 
 
 def check_expression(given: str) -> None:
-    """Raise `Senseless` unless it is a number, a symbol, or what torch writes of sums and products of such.
+    """Raise `Senseless` unless it is a number, a symbol, or torch's form of sums and products of such.
 
-    It is never worked out: its value at the example's size stands beside it, and torch is handed that.
+    It is never evaluated: its value at the example's size is stated beside it, and torch receives that.
     """
     at = 0
     while 0 <= at < len(given) <= LONGEST_EXPRESSION:
@@ -89,7 +89,7 @@ def check_expression(given: str) -> None:
 
 
 def check_operator(target: str) -> str:
-    """The target of a call, if it is a known operator."""
+    """Return the target of a call. Raises `Senseless` unless it is a known operator."""
     found = _TARGET.fullmatch(target)
     if target not in ARITHMETIC and (found is None or found[1].rstrip("_") not in ATEN):
         raise Senseless("is an operator that cannot be read")

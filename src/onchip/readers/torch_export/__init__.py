@@ -3,9 +3,9 @@
 `torch.export` gives the graph as the definition's author wrote it (nothing folded, decomposed or fused); each
 ATen operator has one ONNX counterpart here, a few have two or three. That keeps batch normalisation,
 attention and the paddings as the operators they are, and makes names and bytes independent of any exporter's
-passes. What is not listed is refused by name. Needs torch; nothing else of onchip imports this at its top.
+passes. Unlisted operators are refused by name. Needs torch; nothing else of onchip imports this at its top.
 
-`exporter` walks the graph, `program` makes a model of what it found; the rules lie in one module per family:
+`exporter` walks the graph, `program` makes a model of the result; the rules are in one module per family:
 `layers` (convolution, linear, norms, pooling, resizing), `pointwise`, `layout` (views, slices, concatenation,
 padding), `reduce` and `attention`.
 """

@@ -46,7 +46,7 @@ def _attention(to: Exporter, node: Node) -> None:
 
 
 def _mask(to: Exporter, node: Node, mask: Node, rank: int) -> str:
-    """The mask with four dimensions at most; ONNX aligns it at the last, as torch does."""
+    """Return the mask with at most four dimensions; ONNX aligns it at the last, as torch does."""
     here = shape(mask)
     value = to.value(mask)
     if len(here) <= 4 and rank == 4:
@@ -60,9 +60,9 @@ def _mask(to: Exporter, node: Node, mask: Node, rank: int) -> str:
 
 
 def find_packed(to: Exporter) -> None:
-    """Take note of every self-attention over one packed projection, with the layout nodes ONNX does not need.
+    """Record every self-attention over one packed projection, with the layout nodes ONNX does not need.
 
-    ONNX's `Attention` takes queries, keys and values as (batch, tokens, heads * width), which is what the
+    ONNX's `Attention` takes queries, keys and values as (batch, tokens, heads * width), the form that the
     packed projection of a single image holds side by side; torch moves heads to the front and back again.
     """
     for node in to.graph.nodes:
@@ -75,7 +75,7 @@ def find_packed(to: Exporter) -> None:
 
 
 def _packed(node: Node) -> list[Node] | None:
-    """The packed projection, and every node of the chains from it and behind, the last reshape at the end."""
+    """Return the packed projection, and all nodes of the chains from it and behind, the last reshape last."""
     steps = (
         "view",
         "transpose",
@@ -111,7 +111,7 @@ def _packed(node: Node) -> list[Node] | None:
 
 
 def _behind(node: Node) -> Iterator[Node]:
-    """The permute and the reshape that put heads behind tokens again."""
+    """Yield the permute and the reshape that put heads behind tokens again."""
     for step in ("permute", "reshape"):
         if len(node.users) != 1:
             return

@@ -1,4 +1,4 @@
-"""The walk over an exported program, and what the rules of every family use."""
+"""The walk over an exported program, and the functions that the rules of every family use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onchip.base.errors import ModelError
 if TYPE_CHECKING:
 
     class Node:
-        """What is used of `torch.fx.Node`, for a type checker that has no torch."""
+        """The used part of `torch.fx.Node`, for a type checker that has no torch."""
 
         name: str
         op: str
@@ -50,7 +50,7 @@ ELEMENT: dict[torch.dtype, int] = {
 """ONNX element types."""
 
 LARGEST_CONSTANT = 1 << 26
-"""Bytes of the largest constant that is computed while exporting."""
+"""The most bytes of a constant that is computed while exporting."""
 
 Rule = Callable[["Exporter", Node], None]
 RULES: dict[str, Rule] = {}
@@ -67,25 +67,25 @@ def rule(*kinds: str) -> Callable[[Rule], Rule]:
 
 
 def kind_of(node: Node) -> str:
-    """The operator's name without overload: `aten.relu_.default` is `relu`."""
+    """Return the operator's name without overload: `aten.relu_.default` is `relu`."""
     name = getattr(node.target, "__name__", str(node.target))
     return str(name).split(".")[0].rstrip("_")
 
 
 def arguments(node: Node) -> dict[str, Any]:
-    """The call's arguments by the names in the operator's schema, defaults included."""
+    """Return the call's arguments by the names in the operator's schema, defaults included."""
     given = dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False))
     defaults = {a.name: a.default_value for a in node.target._schema.arguments if a.has_default_value()}
     return {**defaults, **given, **node.kwargs}
 
 
 def shape(node: Node) -> list[int]:
-    """The shape at the example's size."""
+    """Return the shape at the example's size."""
     return [size if isinstance(size, int) else size.node.hint for size in node.meta["val"].shape]
 
 
 _SENSELESS = (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
-"""What Python says of a call whose arguments are of other kinds than its operator takes."""
+"""The errors that Python raises for a call whose arguments do not fit its operator."""
 
 
 class Exporter:
@@ -99,7 +99,7 @@ class Exporter:
         self.parts: dict[Node, list[str]] = {}
         """The outputs of an operator with several."""
         self.known: dict[Node, torch.Tensor] = {}
-        """What depends on no input and no weight."""
+        """Values that depend on no input and no weight."""
         self.reshaped: dict[str, tuple[str, list[int]]] = {}
         signature = program.graph_signature
         self.weights = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
@@ -133,7 +133,7 @@ class Exporter:
         self.packed: dict[Node, list[Node]] = {}
         """Attention calls that need no layout nodes, see `attention.find_packed`."""
         self.whole: dict[Node, Callable[[], None]] = {}
-        """Calls that end a chain which is one ONNX node, and what appends that node."""
+        """Calls that end a chain which is one ONNX node, and the function that appends that node."""
 
     def run(self) -> None:
         for node in self.inputs:
@@ -173,12 +173,12 @@ class Exporter:
         found(self, node)
 
     def is_off(self, node: Node) -> bool:
-        """Whether a dropout does nothing."""
+        """Return whether a dropout does nothing."""
         given = arguments(node)
         return not given.get("train", given.get("dropout_p", True))
 
     def fold(self, node: Node) -> bool:
-        """Compute what depends on constants alone."""
+        """Compute values that depend on constants alone."""
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or any(n not in self.known for n in node.all_input_nodes):
             return False
@@ -196,7 +196,7 @@ class Exporter:
         return True
 
     def constant_bytes(self, node: Node) -> int:
-        """Bytes of what a call on constants makes, asked of the call: a file may state others."""
+        """Return the bytes of a call on constants, from the call's own result: a file may state others."""
         with FakeTensorMode() as mode, torch.no_grad():
             args, kwargs = torch.fx.map_arg(
                 (node.args, dict(node.kwargs)), lambda n: mode.from_tensor(self.known[n])
@@ -215,13 +215,13 @@ class Exporter:
     # ------------------------------------------------------------------ messages and names
 
     def refuse(self, node: Node, reason: str) -> ModelError:
-        """The error for one call."""
+        """Return the error for one call."""
         name = self.path(node)
         name = "".join(c if c.isprintable() else "?" for c in name)
         return ModelError(reason, where=self.where, item=f"node {name} ({node.target})")
 
     def path(self, node: Node) -> str:
-        """The calling module's dotted path, with the operator's name unless that module is a leaf."""
+        """Return the calling module's dotted path, with the operator's name unless that module is a leaf."""
         kind = kind_of(node).strip("_")
         for argument in node.args:
             if kind == "linear" and isinstance(argument, Node) and argument.name in self.weights:
@@ -245,7 +245,7 @@ class Exporter:
     # ------------------------------------------------------------------ operands
 
     def value(self, node: Node) -> str:
-        """The ONNX value of a torch node."""
+        """Return the ONNX value of a torch node."""
         if node in self.known and node not in self.values:
             name = self.weights.get(node.name) or (
                 node.name if node.op == "placeholder" else f"{self.path(node)}.constant"
@@ -259,7 +259,7 @@ class Exporter:
         return name
 
     def operand(self, name: str, given: Any, dtype: torch.dtype) -> str:
-        """A node's value or a number's, in this element type."""
+        """Return a node's value or a number's, in this element type."""
         if not isinstance(given, Node):
             return self.tensor(self.unique(name), torch.tensor(given, dtype=dtype))
         value = self.value(given)
@@ -273,7 +273,7 @@ class Exporter:
         return name
 
     def tensor(self, name: str, data: torch.Tensor) -> str:
-        """A constant with data, under exactly this name."""
+        """Add a constant with data, under exactly this name."""
         data = data.detach().cpu().contiguous()
         proto = TensorProto(name=name, dims=list(data.shape), data_type=ELEMENT[data.dtype])
         proto.raw_data = data.reshape(-1).view(torch.uint8).numpy().tobytes() if data.numel() else b""
@@ -303,10 +303,10 @@ class Exporter:
         self.nodes.append(helper.make_node("Split", list(inputs), list(outputs), name=name, axis=axis))
 
     def sizes(self, name: str, node: Node) -> str:
-        """The node's shape: a constant, unless height and width are free.
+        """Return the node's shape: a constant, unless height and width are free.
 
-        Then they are those of the nearest value before that has the same, read by `Shape`: this is how
-        definitions say it, where torch writes arithmetic on the input's size instead.
+        Free ones are those of the nearest earlier value that has the same, read by `Shape`: definitions
+        state it so, while torch writes arithmetic on the input's size instead.
         """
         sizes = node.meta["val"].shape
         if all(isinstance(size, int) for size in sizes):
@@ -326,7 +326,7 @@ class Exporter:
     def reshape(
         self, name: str, value: str, before: Sequence[int], after: Sequence[int], target: str = ""
     ) -> str:
-        """A `Reshape`, straight from the value that a chain of them started with."""
+        """Append a `Reshape`, straight from the value that a chain of them started with."""
         root, before = self.reshaped.get(value, (value, list(before)))
         if list(before) == list(after):
             return root
@@ -337,7 +337,7 @@ class Exporter:
         return name
 
     def drop_unread(self, outputs: Sequence[str]) -> None:
-        """Reshapes which a later one in the chain has replaced."""
+        """Drop reshapes that a later one in the chain has replaced."""
         read = {value for node in self.nodes for value in node.input} | set(outputs)
         self.nodes = [node for node in self.nodes if node.op_type != "Reshape" or node.output[0] in read]
         read = {value for node in self.nodes for value in node.input} | set(outputs)

@@ -13,13 +13,13 @@ from onchip.readers.torch_export.exporter import Exporter, Node, arguments, kind
 
 
 def per_axis(setting: int | Sequence[int], axes: int) -> list[int]:
-    """One number for every axis, given as one for all or as a list."""
+    """Return one number for every axis, given as one for all or as a list."""
     values = [setting] if isinstance(setting, int) else list(setting)
     return values * axes if len(values) == 1 else values
 
 
 def or_constant(to: Exporter, node: Node, key: str, given: Any, size: int, fill: float) -> str:
-    """An optional operand, or the constant that stands for leaving it out."""
+    """Return an optional operand, or the constant that stands for its absence."""
     if given is not None:
         return to.value(given)
     return to.tensor(
@@ -99,7 +99,7 @@ def _emit_conv(
 
 @rule("linear")
 def _linear(to: Exporter, node: Node) -> None:
-    """`Gemm` is the one operator that has the bias inside; it wants matrices."""
+    """Emit `Gemm`: the one operator that includes the bias; it takes matrices."""
     a = arguments(node)
     name, source = to.path(node), shape(a["input"])
     value = to.value(a["input"])
@@ -235,7 +235,7 @@ def _instance_norm(to: Exporter, node: Node) -> None:
 
 
 def _single(to: Exporter, node: Node, value: str) -> None:
-    """The value of an operator that torch says has several, of which only the first is of use."""
+    """Set the value of an operator with several outputs in torch, of which only the first is used."""
     if isinstance(node.meta["val"], torch.Tensor):
         to.values[node] = value
         return
@@ -347,7 +347,7 @@ def _grid_sample(to: Exporter, node: Node) -> None:
 
 @rule("pixel_shuffle", "pixel_unshuffle")
 def _pixel_shuffle(to: Exporter, node: Node) -> None:
-    """`SpaceToDepth` orders channels differently, so the way back is a reshape, a transpose and a reshape."""
+    """Emit the inverse as reshape, transpose, reshape: `SpaceToDepth` orders channels differently."""
     source, factor = node.args
     assert isinstance(source, Node)
     assert isinstance(factor, int)
@@ -363,7 +363,7 @@ def _pixel_shuffle(to: Exporter, node: Node) -> None:
 
 
 def float_constant(to: Exporter, name: str, value: float, dtype: torch.dtype) -> str:
-    """A scalar constant; single precision goes through numpy, as the committed networks have it."""
+    """Return a scalar constant; single precision goes through numpy, as in the committed networks."""
     if dtype == torch.float32:
         return to.constant(name, value, np.float32)
     return to.tensor(to.unique(name), torch.tensor(value, dtype=dtype))

@@ -17,7 +17,7 @@ LAST = (1 << 63) - 1
 
 
 def source_of(node: Node) -> Node:
-    """The first operand."""
+    """Return the first operand."""
     source = node.args[0]
     assert isinstance(source, Node)
     return source
@@ -142,7 +142,7 @@ def _order(node: Node, rank: int) -> list[int]:
 
 
 def cut(to: Exporter, name: str, value: str, axis: int, start: int, end: int, step: int = 1) -> str:
-    """A `Slice` along one axis."""
+    """Emit a `Slice` along one axis."""
     bounds = {"starts": start, "ends": end, "axes": axis}
     operands = [to.constant(f"{name}.{key}", [bound]) for key, bound in bounds.items()]
     if step != 1:
@@ -152,7 +152,7 @@ def cut(to: Exporter, name: str, value: str, axis: int, start: int, end: int, st
 
 @rule("select", "select_copy")
 def _select(to: Exporter, node: Node) -> None:
-    """One index of an axis: a slice, so that a reader sees which bytes it is, and a reshape."""
+    """Emit one index of an axis: a slice, so that a reader sees its bytes, and a reshape."""
     source, axis, index = node.args
     assert isinstance(source, Node)
     if not isinstance(axis, int) or not isinstance(index, int):
@@ -215,7 +215,7 @@ def _unbind(to: Exporter, node: Node) -> None:
 
 @rule("slice_scatter", "select_scatter")
 def _scatter(to: Exporter, node: Node) -> None:
-    """A tensor with a range of one axis replaced: what lies before, the new part, what lies behind."""
+    """Emit a tensor with a range of one axis replaced: the part before, the new part, the part behind."""
     a = arguments(node)
     source, name, value = source_of(node), to.path(node), to.value(a["src"])
     here = shape(source)
@@ -264,7 +264,7 @@ def _stack(to: Exporter, node: Node) -> None:
     "pad", "constant_pad_nd", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d"
 )
 def _pad(to: Exporter, node: Node) -> None:
-    """Torch lists (before, after) from the last axis on, ONNX all befores and then all afters."""
+    """Emit a `Pad`: torch lists (before, after) from the last axis on, ONNX all befores, then all afters."""
     a = arguments(node)
     kind = kind_of(node)
     modes = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -334,7 +334,7 @@ def _gather(to: Exporter, node: Node) -> None:
 
 @rule("index", "_unsafe_index")
 def _index(to: Exporter, node: Node) -> None:
-    """Indices along one axis, or along the first few together."""
+    """Emit indices along one axis, or along the first few together."""
     a = arguments(node)
     source, name = source_of(node), to.path(node)
     given = [(axis, index) for axis, index in enumerate(a["indices"]) if index is not None]
@@ -381,7 +381,7 @@ def _fill(to: Exporter, node: Node) -> None:
 
 @rule("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "empty_like", "new_empty")
 def _filled(to: Exporter, node: Node) -> None:
-    """Only the shape of the operand is used."""
+    """Fold a filled tensor: only the shape of the operand is used."""
     a = arguments(node)
     fill = a.get("fill_value", a.get("value", 1 if "ones" in kind_of(node) else 0))
     value = node.meta["val"]

@@ -36,7 +36,7 @@ BITWISE = {
 
 
 def first(to: Exporter, node: Node) -> str:
-    """The one operand, in the element type of the result."""
+    """Return the one operand, in the element type of the result."""
     return to.operand(to.path(node), node.args[0], node.meta["val"].dtype)
 
 
@@ -118,7 +118,7 @@ def _square(to: Exporter, node: Node) -> None:
 
 @rule("log2", "log10", "log1p", "expm1", "exp2")
 def _composed(to: Exporter, node: Node) -> None:
-    """Functions that are another one and a constant."""
+    """Emit functions that combine another one with a constant."""
     name, kind, value = to.path(node), kind_of(node), first(to, node)
     constant = {"log2": 2.0, "log10": 10.0, "log1p": 1.0, "expm1": 1.0, "exp2": 2.0}[kind]
     number = to.operand(f"{name}.constant", constant, node.meta["val"].dtype)
@@ -160,7 +160,7 @@ def _clip(to: Exporter, node: Node) -> None:
 
 @rule("prelu", "_prelu_kernel")
 def _prelu(to: Exporter, node: Node) -> None:
-    """The slopes belong to axis 1, and ONNX aligns at the last."""
+    """Emit a `PRelu`: the slopes belong to axis 1, and ONNX aligns at the last."""
     source, slope = node.args
     assert isinstance(source, Node)
     assert isinstance(slope, Node)
@@ -206,7 +206,7 @@ def _binary(to: Exporter, node: Node) -> None:
 
 
 def _scaled(to: Exporter, name: str, given: Any, alpha: float, dtype: torch.dtype) -> Any:
-    """`alpha * given`, as a number or as a value."""
+    """Return `alpha * given`, as a number or as a value."""
     if not isinstance(given, Node):
         return given * alpha
     factor = to.operand(f"{name}.alpha", alpha, dtype)

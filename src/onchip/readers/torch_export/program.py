@@ -1,4 +1,4 @@
-"""A whole exported program as an ONNX model: what `Exporter` collects of it, put together and checked."""
+"""A whole exported program as an ONNX model: the nodes that `Exporter` collects, assembled and checked."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from onchip.readers.torch_export.response_norm import find_response_norms
 __all__ = ["Exported", "export"]
 
 IR_VERSIONS = {18: 8, 23: 11, 24: 11}
-"""ONNX file format that goes with each operator set used here."""
+"""The ONNX file format for each operator set used here."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """`model` holds no data of weights, only that of constants; `weights` are the program's own tensors."""
+    """`model` holds no data of weights, only of constants; `weights` are the program's own tensors."""
 
     model: onnx.ModelProto
     weights: Mapping[str, torch.Tensor]
@@ -35,12 +35,11 @@ def export(
     opset: int | None = None,
     module: torch.nn.Module | None = None,
 ) -> Exported:
-    """The program as an ONNX model without the weights' data; every shape is as in torch.
+    """Return the program as an ONNX model without the weights' data; every shape is as in torch.
 
-    Without `opset`, the first that has every operator needed. `module`, where it is at hand, says which
-    modules have others inside even where no operator shows it. Free sizes are those of the example, and what
-    the network works out from them stays a `Shape`. Raises `ModelError` naming the call that has no
-    counterpart.
+    Without `opset`, the first that has every operator needed. `module`, if given, tells which modules have
+    others inside even where no operator shows it. Free sizes are those of the example, and values that the
+    network computes from them stay a `Shape`. Raises `ModelError` naming the call that has no counterpart.
     """
     to = Exporter(program, where or name, opset or 23)
     if module is not None:
@@ -62,7 +61,7 @@ def export(
     names: list[str] = []
     for node in outputs:
         value = to.value(node)
-        if value in names:  # an output twice: ONNX wants names apart
+        if value in names:  # an output twice: ONNX requires distinct names
             value = to.emit("Identity", f"{value}.again", [value])
         names.append(value)
     to.drop_unread(names)
@@ -95,7 +94,7 @@ def export(
 
 
 def _compare_shapes(to: Exporter, model: onnx.ModelProto) -> None:
-    """Refuse to hand over a graph that ONNX understands differently."""
+    """Refuse a graph whose shapes differ between torch and ONNX."""
     found = {}
     for value in onnx.shape_inference.infer_shapes(model, data_prop=True).graph.value_info:
         dims = value.type.tensor_type.shape.dim

@@ -13,7 +13,7 @@ REDUCTIONS = {
 
 
 def axes_of(node: Node) -> tuple[list[int], bool]:
-    """The axes that are reduced, and whether they stay with size 1."""
+    """Return the axes that are reduced, and whether they stay with size 1."""
     a = arguments(node)
     given, rank = a.get("dim"), len(shape(a["self"]))
     if given is None or given == []:
@@ -32,7 +32,7 @@ def _reduce(to: Exporter, node: Node) -> None:
 
 @rule("max", "min")
 def _extreme(to: Exporter, node: Node) -> None:
-    """Of everything, along an axis with the place where it is, or of two tensors."""
+    """Emit the extreme of everything, along an axis with its index, or of two tensors."""
     a, name = arguments(node), to.path(node)
     op = "Max" if kind_of(node) == "max" else "Min"
     if "other" in a:

@@ -1,4 +1,4 @@
-"""Local response normalisation, whole: one `LRN` for the nine calls that torch writes it as."""
+"""Local response normalisation, whole: one `LRN` for the nine calls that torch makes of it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ResponseNorm:
 
 
 def find_response_norms(to: Exporter) -> None:
-    """Take note of every local response normalisation of images, and of the calls that ONNX does not need.
+    """Record every local response normalisation of images, and the calls that ONNX does not need.
 
-    Only over an odd number of channels: with an even one torch and ONNX lean to different sides.
+    Only over an odd number of channels: with an even one torch and ONNX centre the window differently.
     """
     for node in to.graph.nodes:
         if node.op == "call_function" and kind_of(node) == _DIV:
@@ -41,7 +41,7 @@ def find_response_norms(to: Exporter) -> None:
 
 
 def _chain(node: Node) -> list[Node] | None:
-    """The calls that make the divisor, each read by the next alone, from the last to the first."""
+    """Return the calls that make the divisor, each read by the next alone, from the last to the first."""
     chain: list[Node] = []
     at: Any = node.args[1]
     for kind in _CHAIN:
@@ -53,7 +53,7 @@ def _chain(node: Node) -> list[Node] | None:
 
 
 def _read(node: Node, chain: list[Node]) -> ResponseNorm | None:
-    """The normalisation's settings, or None where one of the calls does something else."""
+    """Return the normalisation's settings, or None if one of the calls does something else."""
     power, plus, scale, back, squeeze, pool, pad, apart, _ = chain
     source = node.args[0]
     assert isinstance(source, Node)
@@ -84,7 +84,7 @@ def _read(node: Node, chain: list[Node]) -> ResponseNorm | None:
 
 
 def _emit(to: Exporter, node: Node, norm: ResponseNorm) -> None:
-    """Append the one `LRN` that stands for the calls."""
+    """Append the one `LRN` that replaces the calls."""
     source = node.args[0]
     assert isinstance(source, Node)
     name = to.path(node).removesuffix(f".{_DIV}")
