@@ -1,1 +1,1 @@
-"""What decides: one package for each way to plan a network onto a chip."""
+"""The planners: one package for each way to plan a network onto a chip."""

@@ -1,4 +1,4 @@
-"""What a budget may be called, and which budgets a plan is read against."""
+"""The names of budgets, and the budgets that a plan is compared with."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from onchip.plans import Plan, Run
 __all__ = ["context_of", "memories_within", "own_budget", "resolve_budget", "sized"]
 
 SECONDS_EACH = 1e-4
-"""Seconds for each operator below which there is no time for that."""
+"""The fewest seconds for each operator that leave time for the comparison."""
 
 CONTEXT_SECONDS = 10.0
-"""At most this long is spent on finding the smallest budget without traffic, once the plan is made."""
+"""The most seconds spent on finding the smallest budget without traffic, once the plan is made."""
 
 
 def own_budget(on: Chip, budget: str | int | None, purpose: str) -> int:
-    """A budget that is a size, or without one the chip's scratchpad."""
+    """Return a budget given as a size, or without one the chip's scratchpad."""
     if budget is None:
         return int(on.require("scratchpad_bytes", f"{purpose} without --budget"))
     return sized(budget)
@@ -38,7 +38,7 @@ def resolve_budget(
     placing: Any,
     progress: Progress | None = None,
 ) -> int:
-    """The budget in bytes; see `plan`."""
+    """Return the budget in bytes; see `plan`."""
     if budget is None:
         return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
     name = budget.strip().upper() if isinstance(budget, str) else ""
@@ -46,7 +46,7 @@ def resolve_budget(
 
 
 def memories_within(on: Chip, budget: str | int | None) -> tuple[Memory, ...]:
-    """A chip's memories, of the sizes that a budget like "sram=256KiB,psram=8MiB" allows."""
+    """Return a chip's memories, with the sizes of a budget like "sram=256KiB,psram=8MiB"."""
     if budget is None:
         return on.memories
     sizes: dict[str, int] = {}
@@ -64,7 +64,7 @@ def memories_within(on: Chip, budget: str | int | None) -> tuple[Memory, ...]:
 
 
 def sized(budget: str | int, option: str = "--budget") -> int:
-    """A budget that is a size, of the option that errors name."""
+    """Return a budget given as a size; errors name the `option`."""
     if isinstance(budget, str):
         bytes_ = parse_bytes(budget, option=option)
     elif type(budget) is bool or not hasattr(budget, "__index__"):
@@ -77,7 +77,7 @@ def sized(budget: str | int, option: str = "--budget") -> int:
 
 
 def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progress | None) -> int:
-    """The bytes that MR, MH or MP stand for."""
+    """Return the bytes of MR, MH or MP."""
     from onchip.planners import placement
 
     network = placement.as_planned(network, on, placing)
@@ -91,17 +91,17 @@ def _named(network: Network, on: Chip, name: str, placing: Any, progress: Progre
 def context_of(
     planned: Plan, network: Network, on: Chip, placing: Any, progress: Progress | None
 ) -> dict[str, int]:
-    """Budgets to read the plan against: the least of any plan, and the least without traffic."""
+    """Return budgets to compare the plan with: the least of any plan, and the least without traffic."""
     from onchip.planners import placement
 
     problem = placement.Problem.of(planned.network, on.alignment_bytes, in_place=placing.in_place)
-    if placing.in_place and placing.order != "free":  # then what an operator needs depends on the order
+    if placing.in_place and placing.order != "free":  # then an operator's need depends on the order
         ran = (step.operator for step in planned.program if isinstance(step, Run))
         problem = problem.in_order(planned.network.operator_id[name] for name in ran)
     found = {"mr_bytes": problem.minimum_budget}
     left = CONTEXT_SECONDS
     if placing.time_limit is not None:
-        # Half of what is left: the plan is still to be written.
+        # Half of the rest: the plan is still to be written.
         spare = min(guard.left(placing.time_limit) or 0.0, placing.time_limit - planned.result.seconds)
         left = min(left, spare / 2)
     if left > SECONDS_EACH * len(planned.network.operators) and not (placing.pin or placing.state):

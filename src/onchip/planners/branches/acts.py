@@ -1,4 +1,4 @@
-"""What the planner has decided about one layer, before addresses: what comes in, what stays, what leaves."""
+"""The planner's decisions about one layer, before addresses: tensors loaded, kept and stored."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Act", "DoesNotFit", "Item"]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One layer as it will run. Tensors are ids of roots.
+    """The decisions about one layer. Tensors are ids of roots.
 
     `branch` are the places of its branches in the processing order, outermost first and from 1; empty for a
     module's own merge and outside modules. `required` and `available` are size_req(b, k) and size_avail(b, k)
-    of Algorithm 6, in bytes; `forwarded` is fwd(k). First come the `load`s and the stores `store_first`, then
+    of Algorithm 6, in bytes; `forwarded` is fwd(k). The `load`s and the stores `store_first` come first, then
     the run (or join), which streams `read` in and `written` out and leaves `made` on chip, over `over` or of
     `parts`; then the stores and frees.
     """
@@ -45,10 +45,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A module, or one layer outside any, as it will run.
+    """The decisions about a module, or one layer outside any.
 
-    `handed` is the tensor that lies on chip when it begins, `output` the one that stays when it ends. Of a
-    module: `order` are the branches (numbers from 0) of it and of every nested one, by merge operator.
+    `handed` is the tensor that lies on chip at its beginning, `output` the one that stays at its end. For a
+    module, `order` lists the branches (numbers from 0) of it and of every nested one, by merge operator.
     """
 
     acts: tuple[Act, ...]
@@ -60,7 +60,7 @@ class Item:
 
 
 class DoesNotFit(Exception):
-    """A layer needs more than there is: bytes required and available, and what they are `for_`."""
+    """A layer needs more than there is: bytes required and available, and their use `for_`."""
 
     def __init__(
         self, operator: int, required: int, available: int, for_: tuple[tuple[str, int], ...] = ()

@@ -1,4 +1,4 @@
-"""Which plans the claims of the branches planner range over."""
+"""The plans that the claims of the branches planner range over."""
 
 from __future__ import annotations
 

@@ -21,18 +21,18 @@ from onchip.planners.branches.reorder import order_of
 __all__ = ["Choice", "decide"]
 
 MOST_ORDERS = 24
-"""Branch orders that `rules="ours"` tries: all of four branches."""
+"""The most branch orders that `rules="ours"` tries: all of four branches."""
 
 MOST_MISPLACED = 24
-"""Ways of one module that may fit by their sizes and find no addresses, before the paper's are taken."""
+"""The most ways of one module that fit by their sizes but find no addresses, before the paper's are taken."""
 
 MODULE_NODES = 5_000
-"""Nodes of the search that tells whether the regions of one module find addresses at all."""
+"""Nodes of the search that decides whether the regions of one module find addresses at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How much a way of processing a module moves: bytes, then accesses."""
+    """The bytes that a way of processing a module moves, then the number of accesses."""
 
     bytes: int
     accesses: int
@@ -47,11 +47,11 @@ def decide(
     naive: bool = False,
     placed: bool = True,
 ) -> tuple[Item, ...]:
-    """The items in running order: modules, and single layers outside them.
+    """Return the items in running order: modules, and single layers outside them.
 
-    `naive`: nothing stays on chip, every layer reads and writes DRAM. `banned`: of a module (by merge
-    operator) so many ways, the best ones, were tried and found no addresses. Not `placed`, ways count by
-    their sizes alone: then regions may find no addresses, and who asks looks for them.
+    `naive`: nothing stays on chip, every layer reads and writes DRAM. `banned`: for a module (by merge
+    operator), the number of its best ways that were tried and found no addresses. Without `placed`, ways
+    count by their sizes alone: then regions may find no addresses, and the caller looks for them.
     Raises `Infeasible` naming the layer that fits in no way.
     """
     steps: list[Module | int] = []
@@ -70,7 +70,7 @@ def decide(
             _layer(memory, step, None if naive else after, options)
             made = Item((), handed, None)
         _hand_over(memory, after, step)
-        if items and begin:  # what the item before was asked to store late
+        if items and begin:  # stores that this item adds to the one before
             items[-1] = replace(items[-1], acts=_again(items[-1].acts, memory.acts, begin))
         output = next(iter(memory.resident), None)
         if made.handed is not None and items and made.handed in memory.acts[begin - 1].free:
@@ -81,7 +81,7 @@ def decide(
 
 
 def _processing(memory: Memory, module: Module, acts: Sequence[Act]) -> Literal["I", "II"]:
-    """I if nothing that the module makes, nor its input once it is there, passes through DRAM."""
+    """Return I if nothing that the module makes, nor its input once loaded, passes through DRAM, else II."""
     own = {t for v in bits(module.operators) for t in memory.network.operators[v].outputs}
     loads = [t for act in acts for t in act.load]
     streamed = {t for act in acts for t in (*act.read, *act.written)}
@@ -94,20 +94,20 @@ def _again(acts: tuple[Act, ...], now: Sequence[Act], end: int) -> tuple[Act, ..
 
 
 def _reads(memory: Memory, step: Module | int | None, t: int) -> bool:
-    """The next item begins with this tensor."""
+    """Return whether the next item begins with this tensor."""
     if step is None:
         return False
     return step.start == t if isinstance(step, Module) else bool(memory.network.reads[step] >> t & 1)
 
 
 def _readers(memory: Memory, step: Module | int | None, t: int) -> int:
-    """How many layers of the next item read a tensor."""
+    """Return the number of layers of the next item that read a tensor."""
     inside = 0 if step is None else step.operators if isinstance(step, Module) else 1 << step
     return (memory.network.readers[t] & inside).bit_count()
 
 
 def _hand_over(memory: Memory, after: Module | int | None, step: Module | int) -> None:
-    """Leave on chip one tensor at most: what the next item reads, the newest first."""
+    """Leave at most one tensor on chip: the newest that the next item reads."""
     made = memory.network.operators[step.merge if isinstance(step, Module) else step].outputs
     wanted = [t for t in reversed(memory.resident) if _reads(memory, after, t) and memory.near[t]]
     kept = next((t for t in wanted if t in made), wanted[0] if wanted else None)
@@ -115,11 +115,11 @@ def _hand_over(memory: Memory, after: Module | int | None, step: Module | int) -
         if t != kept:
             memory.let_go(t)
         elif memory.left[t] > _readers(memory, after, t) and not memory.in_dram(t):
-            memory.keep_copy(t)  # who made it stores it for those that come later
+            memory.keep_copy(t)  # its producer stores it for later readers
 
 
 def _layer(memory: Memory, v: int, after: Module | int | None, options: BranchOptions) -> None:
-    """A layer outside modules: streamed, but for what a module hands over before it or takes after it."""
+    """Decide a layer outside modules: streamed, except for tensors handed over from or to a module."""
     outputs = memory.network.operators[v].outputs
     want = any(_reads(memory, after, t) for t in outputs)
     if options.rules == "paper":
@@ -151,9 +151,9 @@ def _module(
     naive: bool,
     placed: bool,
 ) -> Way:
-    """The first way that fits (paper), or of all the one that moves least (ours).
+    """Decide a module: in the first way that fits (paper), or the way that moves least of all (ours).
 
-    The first `skip` of them are passed over: with them, the modules together found no addresses.
+    The first `skip` ways are omitted: with them, the modules together found no addresses.
     """
     mark = memory.mark()
     problem: DoesNotFit | None = None
@@ -186,7 +186,7 @@ def _module(
 
 
 def _ranked(memory: Memory, module: Module, after: Module | int | None, ways: Iterator[Way]) -> Iterator[Way]:
-    """The ways that fit by their sizes, those first that move least; one that moves nothing at once."""
+    """Yield the ways that fit by their sizes, ascending by bytes moved; one that moves nothing at once."""
     mark = memory.mark()
     found: list[tuple[int, int, int, Way]] = []
     for number, way in enumerate(ways):
@@ -203,7 +203,7 @@ def _ranked(memory: Memory, module: Module, after: Module | int | None, ways: It
             found.append((choice.bytes, choice.accesses, number, way))
     found.sort(key=lambda f: f[:3])
     yield from (way for *_, way in found)
-    yield Way("II", False, order_of(module, memory.sizes), forward=False)  # fits, or says what does not
+    yield Way("II", False, order_of(module, memory.sizes), forward=False)  # fits, or raises the reason
 
 
 def _has_addresses(memory: Memory, module: Module, way: Way, begin: int, handed: int | None) -> None:
@@ -218,7 +218,7 @@ def _has_addresses(memory: Memory, module: Module, way: Way, begin: int, handed:
 
 
 def _ways(memory: Memory, module: Module, options: BranchOptions) -> Iterator[Way]:
-    """The ways of a module, best first as far as one can tell."""
+    """Yield the ways of a module, the presumably best first."""
     written = order_of(module, memory.sizes)
     if options.rules == "paper":
         yield Way("I", True, written)
@@ -241,7 +241,7 @@ def _ways(memory: Memory, module: Module, options: BranchOptions) -> Iterator[Wa
 
 
 def _choice(memory: Memory, begin: int, module: Module, after: Module | int | None) -> Choice:
-    """What a module moves that was just processed, and what its output will cost the next item."""
+    """Return the cost of the module just processed, including that of its output to the next item."""
     tensors = memory.network.tensors
     moved = [t for act in memory.acts[begin:] for t in act.moved]
     total, accesses = sum(tensors[t].bytes for t in moved), len(moved)

@@ -1,10 +1,10 @@
-"""Algorithm 2: which parts of a network are modules, and what lies between them.
+"""Algorithm 2: the modules of a network, and the operators between them.
 
-Source: A Simple Method, section 2 and Algorithm 2. Long skips are disconnected first. In what is left a
-module begins at the immediate dominator of its merge: the last tensor that all ways to the merge pass. Two
-modules are then apart or one within the other. Say modules (s, m) and (s', m') share an inner operator. No
-way leaves either but through its merge, so one merge, say m, lies within the other module; then s does, too,
-or is s': were s' between s and m, all ways from s to m would pass s', and they are several and share nothing.
+Source: A Simple Method, section 2 and Algorithm 2. Long skips are disconnected first. In the remaining graph
+a module begins at the immediate dominator of its merge: the last tensor that all ways to the merge pass. Two
+modules are then apart or nested. Say modules (s, m) and (s', m') share an inner operator. No way leaves
+either but through its merge, so one merge, say m, lies within the other module; then s does, too, or is s':
+were s' between s and m, all ways from s to m would pass s', but there are several, which share nothing.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ LONG_SKIP = 8
 """Most layers beside an operand that waits on chip, and most between a module's start and its merge."""
 
 _MOST_STEPS = 256
-"""Steps of a module, nested ones counted as one: far beyond real ones, and a bound on the effort."""
+"""The most steps of a module, nested ones counted as one: far beyond real ones, and a bound on the effort."""
 
 _MOST_NESTED = 16
-"""Modules within each other: the same."""
+"""The most modules within each other: a bound for the same reasons."""
 
 
 def detect(network: Network, *, long_skip: int = LONG_SKIP) -> Detection:
-    """The modules of a network (A Simple Method, Algorithm 2), nested ones inside their outer ones.
+    """Return the modules of a network (A Simple Method, Algorithm 2), nested ones inside their outer ones.
 
-    A layer is an operator, but for plain concats and element-wise operators of one operand. An operand that
-    waits while more than `long_skip` layers run on another way to its reader is a long skip and disconnected.
-    In what is left, a concat or a sum of several operands closes a module when one tensor dominates it, no
-    more than `long_skip` layers lie between, nothing inside is read outside or is an output of the network,
-    and the inner operators fall apart into at least two branches. Raises `UsageError` when `long_skip` is
+    A layer is an operator other than a plain concat or an element-wise operator of one operand. An operand
+    that waits while more than `long_skip` layers run on another way to its reader is a long skip and is
+    disconnected. In the remaining graph, a concat or a sum of several operands closes a module if one tensor
+    dominates it, at most `long_skip` layers lie between, nothing inside is read outside or is an output of
+    the network, and the inner operators form at least two branches. Raises `UsageError` if `long_skip` is
     negative or no whole number.
     """
     if type(long_skip) is not int or long_skip < 0:
@@ -62,7 +62,7 @@ def detect(network: Network, *, long_skip: int = LONG_SKIP) -> Detection:
 
 
 def _near(graph: Graph, skips: tuple[LongSkip, ...]) -> tuple[tuple[int, ...], ...]:
-    """Each operator's operands but for those that come over a long skip."""
+    """Return each operator's operands without those that come over a long skip."""
     near = list(graph.reads)
     for reader, group in groupby(skips, key=lambda skip: skip.reader):
         far = {skip.tensor for skip in group}
@@ -72,7 +72,7 @@ def _near(graph: Graph, skips: tuple[LongSkip, ...]) -> tuple[tuple[int, ...], .
 
 @dataclass
 class _Draft:
-    """A module before it is known what it lies in. Steps are operators; a nested module is its merge."""
+    """A module before its outer module is known. Steps are operators; a nested module is its merge."""
 
     start: int
     merge: int
@@ -93,7 +93,7 @@ class _Search:
     """For operators and merges of modules: the merge of the innermost module around them."""
     rejected: list[Rejected] = field(default_factory=list)
     vast: set[int] = field(default_factory=set)
-    """Merges with too much before them; so has what holds one of them and begins where it does."""
+    """Merges with too many steps before them; a module that begins alike and holds one is too large, too."""
 
     def __post_init__(self) -> None:
         self.level = levels(self.graph, self.near)
@@ -103,7 +103,7 @@ class _Search:
     # -- one merge -----------------------------------------------------------------------------------------
 
     def close(self, merge: int) -> _Draft | str:
-        """The module that a merge closes, or why there is none."""
+        """Return the module that a merge closes, or why there is none."""
         operands, graph = self.near[merge], self.graph
         if len(operands) < 2:
             far = [t for t in graph.reads[merge] if t not in operands]
@@ -141,7 +141,7 @@ class _Search:
                 self.inside[p] = draft.merge
 
     def steps_between(self, start: int, merge: int) -> list[int] | None:
-        """What runs between, in a legal order, modules that were found before as one step; None: too much."""
+        """Return the steps between in a legal order, known modules as one step each; None: too many."""
         found: set[int] = set()
         pending = [t for t in self.near[merge] if t != start]
         while pending:
@@ -157,11 +157,11 @@ class _Search:
         return sorted(found, key=self.graph.place.__getitem__)
 
     def entries(self, step: int) -> tuple[int, ...]:
-        """The tensors that enter a step near by: a module has its start."""
+        """Return the tensors that enter a step, long skips aside: for a module its start."""
         return (self.drafts[step].start,) if step in self.drafts else self.near[step]
 
     def leak(self, steps: list[int], merge: int) -> str | None:
-        """What leaves the module other than through its merge, in words."""
+        """Return in words how a tensor leaves the module other than through its merge, if one does."""
         within = {*steps, merge}
         for p in steps:
             for t in self.graph.writes[p]:
@@ -174,13 +174,13 @@ class _Search:
         return None
 
     def around(self, operator: int, within: set[int]) -> int:
-        """The step that an operator belongs to: itself, or the outermost module around it so far."""
+        """Return the step that an operator belongs to: itself, or the outermost module around it so far."""
         while operator not in within and operator in self.inside:
             operator = self.inside[operator]
         return operator
 
     def branches(self, start: int, merge: int, steps: list[int]) -> list[tuple[list[int], list[int]]]:
-        """Connected parts of the steps without the start, in the order of the merge's operands."""
+        """Return the connected parts of the steps without the start, in the order of the merge's operands."""
         leader = {p: p for p in steps}
 
         def find(p: int) -> int:
@@ -212,7 +212,7 @@ class _Search:
     # -- all of them -----------------------------------------------------------------------------------------
 
     def modules(self) -> tuple[Module, ...]:
-        """The outermost modules, with what lies in them."""
+        """Return the outermost modules, with those nested in them."""
         depth: dict[int, int] = {}
         for merge in reversed(self.drafts):  # outer ones first
             around = self.inside.get(merge)
@@ -235,7 +235,7 @@ class _Search:
 
 
 def _starts(network: Network, graph: Graph, near: tuple[tuple[int, ...], ...]) -> list[int | str]:
-    """For each operator the last tensor that all ways to it pass; where it is no tensor, what it is."""
+    """Return for each operator the last tensor that all ways to it pass; or in words what it is instead."""
     words: list[int | str] = ["no one tensor is passed by all ways to it: they begin at several inputs"]
     predecessors: list[list[int]] = [[]]
     node: dict[int, int] = {}  # of a tensor

@@ -8,10 +8,10 @@ __all__ = ["immediate_dominators"]
 
 
 def immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
-    """For each node its immediate dominator; nodes are numbered topologically, 0 is the source and its own.
+    """Return each node's immediate dominator; nodes are numbered topologically, 0 is the source and its own.
 
-    Every other node has predecessors, all with smaller numbers. In an acyclic graph a node's dominator is
-    where its predecessors' lines in the tree of dominators meet. That place is found in a logarithmic number
+    Every other node has predecessors, all with smaller numbers. In an acyclic graph a node's dominator is the
+    lowest common ancestor of its predecessors in the tree of dominators. It is found in a logarithmic number
     of steps: each node also knows one far ancestor, chosen as in a skew-binary list (Myers, 1983).
     """
     above = [0]
@@ -30,7 +30,7 @@ def immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _meet(a: int, b: int, above: list[int], far: list[int], depth: list[int]) -> int:
-    """The lowest common ancestor."""
+    """Return the lowest common ancestor."""
     if depth[a] < depth[b]:
         a, b = b, a
     while depth[a] > depth[b]:

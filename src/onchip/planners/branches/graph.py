@@ -1,4 +1,4 @@
-"""The network as lists of root tensors, which is how detection walks it."""
+"""The network as lists of root tensors, the form in which detection walks it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Operands = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Who reads and writes what, by operator and by tensor; views are replaced by their roots.
+    """The reads and writes of operators, and the readers and producers of tensors; views are their roots.
 
     `order` is the network's, `place` an operator's position in it; `layer` is 1 for an operator that counts
     as a layer, else 0.
@@ -31,7 +31,7 @@ class Graph:
 
 
 def graph_of(network: Network) -> Graph:
-    """The lists of a network."""
+    """Return the lists of a network."""
     root = network.root
     reads = tuple(tuple(dict.fromkeys(root[t] for t in op.inputs)) for op in network.operators)
     readers: list[list[int]] = [[] for _ in network.tensors]

@@ -1,9 +1,9 @@
 """Addresses for a chain of modules, each of which finds its input where the one before left its output.
 
 Input and output of a module lie at opposite ends of the memory, so the ends alternate from module to module.
-Where that leads nowhere, other bases are tried, depth first. What depth first cannot do is searched
-whole: a chain is one problem of `regions`, in which the input of a module is one more part, at distance 0 and
-later in time, of the cluster that is the output of the module before. That gives addresses or a proof.
+If that fails, other bases are tried, depth first. If depth first fails, the chain is searched completely, as
+one problem of `regions`: the input of a module is one more part, at distance 0 and later in time, of the
+cluster that is the output of the module before. That gives addresses or a proof.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from onchip.planners.branches.regions import ALL_RULES, Piece, Placed, RegionRul
 __all__ = ["Problem", "Stuck", "chain"]
 
 MOST_INPUTS = 8
-"""Addresses of one module's input that are tried depth first."""
+"""The most addresses of one module's input that are tried depth first."""
 
 SHORT_SEARCH = 1_000
 """Nodes for one module in the depth-first search."""
 
 MOST_TOGETHER = 600
-"""Pieces of modules that are searched as one problem."""
+"""The most pieces of modules that are searched as one problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What lives during one module; `input`: the index of the piece that the module before hands over.
+    """The pieces that live during one module; `input`: the index of the piece from the module before.
 
     `output`: the cluster at whose base the next module finds its input. Steps count within the module.
     """
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """The earliest module for which no addresses were found together with all before it.
+    """The earliest module without addresses that fit those of all modules before it.
 
     `proved`: there are none. `placed`: addresses of the modules before it, as far as they go together.
     """
@@ -64,11 +64,11 @@ def chain(
     most_nodes: int = 20_000,
     rules: RegionRules = ALL_RULES,
 ) -> tuple[Placed, ...] | Stuck:
-    """Addresses for every module, or the earliest where none were found; `place`'s terms hold in each.
+    """Return addresses for every module, or the earliest without any; `place`'s terms hold in each.
 
-    A module takes over its input where it has one and the module before has an output: it then lies at the
-    base of that; otherwise the input is a piece like any other. `most_nodes` bounds the nodes of search in
-    all. Raises `ValueError` as `place` does.
+    A module takes over its input if it has one and the module before has an output: the input then lies at
+    the base of that; otherwise it is a piece like any other. `most_nodes` bounds all nodes of the search.
+    Raises `ValueError` as `place` does.
     """
     placed: list[Placed] = []
     nodes = 0
@@ -91,7 +91,7 @@ def _linked(modules: Sequence[Problem], m: int) -> bool:
 
 
 class _Run:
-    """Modules of which each takes over the output of the one before."""
+    """Modules that each take over the output of the one before."""
 
     def __init__(
         self, modules: Sequence[Problem], capacity: int, alignment: int, most_nodes: int, rules: RegionRules
@@ -102,7 +102,7 @@ class _Run:
         self.known: dict[tuple[int, int | None], Placed] = {}
 
     def solve(self) -> tuple[Placed, ...] | Stuck:
-        """Depth first; where that ends, the whole search up to there, and on from what it found."""
+        """Search depth first; where that ends, search completely up to there, and go on from the result."""
         while True:
             path = self._descend()
             stuck = len(path)
@@ -117,7 +117,7 @@ class _Run:
                 at = self._handed(m, placed)
 
     def _descend(self) -> tuple[Placed, ...]:
-        """The longest stretch from the first module on for which depth first finds addresses."""
+        """Return the longest prefix of the modules for which depth first finds addresses."""
         path: list[Placed] = []
         best: tuple[Placed, ...] = ()
         tried: list[set[int | None]] = [set() for _ in self.modules]
@@ -149,7 +149,7 @@ class _Run:
         return None if output is None else placed.bases[output]
 
     def _ways(self, m: int, at: int | None) -> Iterator[Placed]:
-        """Addresses of module m with its input at `at`, each with another base of the output."""
+        """Yield addresses of module m with its input at `at`, each with another base of the output."""
         if (m, at) in self.known:
             yield self.known[m, at]
         module = self.modules[m]
@@ -185,7 +185,7 @@ class _Run:
                     yield found
 
     def _bases(self, m: int, at: int | None) -> list[int]:
-        """Bases for the output of module m, the likeliest first: ends, then beside the input."""
+        """Return bases for the output of module m, the likeliest first: ends, then beside the input."""
         module = self.modules[m]
         size = max(p.offset + self._rounded(p) for p in module.pieces if p.cluster == module.output)
         if m + 1 < len(self.modules):
@@ -212,9 +212,9 @@ class _Run:
         return found, proved
 
     def _whole(self, last: int) -> tuple[tuple[Placed, ...] | None, bool]:
-        """Addresses for the modules up to `last`, or None, and whether that is proved.
+        """Return addresses for the modules up to `last`, or None, and whether that is proved.
 
-        The last few alone, their first input free, are a smaller problem whose proof is one for all.
+        The last few alone, their first input free, are a smaller problem; a proof for it is one for all.
         """
         length = 1
         while True:
@@ -235,10 +235,10 @@ class _Run:
 def _together(
     modules: Sequence[Problem], capacity: int, alignment: int, most_nodes: int, rules: RegionRules
 ) -> tuple[tuple[Placed, ...] | None, bool, int]:
-    """Linked modules as one problem: their steps one after another, what is handed over in one cluster.
+    """Solve linked modules as one problem: their steps one after another, a handed-over tensor as a cluster.
 
-    Every cluster gets a piece of no bytes at its base, which holds the base at 0 or above wherever its
-    cluster lies within a larger one, and shows where it is.
+    Every cluster gets a piece of no bytes at its base, which keeps the base at 0 or above wherever its
+    cluster lies within a larger one, and tells its position.
     """
     pieces: list[Piece] = []
     owners: list[tuple[int, int | str]] = []  # the module, and its piece or cluster

@@ -1,7 +1,7 @@
 """Long skip connections: operands that wait while many layers run on another way to the same operator.
 
-A Simple Method, Algorithm 2, disconnects them and does not say how long is long. Here an operand t of v is
-long when the longest way from t to v passes more than `limit` layers (v itself not counted).
+A Simple Method, Algorithm 2, disconnects them without a definition of long. Here an operand t of v is long if
+the longest way from t to v passes more than `limit` layers (v itself not counted).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from onchip.planners.branches.modules import LongSkip
 __all__ = ["levels", "long_skips"]
 
 _AT_ONCE = 2048
-"""Tensors whose distances are followed together: bounds the memory of a network made of skips."""
+"""Tensors whose distances are followed together: bounds the memory for a network made of skips."""
 
 _UNREACHED = -1_000_000
-"""Below zero whatever is added on the longest way of the largest network."""
+"""Stays below zero after any addition on the longest way of the largest network."""
 
 
 def levels(graph: Graph, operands: tuple[tuple[int, ...], ...]) -> list[int]:
-    """For each tensor, the most layers on any way that leads to it, its producer included."""
+    """Return for each tensor the most layers on any way that leads to it, its producer included."""
     level = [0] * len(graph.producer)
     for v in graph.order:
         made = max((level[t] for t in operands[v]), default=0) + graph.layer[v]
@@ -31,7 +31,7 @@ def levels(graph: Graph, operands: tuple[tuple[int, ...], ...]) -> list[int]:
 
 
 def long_skips(graph: Graph, limit: int) -> tuple[LongSkip, ...]:
-    """All long skips, in the order in which they are read."""
+    """Return all long skips, in the order in which they are read."""
     level = levels(graph, graph.reads)
     last: dict[int, int] = {}  # tensor -> place of the last operator that may read it over a long skip
     for at, v in enumerate(graph.order):
@@ -54,7 +54,7 @@ def _place(graph: Graph, tensor: int) -> int:
 
 
 def _spans(graph: Graph, batch: list[int], end: int, limit: int) -> list[LongSkip]:
-    """The long skips of the tensors of a batch: one sweep that carries the distances from all of them."""
+    """Return the long skips of a batch of tensors: one sweep carries the distances from all of them."""
     import numpy as np
 
     column = {t: i for i, t in enumerate(batch)}

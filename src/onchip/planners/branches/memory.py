@@ -1,6 +1,6 @@
-"""The memory while layers are decided one by one: what lies on chip, what DRAM holds, who still reads what.
+"""The memory while layers are decided one by one: tensors on chip, tensors in DRAM, and readers to come.
 
-`run` is Algorithm 6 for one layer. It may be undone, so that a module can be tried in several ways.
+`run` is Algorithm 6 for one layer. It can be undone, so that a module can be tried in several ways.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Mark", "Memory"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment to go back to. `last` is the act before it, to which stores and frees may be added."""
+    """A state to return to. `last` is the act before it, to which stores and frees may be added."""
 
     acts: int
     last: Act | None
@@ -40,7 +40,7 @@ class Memory:
         self.skips = frozenset(skips)
         self.acts: list[Act] = []
         self.resident: dict[int, None] = {}
-        self.pinned: list[int] = []  # inputs of the modules that are under way, as often as they are
+        self.pinned: list[int] = []  # inputs of the modules in progress, once for each
         self.left = [readers.bit_count() for readers in network.readers]
         self.near = list(self.left)  # without the readers at the end of a long connection
         for t, _ in self.skips:
@@ -56,7 +56,7 @@ class Memory:
     # -- going back --------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """The state now."""
+        """Return the current state."""
         return Mark(
             len(self.acts),
             self.acts[-1] if self.acts else None,
@@ -68,7 +68,7 @@ class Memory:
         )
 
     def undo(self, mark: Mark) -> None:
-        """Forget everything since `mark`."""
+        """Undo everything since `mark`."""
         del self.acts[mark.acts :]
         if mark.last is not None:
             self.acts[-1] = mark.last
@@ -87,15 +87,15 @@ class Memory:
     # -- questions ---------------------------------------------------------------------------------------
 
     def in_dram(self, t: int) -> bool:
-        """DRAM holds the tensor."""
+        """Return whether DRAM holds the tensor."""
         return t in self._dram
 
     def concat(self, v: int) -> bool:
-        """The operator is a concat that costs nothing: its operands lie one after another in its output."""
+        """Return whether the operator is a concat without cost: its operands lie in order in its output."""
         return self.offsets(v) is not None
 
     def offsets(self, v: int) -> tuple[int, ...] | None:
-        """Where in such a concat's output its inputs begin, in bytes; None for every other operator."""
+        """Return the byte offsets of such a concat's inputs in its output; None for every other operator."""
         if v not in self._offsets:
             found = concat_offsets(self.network, v)
             inputs = self.network.operators[v].inputs
@@ -103,17 +103,17 @@ class Memory:
         return self._offsets[v]
 
     def size(self, t: int) -> int:
-        """Bytes that a tensor occupies."""
+        """Return the bytes that a tensor occupies."""
         return self.sizes.tensor(t)
 
     def available(self, v: int) -> int:
-        """size_avail: what is neither a module's input nor anything else that this layer does not read."""
+        """Return size_avail: the budget less module inputs and all tensors that this layer does not read."""
         reads = self.network.reads[v]
         held = sum(self.size(t) for t in self.resident if t in self.pinned or not reads >> t & 1)
         return self.budget - held
 
     def needs_copy(self, t: int) -> bool:
-        """Somebody will look for the tensor in DRAM: a long connection, or who runs the network."""
+        """Return whether a long connection or the network's output still needs the tensor in DRAM."""
         if t in self._dram:
             return False
         return bool(self.network.output_roots >> t & 1) or self.left[t] > self.near[t]
@@ -121,7 +121,7 @@ class Memory:
     # -- layers ------------------------------------------------------------------------------------------
 
     def load(self, t: int) -> None:
-        """Bring a tensor in with the next layer."""
+        """Load a tensor with the next layer."""
         assert t in self._dram
         assert t not in self.resident
         self.resident[t] = None
@@ -132,7 +132,7 @@ class Memory:
     ) -> None:
         """Decide one layer: Algorithm 6. Its output stays on chip if `want` and it fits.
 
-        With `strict` it has to. A sum may be written over one of the tensors `over`. Raises `DoesNotFit`.
+        With `strict` it must. A sum may be written over one of the tensors `over`. Raises `DoesNotFit`.
         """
         op = self.network.operators[v]
         reads = tuple(bits(self.network.reads[v]))
@@ -142,7 +142,7 @@ class Memory:
         held = sum(self.size(t) for t in reads if t in self.resident and t not in self.pinned)
         brought = held + sum(self.size(t) for t in away)
         target = self._overwritten(v, over) if want else None
-        # Streamed inputs, or else whole ones: either crosses once.
+        # Streamed inputs, or else whole ones: both cross once.
         ways = [(away, held), ((), brought)] if away else [((), held)]
         least: DoesNotFit | None = None
         for keep in (True, False) if want else (False,):
@@ -171,7 +171,7 @@ class Memory:
     def _why(
         self, v: int, there: Collection[int], made: Sequence[int], workspace: int, written: Sequence[int]
     ) -> tuple[tuple[str, int], ...]:
-        """What a layer's memory is for: tensors, and its workspace in words."""
+        """Return the uses of a layer's memory: tensors, and its workspace in words."""
         network = self.network
         held = [t for t in self.resident if t not in there]
         found = [(network.tensors[t].name, self.size(t)) for t in (*sorted(there), *made, *held)]
@@ -195,9 +195,9 @@ class Memory:
         over: Sequence[int],
         in_place: bool = True,
     ) -> None:
-        """Decide a merge layer: a concat that costs nothing lies in place or is joined in DRAM.
+        """Decide a merge layer: a concat without cost lies in place or is joined in DRAM.
 
-        Not `in_place`, its operands lie anywhere on chip, and are copied there: no byte crosses to DRAM.
+        Without `in_place`, its operands lie anywhere on chip and are copied: no byte crosses to DRAM.
         """
         if not self.concat(v):
             self.run(v, branch, want=want, strict=strict, over=over)
@@ -230,7 +230,7 @@ class Memory:
         self._done(Act(v, branch, "join", 0, self.available(v), False, store_first=first, written=(output,)))
 
     def let_go(self, t: int) -> None:
-        """Free a tensor after the last act, and store it first if anybody still wants it."""
+        """Free a tensor after the last act, after storing it if it is still needed."""
         del self.resident[t]
         wanted = self.left[t] or self.network.output_roots >> t & 1
         store = (t,) if wanted and t not in self._dram else ()
@@ -250,7 +250,7 @@ class Memory:
         return self.sizes.chip.round_up(size)
 
     def _in_place(self, v: int) -> tuple[int, ...]:
-        """The operands of a concat that may lie where its output has them."""
+        """Return the operands of a concat that may lie in their places in its output."""
         op, found = self.network.operators[v], list[int]()
         for t, offset in zip(op.inputs, self.offsets(v) or (), strict=True):
             end = offset + self.network.tensors[t].bytes
@@ -262,7 +262,7 @@ class Memory:
         return tuple(found)
 
     def _ends(self, t: int) -> bool:
-        """A tensor on chip that one reader is left for, and whose bytes it may therefore take."""
+        """Return whether a tensor on chip has one reader left, which may therefore take its bytes."""
         output = self.network.output_roots >> t & 1
         return (
             t in self.resident
@@ -272,7 +272,7 @@ class Memory:
         )
 
     def _overwritten(self, v: int, over: Sequence[int]) -> int | None:
-        """The first of some tensors that the operator may write its output over."""
+        """Return the first of some tensors that the operator may write its output over."""
         op = self.network.operators[v]
         if len(op.outputs) != 1:
             return None
@@ -287,7 +287,7 @@ class Memory:
         self._stores.append(t)
 
     def _done(self, act: Act) -> None:
-        """The layer has run: what it read may go, what it made is there."""
+        """Record that the layer has run: free what nothing reads any more, add its outputs."""
         v = act.operator
         loads = tuple(self._loads)
         self._loads.clear()

@@ -1,8 +1,8 @@
-"""Which operators are merges, and which are layers: by their types and geometry.
+"""The operators that are merges, and those that are layers, by their types and geometry.
 
-A merge is a concatenation or an element-wise sum (A Simple Method, section 2, condition 3), whatever runs
-merged with it: `Concat+BatchNormalization+Relu`, `Add+Relu`. Nothing else that reads two tensors is one: a
-product of a map with its gate, an attention.
+A merge is a concatenation or an element-wise sum (A Simple Method, section 2, condition 3), whatever is
+merged with it: `Concat+BatchNormalization+Relu`, `Add+Relu`. Other operators that read two tensors are not
+merges: a product of a map with its gate, an attention.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _OTHERS = frozenset({
     "and", "div", "equal", "greater", "less", "max", "maximum", "mean", "min", "minimum", "mod", "mul", "or",
     "pow", "prelu", "sub", "where", "xor",
 })  # fmt: skip
-"""What else may read two tensors element by element."""
+"""Other operators that may read two tensors element by element."""
 
 _WINDOWED = frozenset({"conv", "depthwise", "fully_connected"})
 
 
 def is_concat(operator: Operator) -> bool:
-    """Whether it joins its operands, plainly or gathered from several places (ShuffleNet's)."""
+    """Return whether it joins its operands, plainly or gathered from several places (ShuffleNet's)."""
     if operator.geometry is not None and operator.geometry.looks_like == "concat":
         return True
     return _words(operator)[0] in _CONCATS
 
 
 def is_sum(operator: Operator) -> bool:
-    """Whether it adds its operands element by element.
+    """Return whether it adds its operands element by element.
 
     A layer that has absorbed the sum behind it (`Conv+Add` with two operands) counts; `MatMul+Add` and
     `Mul+Add`, which add parameters to the product of their operands, do not.
@@ -44,7 +44,7 @@ def is_sum(operator: Operator) -> bool:
 
 
 def is_plain_concat(operator: Operator) -> bool:
-    """Whether it only puts operands side by side, and so costs nothing where they are made in place."""
+    """Return whether it only puts operands side by side, and so costs nothing if they are made in place."""
     geometry = operator.geometry
     return (
         geometry is not None
@@ -54,7 +54,7 @@ def is_plain_concat(operator: Operator) -> bool:
 
 
 def is_layer(operator: Operator) -> bool:
-    """Whether it counts as a layer where ways are measured.
+    """Return whether it counts as a layer in the length of a way.
 
     Plain concats do not, nor do element-wise operators of one operand (an activation, a batch-norm): these
     run within the layer before them, so that a network measures the same at both granularities.

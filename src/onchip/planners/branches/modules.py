@@ -1,4 +1,4 @@
-"""What module detection finds: modules, the stretches between them, long skips, and merges that close none.
+"""The result of module detection: modules, the stretches between them, long skips, and rejected merges.
 
 Operators and tensors are ids of the network; tensors are roots, never views.
 """
@@ -12,9 +12,9 @@ __all__ = ["Branch", "Detection", "LongSkip", "Module", "Rejected", "Step", "Str
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way from a module's start to its merge: operators and nested modules, in an order that is legal.
+    """One way from a module's start to its merge: operators and nested modules, in a legal order.
 
-    `outputs` are what the merge reads of it. Without steps it is an identity: the start itself is read.
+    `outputs` are its tensors that the merge reads. Without steps the merge reads the start itself.
     """
 
     steps: tuple[int | Module, ...]
@@ -45,7 +45,7 @@ Step = int | Module
 
 @dataclass(frozen=True, slots=True)
 class LongSkip:
-    """`reader` reads `tensor` beside a way of `span` layers: it crosses memory instead of waiting on chip."""
+    """`reader` reads `tensor` beside a way of `span` layers: it crosses DRAM instead of waiting on chip."""
 
     tensor: int
     reader: int
@@ -61,7 +61,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A concat or a sum that closes no module, and why not."""
+    """A concat or a sum that closes no module, and the reason."""
 
     merge: int
     reason: str
@@ -69,7 +69,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """A network taken apart. `items` run in their order and have every operator once."""
+    """A network divided into modules and stretches. `items` are in running order, every operator once."""
 
     items: tuple[Module | Stretch, ...]
     long_skips: tuple[LongSkip, ...]

@@ -1,4 +1,4 @@
-"""What modules are called: the part that the names of their operators share, if that says which is meant."""
+"""The names of modules: the common part of their operators' names, if it is unambiguous."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SEPARATORS = re.compile(r"[./]")
 
 
 def module_names(network: Network, operators: Mapping[int, int], inside: Mapping[int, int]) -> dict[int, str]:
-    """Names by merge; `operators` are bitsets by merge, `inside` the merge of the module around a merge.
+    """Return names by merge; `operators` are bitsets by merge, `inside` the outer module's merge by merge.
 
-    A module is called by the longest common beginning, up to a dot or slash, of its operators' names
-    (`Mixed_5b`). Where others have the same, the one that all those others lie in keeps it; the rest are
-    called like their merges (`Mixed_7b.cat`).
+    A module's name is the longest common beginning, up to a dot or slash, of its operators' names
+    (`Mixed_5b`). If several have the same, the one that contains all others keeps it; the rest are named
+    after their merges (`Mixed_7b.cat`).
     """
     shared = {merge: _common([network.operators[v].name for v in bits(o)]) for merge, o in operators.items()}
     claims: dict[str, list[int]] = {}
@@ -39,7 +39,7 @@ def module_names(network: Network, operators: Mapping[int, int], inside: Mapping
 
 
 def _common(names: list[str]) -> str:
-    """The longest common beginning that ends before a separator or with a whole name."""
+    """Return the longest common beginning that ends before a separator or with a whole name."""
     first, last = min(names), max(names)
     length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     if length == len(first) and (len(last) == length or last[length] in "./"):
@@ -49,7 +49,7 @@ def _common(names: list[str]) -> str:
 
 
 def _outermost(merges: list[int], inside: Mapping[int, int]) -> int | None:
-    """The module among these that all others lie in, if there is one."""
+    """Return the module among these that contains all others, if there is one."""
     outer = merges[-1]  # outer modules come after those in them
     for merge in merges[:-1]:
         around: int | None = merge

@@ -1,4 +1,4 @@
-"""What a caller may ask of the branches planner."""
+"""The options of the branches planner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DEFAULTS", "BranchOptions"]
 @options
 @dataclass(frozen=True, slots=True)
 class BranchOptions:
-    """How branches are planned. The fields are also the command line's flags."""
+    """The options of the branches planner. The fields are also the command line's flags."""
 
     rules: Literal["paper", "ours"] = option(
         "paper",

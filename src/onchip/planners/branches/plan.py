@@ -29,12 +29,12 @@ from onchip.plans import Instruction, Plan, bind
 __all__ = ["BranchPlan", "LayerFit", "plan_branches"]
 
 MOST_NODES, NODES_PER_ITEM = 2_000, 50
-"""Nodes that the search for addresses may take, for the whole network."""
+"""The most nodes of the search for addresses: for the whole network, and more for each item."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerFit:
-    """What a layer of a module requires and what there is, in bytes: Algorithm 6.
+    """The bytes that a layer of a module requires and those available: Algorithm 6.
 
     `branch` are its branches' places in the processing order, outermost first and from 1, empty for the
     module's merge layer; `forwarded` is fwd(k): the output stays on chip.
@@ -50,7 +50,7 @@ class LayerFit:
 
 @dataclass(frozen=True)
 class BranchPlan:
-    """A plan and how it came about. `network` is the one that is stored: feature maps in patches."""
+    """A plan with its intermediate results. `network` is the stored one: feature maps in patches."""
 
     plan: Plan
     network: Network
@@ -69,8 +69,8 @@ def plan_branches(
 ) -> BranchPlan:
     """Plan a network by the simple method (Kim et al., Algorithms 1 to 6), for `budget` bytes of scratchpad.
 
-    Modules of branches are processed on chip where they fit, everything else streams. Raises `Infeasible`
-    naming the layer that fits in no way.
+    Modules of branches are processed on chip if they fit, everything else streams. Raises `Infeasible` naming
+    the layer that fits in no way.
     """
     began = time.perf_counter()
     say = limits.say
@@ -84,7 +84,7 @@ def plan_branches(
         if options.rules == "ours":  # the best way of each module is not always the best for the next
             by_paper = _program(kept, sizes, detection, room, replace(options, rules="paper"), say)
             made = min(made, by_paper, key=lambda m: m.moved)
-        if made.moved > _naive(kept, detection):  # an output that DRAM has parts of may be stored for nothing
+        if made.moved > _naive(kept, detection):  # an output with parts in DRAM may be stored for nothing
             made = _program(kept, sizes, detection, room, options, say, naive=True)
         return made
 
@@ -119,9 +119,9 @@ def plan_branches(
 
 
 def _of_all(first: Infeasible, within: Callable[[int], _Made], alignment: int) -> Infeasible:
-    """What the whole network needs, where `first` is what the first layer that fits in no way does.
+    """Return the whole network's need, where `first` is that of the first layer that fits in no way.
 
-    So many bytes are enough, and one less (of the alignment) is not.
+    That many bytes are enough, and one less (of the alignment) is not.
     """
 
     def refused(room: int) -> Infeasible | None:
@@ -164,10 +164,10 @@ def _program(
     *,
     naive: bool = False,
 ) -> _Made:
-    """Everything decided and placed; a module that finds no addresses takes its next way."""
+    """Decide and place everything; a module that finds no addresses takes its next way."""
     skips = [(skip.tensor, skip.reader) for skip in detection.long_skips]
     banned: dict[int, int] = {}
-    by_address = False  # mostly sizes decide, and all modules together are placed once
+    by_address = False  # usually sizes decide, and all modules together are placed once
     while True:
         say(
             "processing branches"
@@ -195,7 +195,7 @@ def _program(
 
 
 def _naive(network: Network, detection: Detection) -> int:
-    """Bytes that cross when every layer reads its inputs from DRAM and writes its output there.
+    """Return the bytes that cross when every layer reads its inputs from DRAM and writes its output there.
 
     A concat costs nothing if its operands can lie side by side in it: made here, and part of no other.
     """
@@ -215,7 +215,7 @@ def _naive(network: Network, detection: Detection) -> int:
 
 
 def _ban(items: Sequence[Item], stuck: int, banned: dict[int, int]) -> None:
-    """Where no addresses are found, the nearest module before takes its next way."""
+    """Let the nearest module before the stuck item take its next way."""
     for i in range(stuck, -1, -1):
         module = items[i].module
         if module is not None:

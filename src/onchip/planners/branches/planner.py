@@ -22,7 +22,7 @@ def _solve(network: Network, chip: Chip, budget: int, options: BranchOptions, li
 
 
 def _compared(network: Network, chip: Chip, budget: int, options: BranchOptions, limits: Limits) -> Plan:
-    """By the better of its rules, and only where there is something for it to do."""
+    """Plan by the better of its rules, and only a network with modules."""
     from onchip.planners.branches.plan import plan_branches
 
     made = plan_branches(network, chip, budget, replace(options, rules="ours"), limits)

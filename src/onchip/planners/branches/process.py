@@ -18,12 +18,12 @@ __all__ = ["Way", "process"]
 
 @dataclass(frozen=True)
 class Way:
-    """How a module is processed: `hold` its input on chip throughout, or stream it into every branch.
+    """A way to process a module: `hold` its input on chip throughout, or stream it into every branch.
 
-    With `early` the input goes after its last reader, and a sum may be written over it. Without `forward`
-    every layer streams, as outside a module: the last resort. Not `in_place`, the parts of the output lie
-    anywhere and are copied together in the end. Not `strict`, I keeps the output although something inside
-    goes through DRAM.
+    With `early` the input is freed after its last reader, and a sum may be written over it. Without `forward`
+    every layer streams, as outside a module: the last resort. Without `in_place`, the parts of the output lie
+    anywhere and are copied together in the end. Without `strict`, I keeps the output although something
+    inside goes through DRAM.
     """
 
     processing: Literal["I", "II"]
@@ -36,9 +36,9 @@ class Way:
 
 
 def process(memory: Memory, module: Module, way: Way) -> None:
-    """Decide every layer of the module; raises `DoesNotFit` where the way asks for more than there is.
+    """Decide every layer of the module; raises `DoesNotFit` if the way asks for more than there is.
 
-    The input is on chip, or in DRAM. Afterwards it is on chip only if somebody outside still reads it.
+    The input is on chip, or in DRAM. Afterwards it is on chip only if an operator outside still reads it.
     """
     if way.hold and module.start not in memory.resident:
         memory.load(module.start)

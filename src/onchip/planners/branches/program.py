@@ -1,4 +1,4 @@
-"""From what was decided to a program: addresses for everything that lives in an item, then instructions."""
+"""From decisions to a program: addresses for everything that lives in an item, then instructions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Life", "instructions", "lives", "sections", "with_workspaces"]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What lives during an item, as pieces to place: tensors first, then the workspaces of acts.
+    """The pieces that live during an item, to be placed: tensors first, then the workspaces of acts.
 
-    `tensors` and `scratch` say whose the pieces are: a tensor, or the number of an act. `parts` are tensors
-    that are part of another's bytes: (which, where in it). `output` names the cluster that is handed on.
+    `tensors` and `scratch` name the owners of the pieces: a tensor, or the number of an act. `parts` are
+    tensors inside another's bytes: (that tensor, offset in it). `output` names the cluster that is handed on.
     """
 
     pieces: tuple[Piece, ...]
@@ -31,7 +31,7 @@ class Life:
     output: str | None
 
     def addresses(self, found: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """Addresses by tensor and by act, from those of the pieces."""
+        """Return addresses by tensor and by act, from those of the pieces."""
         tensor = dict(zip(self.tensors, found, strict=False))
         for t in self.parts:  # one that is loaded into its place has no piece of its own
             root, offset = _root(t, self.parts)
@@ -40,10 +40,10 @@ class Life:
 
 
 def lives(memory: Memory, item: Item) -> Life:
-    """The pieces of an item: every act is a step."""
+    """Return the pieces of an item: every act is a step."""
     born: dict[int, int] = {} if item.handed is None else {item.handed: 0}
     died: dict[int, int] = {}
-    within: dict[int, tuple[int, int]] = {}  # tensor -> the one whose bytes it takes part in, and where
+    within: dict[int, tuple[int, int]] = {}  # tensor -> the one that contains its bytes, and the offset
     for i, act in enumerate(item.acts):
         for t in (*act.load, *act.made):
             born[t] = i
@@ -66,7 +66,7 @@ def lives(memory: Memory, item: Item) -> Life:
         name = f"scratch of {memory.network.operators[act.operator].name}"
         pieces.append(Piece(name, act.workspace, i, i + 1))
     handed = None
-    if item.handed is not None:  # written over by the first act, it is that act's output that has its address
+    if item.handed is not None:  # if the first act overwrites it, that act's output has its address
         handed = tensors.index(item.handed if item.handed in tensors else _root(item.handed, within)[0])
     output = None if item.output is None else _name(memory, _root(item.output, within)[0])
     return Life(tuple(pieces), tensors, scratch, within, handed, output)
@@ -94,7 +94,7 @@ def _tensor(
 
 
 def with_workspaces(network: Network, items: Sequence[Item]) -> Network:
-    """The network with the workspaces that its layers were given."""
+    """Return the network with the workspaces decided for its layers."""
     workspace = {act.operator: act.workspace for item in items for act in item.acts}
     return replace(
         network,
@@ -105,7 +105,7 @@ def with_workspaces(network: Network, items: Sequence[Item]) -> Network:
 def instructions(
     network: Network, item: Item, address: Mapping[int, int], scratch: Mapping[int, int]
 ) -> list[Instruction]:
-    """The instructions of an item; `address` by tensor, `scratch` by act.
+    """Return the instructions of an item; `address` by tensor, `scratch` by act.
 
     A part that is loaded into its place within a concat's output has that place's address.
     """
@@ -144,9 +144,9 @@ def _act(network: Network, act: Act, address: Mapping[int, int], scratch: int | 
 def sections(
     network: Network, detection: Detection, items: Sequence[Item], ends: Sequence[int]
 ) -> tuple[Section, ...]:
-    """The sections of a program in which item i ends before instruction `ends[i]`.
+    """Return the sections of a program in which item i ends before instruction `ends[i]`.
 
-    What lies outside modules is a stretch: the stem before the first module, the head after the last.
+    Items outside modules form a stretch: the stem before the first module, the head after the last.
     """
     modules = {m.merge: m for m in detection.items if isinstance(m, Module)}
     taken = {m.name for m in modules.values()}
@@ -186,7 +186,7 @@ def sections(
 
 
 def _operators(network: Network, branch: Branch, order: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
-    """The operators of a branch in running order, those of modules inside it included."""
+    """Return the operators of a branch in running order, those of modules inside it included."""
     names: list[str] = []
     for step in branch.steps:
         if isinstance(step, Module):

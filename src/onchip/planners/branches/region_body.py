@@ -1,4 +1,4 @@
-"""What an address search moves: bodies of parts, in units of the alignment."""
+"""The objects that an address search moves: bodies of parts, in units of the alignment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Bases = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class RegionRules:
-    """What shortens the way to an answer, each a switch. None changes whether there are addresses."""
+    """The rules that shorten the search, each a switch. None changes whether there are addresses."""
 
     quick: bool = True
     """Heuristics and the packer before the complete search."""
 
     forced: bool = True
-    """Where only one order of two pieces is left, it is taken."""
+    """If only one order of two pieces is left, take it."""
 
     section_bound: bool = True
     """At a step, what must lie above (below) a level must fit between it and the end (beginning)."""
@@ -33,7 +33,7 @@ ALL_RULES = RegionRules()
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`size` units at base + `offset`, those of `piece`, there in the half-open steps [start, end)."""
+    """`size` units at base + `offset`, those of `piece`, live in the half-open steps [start, end)."""
 
     piece: int
     offset: int
@@ -42,13 +42,13 @@ class Part:
     end: int
 
     def meets(self, other: Part) -> bool:
-        """Whether both are there at a common step and take bytes."""
+        """Return whether both live at a common step and take bytes."""
         return self.start < other.end and other.start < self.end and self.size > 0 and other.size > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What moves as one, a piece or a cluster: its base is in [low, high], so given when they are equal."""
+    """A piece or a cluster, moved as one: its base is in [low, high], so fixed if they are equal."""
 
     cluster: str | None
     parts: tuple[Part, ...]
@@ -57,7 +57,7 @@ class Body:
 
     @property
     def impossible(self) -> bool:
-        """Whether it fits nowhere, even alone: no base is left, or two of its parts share a byte."""
+        """True if it fits nowhere, even alone: no base is left, or two of its parts share a byte."""
         return self.low > self.high or any(
             p.meets(q) and p.offset < q.offset + q.size and q.offset < p.offset + p.size
             for k, p in enumerate(self.parts)
@@ -71,17 +71,17 @@ class Body:
 
     @property
     def steps(self) -> int:
-        """The steps at which any part of it is there, counted once a part."""
+        """The steps at which any part of it lives, counted once a part."""
         return sum(p.end - p.start for p in self.parts)
 
     @property
     def size(self) -> int:
-        """Units that all its parts take."""
+        """Units of all its parts."""
         return sum(p.size for p in self.parts)
 
 
 def forbidden(lower: Body, upper: Body) -> list[tuple[int, int]]:
-    """The open intervals in which the base of `upper` less that of `lower` may not be: ascending, disjoint.
+    """Return the open intervals that the base of `upper` less that of `lower` avoids: ascending, disjoint.
 
     Parts p of `lower` and q of `upper` that meet share a byte exactly if the difference of the bases is more
     than `p.offset - q.offset - q.size` and less than `p.offset + p.size - q.offset`.
@@ -105,7 +105,7 @@ def forbidden(lower: Body, upper: Body) -> list[tuple[int, int]]:
 
 
 def free_bases(body: Body, taken: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The closed intervals of bases that lie in none of the open intervals `taken`, ascending."""
+    """Return the closed intervals of bases that lie in none of the open intervals `taken`, ascending."""
     free, at = [], body.low
     for low, high in sorted(taken):
         if low >= at:

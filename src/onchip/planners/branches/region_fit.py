@@ -1,4 +1,4 @@
-"""Quick ways to addresses: first fit in a few orders, then the packer for likely bases of the clusters."""
+"""Quick heuristics for addresses: first fit in a few orders, then the packer for likely bases of clusters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ORDERS: tuple[Callable[[Body], tuple[int, ...]], ...] = (
 )
 
 MOST_CHOICES = 12
-"""Choices of bases for which the packer is asked."""
+"""The most choices of bases that are tried with the packer."""
 
 MOST_NODES = 500
-"""Nodes that the packer may spend on each of them."""
+"""The most nodes of the packer for each of them."""
 
 
 def first_fit(bodies: Sequence[Body], prefer: Bases) -> list[int] | None:
-    """Bases, or None where every order of the bodies failed.
+    """Return bases, or None if every order of the bodies failed.
 
-    What is given comes first, then clusters, which take a preferred base or an end of the memory; the rest in
-    order of size, area, time there or first step, each at the end of the memory that its length of life says:
-    what stays longest lies low, the rest high; or all lie low.
+    Fixed bodies come first, then clusters, which take a preferred base or an end of the memory; the rest in
+    order of size, area, time or first step, each at an end of the memory by its length of life: the longest
+    lie low, the rest high; or all lie low.
     """
     apart: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
@@ -58,7 +58,7 @@ def first_fit(bodies: Sequence[Body], prefer: Bases) -> list[int] | None:
 
 
 def _base(body: Body, free: Sequence[tuple[int, int]], ends: bool, brief: bool, prefer: Bases) -> int:
-    """A preferred base, or that at an end: the high one where `ends` says so and it is a cluster or brief."""
+    """Return a preferred base, or that at an end: the high one if `ends`, for a cluster or a brief body."""
     wanted = () if body.cluster is None else prefer.get(body.cluster, ())
     high = ends and (brief or body.cluster is not None)
     return next((at for at in wanted if _within(at, free)), free[-1][1] if high else free[0][0])
@@ -71,10 +71,10 @@ def _within(at: int, free: Sequence[tuple[int, int]]) -> bool:
 def with_packer(
     bodies: Sequence[Body], room: int, prefer: Bases, most_nodes: int
 ) -> tuple[list[int] | None, bool, int]:
-    """Bases or None, whether that is proved, and the nodes spent.
+    """Return bases or None, whether that is proved, and the nodes spent.
 
-    Clusters are put at preferred bases, at the ends, and where given pieces begin or end; without a cluster
-    that is free the packer's answer is the answer.
+    Clusters are put at preferred bases, at the ends, and where given pieces begin or end; without a free
+    cluster the packer's answer is the answer.
     """
     nodes = 0
     for choice in _choices(bodies, prefer):
@@ -102,7 +102,7 @@ def with_packer(
 
 
 def _choices(bodies: Sequence[Body], prefer: Bases) -> Iterator[dict[int, int]]:
-    """Bases of the free clusters: the likeliest first, at most `MOST_CHOICES`."""
+    """Yield bases of the free clusters: the likeliest first, at most `MOST_CHOICES`."""
     given = [(b, b.low) for b in bodies if b.low == b.high]
     options: list[list[int]] = []
     free = [i for i, b in enumerate(bodies) if b.cluster is not None and b.low < b.high]
@@ -112,7 +112,7 @@ def _choices(bodies: Sequence[Body], prefer: Bases) -> Iterator[dict[int, int]]:
         wanted = [at for at in prefer.get(body.cluster or "", ()) if _within(at, spans)]
         ends = [at for lo, hi in [*spans[:1], *spans[-1:], *spans[1:-1]] for at in (lo, hi)]
         options.append(list(dict.fromkeys(wanted + ends)))
-    if len(free) > 3:  # their combinations are too many: all low or high, by turns
+    if len(free) > 3:  # too many combinations: all low or high, by turns
         combinations = [
             tuple(o[(j + turn) % min(2, len(o))] for j, o in enumerate(options)) for turn in (0, 1)
         ]

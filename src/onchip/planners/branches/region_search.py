@@ -1,16 +1,15 @@
-"""The complete search for bases: which of two bodies lies above the other, and the least bases then.
+"""The complete search for bases: it decides which of two bodies lies above the other, and the least bases.
 
 Two bodies share no byte if and only if the difference of their bases avoids a few open intervals
 (`forbidden`); to avoid one is to be at its lower end or below, or at its upper end or above. The search
 decides that, one interval at a time. The decisions, and the range of every base, are bounds `x_v - x_u >= w`;
 `D[u, v]` holds the greatest bound that follows from them (longest paths; node 0 is address 0).
-
 Complete: any legal layout is on one side of every interval, so some branch never contradicts it. Sound: the
-least bases `D[0, v]` satisfy every bound (longest paths obey the triangle inequality), hence all that was
-decided; once they also avoid every interval not decided, they are a legal layout, and an interval that they
-do not avoid is what the search branches on. It ends, as no interval is decided twice on a path. So no
-positions need be listed, whatever the gaps within clusters and wherever given pieces lie; all bounds are
-whole units, so the bases are too: everything rests on what is given, on address 0, or on something else.
+least bases `D[0, v]` satisfy every bound (longest paths obey the triangle inequality), hence all decisions;
+once they also avoid every undecided interval, they are a legal layout, and the search branches on an interval
+that they do not avoid. It ends, as no interval is decided twice on a path. So no positions need be listed,
+whatever the gaps within clusters and wherever given pieces lie; all bounds are whole units, so the bases are
+too: everything rests on a given piece, on address 0, or on something else.
 
 Rules, each a switch of `RegionRules`:
 - forced: if every difference still possible is above an interval's lower end, it must be at the upper end or
@@ -33,7 +32,7 @@ from onchip.planners.branches.region_body import Body, RegionRules, forbidden
 __all__ = ["search"]
 
 MANY = 64
-"""Bodies from which on a node counts for more than one."""
+"""With this many bodies or more, a node counts for more than one."""
 
 Matrix = npt.NDArray[np.int64]
 
@@ -41,10 +40,10 @@ Matrix = npt.NDArray[np.int64]
 def search(
     bodies: Sequence[Body], room: int, most_nodes: int, rules: RegionRules
 ) -> tuple[list[int] | None, bool, int]:
-    """Bases or None, whether that is proved (found, or none exists), and the nodes spent.
+    """Return bases or None, whether that is proved (found, or none exists), and the nodes spent.
 
-    Where bodies are many a node counts for more than one, as its work does, so that `most_nodes` bounds both
-    time and memory.
+    With many bodies a node counts for more than one, in proportion to its work, so that `most_nodes` bounds
+    both time and memory.
     """
     if any(b.impossible for b in bodies):
         return None, True, 0
@@ -78,7 +77,7 @@ Bound = tuple[int, int, int]
 
 
 def _add(bounds: Matrix, u: int, v: int, w: int) -> bool:
-    """Take in a bound, or say that it contradicts the others."""
+    """Add a bound; return False if it contradicts the others."""
     if w <= bounds[u, v]:
         return True
     if w + bounds[v, u] > 0:
@@ -88,7 +87,7 @@ def _add(bounds: Matrix, u: int, v: int, w: int) -> bool:
 
 
 class _Problem:
-    """The intervals between bodies and the parts there at each step, as arrays. Body i is node i + 1."""
+    """The intervals between bodies and the parts live at each step, as arrays. Body i is node i + 1."""
 
     def __init__(self, bodies: Sequence[Body], room: int, rules: RegionRules) -> None:
         self.bodies, self.room, self.rules = bodies, room, rules
@@ -104,7 +103,7 @@ class _Problem:
         self.body = np.array([i for i, _ in parts], np.int64)
         self.offset = np.array([p.offset for _, p in parts], np.int64)
         self.size = np.array([p.size for _, p in parts], np.int64)
-        # Where a step's parts are all there at another step too, its bound follows from the other's.
+        # If a step's parts all live at another step too, its bound follows from the other's.
         crowds = {
             frozenset(k for k, (_, p) in enumerate(parts) if p.start <= t < p.end) for t in _starts(bodies)
         }
@@ -115,7 +114,7 @@ class _Problem:
         self.weights = (self.there * self.size).T.copy()
 
     def root(self) -> Matrix | None:
-        """The bounds that follow from the ranges, and from symmetry; None when they contradict each other."""
+        """Return the bounds that follow from ranges and symmetry; None if they contradict each other."""
         lows = np.array([0, *(b.low for b in self.bodies)], np.int64)
         highs = np.array([0, *(b.high for b in self.bodies)], np.int64)
         bounds = lows[None, :] - highs[:, None]
@@ -132,7 +131,7 @@ class _Problem:
         return bounds
 
     def settle(self, bounds: Matrix) -> bool:
-        """Take in what follows by the rules; False when there is no layout."""
+        """Add all bounds that the rules imply; return False if there is no layout."""
         while self.rules.forced:
             least, most = bounds[self.u, self.v], -bounds[self.v, self.u]
             above = (least > self.low) & (least < self.high)
@@ -149,7 +148,7 @@ class _Problem:
         return not (self.rules.section_bound and self._crowded(bounds))
 
     def _crowded(self, bounds: Matrix) -> bool:
-        """Whether at some step what must lie above or below a level does not fit there."""
+        """Return whether at some step the parts above or below a level do not fit there."""
         bottom = bounds[0, self.body] + self.offset
         top = -bounds[self.body, 0] + self.offset + self.size
         above = (bottom[None, :] >= bottom[:, None]) @ self.weights  # part by step: what starts no lower
@@ -159,7 +158,7 @@ class _Problem:
         return bool(((below > top[:, None]) & self.there_t).any())
 
     def violated(self, bounds: Matrix) -> tuple[Bound, Bound] | None:
-        """The two sides of an interval that the least bases do not avoid, the likelier first; None: legal."""
+        """Return the two sides of an interval that the least bases violate, the likelier first, or None."""
         base = bounds[0]
         gap = base[self.v] - base[self.u]
         open_ = np.flatnonzero((gap > self.low) & (gap < self.high))

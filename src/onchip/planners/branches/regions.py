@@ -1,8 +1,8 @@
-"""Addresses for what lives during one module: some given, some that lie at fixed distances, the rest free.
+"""Addresses for the pieces that live during one module: some given, some at fixed distances, the rest free.
 
-`place` answers with addresses, with a proof that there are none (None), or with `Undecided`. First fit in a
-few orders finds most; then the bases of clusters are tried where regions meet the ends of the memory or each
-other, with the packer (`onchip.planners.packing`) for the rest; what is left is searched whole
+`place` returns addresses, a proof that there are none (None), or `Undecided`. First fit in a few orders finds
+most; then the bases of clusters are tried where regions meet the ends of the memory or each other, with the
+packer (`onchip.planners.packing`) for the rest; the remaining cases are searched completely
 (`region_search`).
 """
 
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`bytes` that are on chip in the half-open interval of steps [start, end).
+    """`bytes` that live on chip in the half-open interval of steps [start, end).
 
     They occupy `bytes` rounded up to the alignment; none at all when `bytes` is 0. `at` is an address given
     from outside. Pieces of one `cluster` lie at a common base + `offset`.
@@ -70,7 +70,7 @@ class Undecided:
 
 
 class Overload(NamedTuple):
-    """A step at which the pieces there need more bytes than there are, however they lie."""
+    """A step whose live pieces need more bytes than there are, however they lie."""
 
     step: int
     bytes: int
@@ -78,7 +78,7 @@ class Overload(NamedTuple):
 
 
 def overload(pieces: Sequence[Piece], capacity: int, alignment: int) -> Overload | None:
-    """The step with the most bytes, rounded up to the alignment, if they are too many; else None."""
+    """Return the step with the most bytes, rounded up to the alignment, if they are too many; else None."""
     worst = None
     room = capacity // alignment * alignment
     for step in sorted({p.start for p in pieces}):
@@ -98,7 +98,7 @@ def place(
     most_nodes: int = 20_000,
     rules: RegionRules = ALL_RULES,
 ) -> Placed | Undecided | None:
-    """Addresses in [0, capacity), multiples of `alignment`; no two pieces there at one step share a byte.
+    """Return addresses in [0, capacity), multiples of `alignment`; no two live pieces share a byte.
 
     None: proved that there are none. `prefer` gives bases in bytes to try first for a cluster, rounded down
     to the alignment. Raises `ValueError` for a given address or an offset that is no multiple of it.
@@ -115,7 +115,7 @@ def counted(
     most_nodes: int,
     rules: RegionRules = ALL_RULES,
 ) -> tuple[Placed | None, bool, int]:
-    """`place`: addresses or None, whether that is proved, and the nodes of search spent."""
+    """Run `place`: return addresses or None, whether that is proved, and the nodes of search spent."""
     room = capacity // alignment
     bodies = _bodies(pieces, room, alignment)
     if overload(pieces, capacity, alignment) is not None:
@@ -133,7 +133,7 @@ def counted(
 
 
 def _bodies(pieces: Sequence[Piece], room: int, alignment: int) -> list[Body]:
-    """The pieces and clusters of pieces in units of the alignment; raises `ValueError` as `place` does."""
+    """Return the pieces and clusters in units of the alignment; raises `ValueError` as `place` does."""
     if alignment < 1:
         raise ValueError(f"an alignment of {alignment:,} bytes")
     together: dict[str | int, list[int]] = {}
@@ -163,7 +163,7 @@ def _bodies(pieces: Sequence[Piece], room: int, alignment: int) -> list[Body]:
 def _solve(
     bodies: Sequence[Body], room: int, prefer: Bases, most_nodes: int, rules: RegionRules
 ) -> tuple[list[int] | None, bool, int]:
-    """A base per body, in units of the alignment, or None; whether that is proved; nodes."""
+    """Return a base per body, in units of the alignment, or None; whether that is proved; nodes."""
     if any(b.impossible for b in bodies):
         return None, True, 0
     found, proved, nodes = None, False, 0

@@ -15,14 +15,14 @@ Orders = dict[int, tuple[int, ...]]
 
 
 def in_order(module: Module) -> Iterator[int]:
-    """The operators of a module, its merge last, branch by branch as they are given."""
+    """Yield the operators of a module, its merge last, branch by branch in the given order."""
     for branch in module.branches:
         yield from layers(branch)
     yield module.merge
 
 
 def layers(branch: Branch) -> Iterator[int]:
-    """The operators of a branch, those of modules inside it included."""
+    """Yield the operators of a branch, those of modules inside it included."""
     for step in branch.steps:
         if isinstance(step, Module):
             yield from in_order(step)
@@ -31,11 +31,11 @@ def layers(branch: Branch) -> Iterator[int]:
 
 
 def order_of(module: Module, sizes: Sizes, *, staged_input: bool = False) -> Orders:
-    """The order of the branches of a module and of every module inside it.
+    """Return the order of the branches of a module and of every module inside it.
 
-    A layer requires its input, output, working memory and partial weights, but for the input and the output
-    of a module. What it copies of a module's input counts as that input, unless `staged_input`: only with the
-    paper's exception does reduction-a of Inception v3 need processing II.
+    A layer requires its input, output, working memory and partial weights, except the input and the output of
+    a module. A copy of a part of a module's input counts as that input, unless `staged_input`: reduction-a of
+    Inception v3 needs processing II only with the paper's exception.
     """
     found: Orders = {}
     _order(module, sizes, staged_input, frozenset({module.start}), frozenset(), found)
@@ -60,7 +60,7 @@ def _order(
 
 
 def _required(v: int, sizes: Sizes, staged: bool, starts: frozenset[int], ends: frozenset[int]) -> int:
-    """size_req(b, k) without the input and the output of any module (CalcSizeReqMem)."""
+    """Return size_req(b, k) without the input and the output of any module (CalcSizeReqMem)."""
     network = sizes.network
     total = sizes.weights(v)
     for t in bits(network.reads[v]):

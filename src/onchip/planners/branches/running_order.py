@@ -1,4 +1,4 @@
-"""In which order modules and the operators between them run."""
+"""The order in which modules and the operators between them run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["running_order"]
 
 
 def running_order(graph: Graph, modules: tuple[Module, ...]) -> tuple[Module | Stretch, ...]:
-    """The outermost modules and stretches of what lies between, every operator once, in a legal order.
+    """Return the outermost modules and the stretches between them, every operator once, in a legal order.
 
-    What the last one made able to run follows it, so that an output is used at once where that may be; else
-    the network's own order decides. Modules run without a pause: what leaves one before its merge, over a
-    long skip, never comes back into it, for its reader would then lie on a way through the module itself.
+    An item that the last one made ready follows it, so that an output is used at once if possible; otherwise
+    the network's own order decides. Modules run without a pause: a tensor that leaves one before its merge,
+    over a long skip, never comes back into it, for its reader would then lie on a way through the module.
     """
-    item = list(range(len(graph.order)))  # operator -> what it runs in: itself, or its module's merge
+    item = list(range(len(graph.order)))  # operator -> the item that runs it: itself, or its module's merge
     module = {m.merge: m for m in modules}
     for m in modules:
         for v in bits(m.operators):
@@ -58,7 +58,7 @@ def running_order(graph: Graph, modules: tuple[Module, ...]) -> tuple[Module | S
 
 
 def _items(ran: list[int], module: dict[int, Module]) -> tuple[Module | Stretch, ...]:
-    """Modules, and stretches of the operators between them."""
+    """Return modules, and stretches of the operators between them."""
     found: list[Module | Stretch] = []
     for between, group in groupby(ran, key=lambda i: i not in module):
         run = tuple(group)

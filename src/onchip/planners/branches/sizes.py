@@ -1,8 +1,8 @@
-"""What a layer takes on chip besides whole feature maps: partial weights, working memory, streamed pieces.
+"""The bytes of a layer on chip besides whole feature maps: partial weights, working memory, streamed pieces.
 
 The paper names these sizes (Algorithms 3 and 6) and leaves them to the hardware: step 2 of Algorithm 1. Here
 they follow from the chip file: weights of `parallel_channels` output channels at a time, `weight_buffers`
-times; a copy of what a strided layer reads; a row of patches of what is streamed.
+times; a copy of the part that a strided layer reads; a row of patches of a streamed map.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Sizes:
         self.buffers = chip.weight_buffers or 1
 
     def tensor(self, t: int) -> int:
-        """Bytes that a whole tensor occupies (IFM.Full, OFM.Full, MIFM, a part of MOFM)."""
+        """Return the bytes that a whole tensor occupies (IFM.Full, OFM.Full, MIFM, a part of MOFM)."""
         return self.chip.round_up(self.network.tensors[t].bytes)
 
     def weights(self, v: int) -> int:
-        """W.Partial: weights of the channels that are computed at a time, and of those that come in.
+        """Return W.Partial: the weights of the channels computed at a time, and of those being fetched.
 
-        A chip that does not say how many those are takes its weights from DRAM as they are used.
+        A chip that does not state their number takes its weights from DRAM as they are used.
         """
         op = self.network.operators[v]
         if self.channels is None:
@@ -46,20 +46,20 @@ class Sizes:
         return -(-op.weight_bytes * min(outputs, self.channels * self.buffers) // outputs)
 
     def working(self, v: int) -> int:
-        """WM: what a strided layer reads of its input, copied; 0 for every other, and on other chips."""
+        """Return WM: the part of its input that a strided layer copies; 0 for others, and on other chips."""
         read = self._staged(v)
         return 0 if read is None else read[0] * read[1] * read[2] * self._width(v)
 
     def resident(self, v: int) -> int:
-        """Workspace of a layer whose operands are all on chip: W.Partial + WM."""
+        """Return the workspace of a layer whose operands are all on chip: W.Partial + WM."""
         return self.weights(v) + self.working(v)
 
     def streaming(self, v: int, read: Collection[int], written: Collection[int]) -> int:
-        """Workspace of a layer that streams the tensors `read` and `written`: the least of the ways it has.
+        """Return the workspace of a layer that streams the tensors `read` and `written`: its least way.
 
         Either the whole tensors are in it for the run; or the output leaves in patches, 16 channels at a time
         (OFM.Partial); or input and output pass in rows of patches (IFM.Partial), for which all weights that
-        every such row needs have to be there.
+        every such row needs must be present.
         """
         if not read and not written:
             return self.resident(v)
@@ -79,7 +79,7 @@ class Sizes:
     # -- parts -------------------------------------------------------------------------------------------
 
     def _piece(self, t: int) -> int:
-        """OFM.Partial: a patch of every channel that is computed at a time, and of those that leave."""
+        """Return OFM.Partial: a patch of every channel computed at a time, and of those being stored."""
         tensor = self.network.tensors[t]
         assert tensor.patches is not None
         p = tensor.patches
@@ -87,7 +87,7 @@ class Sizes:
         return at_once * p.height * p.width * (tensor.bytes // p.elements)
 
     def _rows(self, v: int, read: Collection[int]) -> int | None:
-        """Line buffer, its staging and all weights of a group, for windows that read one streamed input."""
+        """Return line buffer, staging and all weights of a group, for windows over one streamed input."""
         op = self.network.operators[v]
         g = op.geometry
         if g is None or g.kind not in (*WINDOWED, "pad") or tuple(read) != op.inputs[:1]:
@@ -110,7 +110,7 @@ class Sizes:
         return taken + (max(weights, self.weights(v)) if per_channel else weights)
 
     def _elements(self, v: int, read: Collection[int], written: Collection[int]) -> int | None:
-        """A patch of every operand that an element-wise operator, or a concat of channels, streams."""
+        """Return a patch of every operand that an element-wise operator, or a concat of channels, streams."""
         op = self.network.operators[v]
         if op.geometry is None or op.geometry.kind not in ("elementwise", "concat") or len(op.outputs) != 1:
             return None
@@ -124,7 +124,7 @@ class Sizes:
         return sum(self._piece(t) for t in {*read, *written})
 
     def _staged(self, v: int) -> tuple[int, int, int] | None:
-        """(channels, rows, columns) of what a strided layer copies of its input, in whole patches."""
+        """Return (channels, rows, columns) of a strided layer's copy of its input, in whole patches."""
         op = self.network.operators[v]
         g = op.geometry
         if not self.chip.stages_strided or g is None or len(op.inputs) != 1:
@@ -141,7 +141,7 @@ class Sizes:
         return n * c, -(-rows // height) * height, -(-columns // width) * width
 
     def _width(self, v: int) -> int:
-        """Bytes of an element of a layer's first input."""
+        """Return the bytes of an element of a layer's first input."""
         op = self.network.operators[v]
         tensor = self.network.tensors[op.inputs[0]]
         if tensor.patches is not None:
@@ -149,12 +149,12 @@ class Sizes:
         g = op.geometry
         if g is not None and g.promises and prod(g.input) > 0:
             return max(1, tensor.bytes // prod(g.input))
-        output = 0 if g is None else prod(g.output)  # of a gathered operand the input's shape is a part
+        output = 0 if g is None else prod(g.output)  # a gathered operand's shape is a part of the input's
         return max(1, self.network.tensors[op.outputs[0]].bytes // output) if output else 1
 
 
 def _rows_of_patches(g: Geometry, source: Patches, made: Patches) -> int:
-    """Most rows of input patches that the windows of one row of output patches span."""
+    """Return the most rows of input patches that the windows of one row of output patches span."""
     window = window_of(g, 0, source.rows, made.rows)
     most = 0
     for first in range(0, made.rows, made.height):

@@ -1,6 +1,6 @@
 """The network as a chip stores it: feature maps in patches, whatever layout the model's file has.
 
-Table 1 of the paper comes out only so: heights and widths count as multiples of the patch's.
+Only this reproduces Table 1 of the paper: heights and widths count as multiples of the patch's.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["stored"]
 
 
 def stored(network: Network, chip: Chip) -> Network:
-    """`network` with every feature map of more than one pixel in the chip's patches.
+    """Return `network` with every feature map of more than one pixel in the chip's patches.
 
-    On a chip without patches they are of one pixel: channel after channel, each row by row. Vectors stay as
-    they are, and so does a map whose shape no geometry states, or of which a part that is no run of whole
-    channels is used as a view.
+    On a chip without patches a patch is one pixel: channel after channel, each row by row. Vectors stay as
+    they are, and so does a map whose shape no geometry states, or with a view that is not a run of whole
+    channels.
     """
     height, width = chip.patch_rows or 1, chip.patch_columns or 1
     found: dict[int, Patches] = {}
@@ -55,12 +55,12 @@ def stored(network: Network, chip: Chip) -> Network:
 
 
 def _width(network: Network, t: int, patches: Patches) -> int:
-    """Bytes of one element of a tensor that is not stored in patches yet."""
+    """Return the bytes of one element of a tensor that is not stored in patches yet."""
     return network.tensors[t].bytes // (patches.channels * patches.rows * patches.columns)
 
 
 def _channels(network: Network, view: int, of: int, offset: int, root: Patches) -> tuple[int, int] | None:
-    """(first channel, channels) of a view, if it is a run of whole channels."""
+    """Return (first channel, channels) of a view, or None if it is no run of whole channels."""
     plane = _width(network, of, root) * root.rows * root.columns
     size = network.tensors[view].bytes
     if offset % plane or size % plane:
@@ -79,7 +79,7 @@ def _patches(network: Network, t: int, height: int, width: int) -> Patches | Non
 
 
 def _shape(network: Network, t: int) -> tuple[int, int, int, int] | None:
-    """[images, channels, rows, columns] of a tensor, as its producer or else its readers state it."""
+    """Return [images, channels, rows, columns] of a tensor, as its producer or else its readers state it."""
     producer = network.producer[t]
     if producer is not None:
         op = network.operators[producer]

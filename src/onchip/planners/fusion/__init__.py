@@ -1,8 +1,8 @@
-"""Fusion decides which operators run as one group, tile by tile, so that what lies between them never leaves
+"""Fusion decides which operators run as one group, tile by tile, so that the tensors between them never leave
 the chip.
 
-Source: Optimus (Cai, Wang, Zhang). docs/fusion-model.md derives what a group costs, docs/fusion-algorithms.md
-says what each search does and where it fails.
+Source: Optimus (Cai, Wang, Zhang). docs/fusion-model.md derives the cost of a group,
+docs/fusion-algorithms.md states the scope and the limits of each search.
 """
 
 from typing import TYPE_CHECKING

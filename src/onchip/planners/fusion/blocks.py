@@ -1,10 +1,10 @@
-"""A single operator in blocks of its output: where no band of rows fits, its own best tiling.
+"""A single operator in blocks of its output: its own best tiling, if no band of rows fits.
 
 For every block of output channels, every image and every tile of rows and columns, the window of the input
-comes in slices of channels, with the weights of each slice unless the block's are kept. The windows of
+is fetched in slices of channels, with the weights of each slice unless the block's are kept. The windows of
 neighbouring tiles overlap and cross again, and so does the whole input for every block of output channels.
 
-All shapes of blocks of an operator are laid out once, by the scratchpad they take, with the best up to there:
+All shapes of blocks of an operator are listed once, by the scratchpad they take, with the best up to there:
 a staircase that answers every budget. Operators that look alike share one.
 """
 
@@ -49,7 +49,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One axis cut into tiles of `size` outputs: how many, the most inputs of one, the inputs of all."""
+    """One axis cut into tiles of `size` outputs: their number, the most inputs of one, the inputs of all."""
 
     size: int
     count: int
@@ -59,7 +59,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """All that the best blocks of an operator depend on, but the budget."""
+    """All that the best blocks of an operator depend on, except the budget."""
 
     read: Map
     made: Map
@@ -81,10 +81,10 @@ class _Task:
 
 
 def best_blocks(problem: FusionProblem, operator: int) -> Blocked | None:
-    """The blocks with the fewest DRAM bytes within the budget; None for what has no windows or fits in none.
+    """Return the blocks with the fewest DRAM bytes within the budget; None without windows or if none fits.
 
-    Among equals the fewest tiles, then the most input channels at a time, then the least scratchpad. Fewer
-    channels than T_c or rows than T_h leave a part of the array idle, and are taken where that moves less.
+    Ties go to the fewest tiles, then the most input channels at a time, then the least scratchpad. Fewer
+    channels than T_c or rows than T_h leave a part of the array idle, and are taken if that moves less.
     """
     task = _task(problem, operator)
     if task is None:
@@ -129,7 +129,7 @@ def _task(problem: FusionProblem, operator: int) -> _Task | None:
 
 
 def least_blocks(problem: FusionProblem, operator: int) -> int | None:
-    """The scratchpad of the smallest blocks, a pixel and channel at a time; None for what has no windows."""
+    """Return the scratchpad of the smallest blocks, a pixel and channel at a time; None without windows."""
     task = _task(problem, operator)
     if task is None:
         return None
@@ -149,7 +149,7 @@ def least_blocks(problem: FusionProblem, operator: int) -> int | None:
 
 
 def skips(problem: FusionProblem, operator: int) -> bool:
-    """Whether an operator with windows reads less than all of its operand."""
+    """Return whether an operator with windows reads less than all of its operand."""
     task = _task(problem, operator)
     if task is None:
         return False
@@ -164,7 +164,7 @@ def skips(problem: FusionProblem, operator: int) -> bool:
 
 
 def _union(first: list[int], last: list[int]) -> Iterator[range]:
-    """Ranges that neither begin nor end before the one before them, without what is in those."""
+    """Yield ranges that neither begin nor end before the previous one, without their overlap with it."""
     end = 0
     for begin, stop in zip(first, last, strict=True):
         if stop > max(begin, end):
@@ -180,14 +180,14 @@ class _Stairs:
     best: tuple[Blocked, ...]
 
     def at(self, budget: int) -> Blocked | None:
-        """The best blocks within `budget` bytes."""
+        """Return the best blocks within `budget` bytes, None if none fits."""
         i = bisect_right(self.scratch, budget)
         return self.best[i - 1] if i else None
 
 
 @lru_cache(maxsize=4096)
 def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
-    """Every shape of blocks that is the best at some budget."""
+    """Return every shape of blocks that is the best at some budget."""
     import numpy as np
 
     read, made = task.read, task.made
@@ -197,8 +197,8 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
     if whole_tiles:
         high = [side for side in high if side.size >= min(task.least_rows, made.rows)]
         channels = [side for side in channels if side.size >= min(task.channel_tile, made.channels)]
-        # A deeper block is worth it only where less crosses, or fewer channels come at a time, than with any
-        # shallower one, which may reach into one more group of the convolution.
+        # A deeper block pays only if less crosses, or fewer channels come at a time, than with any shallower
+        # one, which may reach into one more group of the convolution.
         kept: list[_Side] = []
         for side in reversed(channels):
             if not any(less.total <= side.total and less.most <= side.most for less in kept):
@@ -237,7 +237,7 @@ def _stairs(task: _Task, whole_tiles: bool) -> _Stairs:
 
 
 def _planes(high: list[_Side], wide: list[_Side]) -> Numbers:
-    """Tiles worth a look, one a column: outputs, most inputs, inputs of all, how many; places in the lists.
+    """Return undominated tiles, one a column: outputs, most inputs, inputs of all, number; list places.
 
     No other tile has no more of any of the four.
     """
@@ -257,12 +257,12 @@ def _planes(high: list[_Side], wide: list[_Side]) -> Numbers:
 
 
 def _up(sizes: Numbers, task: _Task) -> Numbers:
-    """Sizes rounded up to the alignment."""
+    """Return sizes rounded up to the alignment."""
     return -(-sizes // task.alignment) * task.alignment
 
 
 def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool]]:
-    """Input channels at a time, T_c or, where that does not fit, halves of it; whether weights are kept."""
+    """Return (input channels at a time, weights kept): T_c or, if that does not fit, halves of it."""
     result = []
     slice_ = min(task.channel_tile, deep.most)
     while slice_:
@@ -272,10 +272,10 @@ def _slices(task: _Task, deep: _Side, whole_tiles: bool) -> list[tuple[int, bool
 
 
 def _sides(size: int, outputs: int, window: Window, least: int = 1) -> list[_Side]:
-    """Tiles along an axis: of every number of them those that no smaller one beats in the most inputs of one
-    or in those of all, and `least`; fewest tiles first."""
+    """Return tiles along an axis, fewest tiles first: for every number of them those that no smaller one
+    beats in the most inputs of one or in those of all, and `least`."""
     side = _side(size, window)
-    # Windows that lie side by side need the same wherever they are cut: the smallest of every number will do.
+    # Adjacent windows need the same wherever they are cut: the smallest tile of every number will do.
     even = window.span <= window.stride and window.before == 0
     result = []
     for tile in sorted({*(_sizes(outputs) if even else range(1, outputs + 1)), min(least, outputs)}):
@@ -285,12 +285,12 @@ def _sides(size: int, outputs: int, window: Window, least: int = 1) -> list[_Sid
 
 
 def _side(size: int, window: Window) -> Side:
-    """A window as one side of an operand of `size` positions."""
+    """Return a window as one side of an operand of `size` positions."""
     return Side(size, 0, window.stride, window.before, window.span)
 
 
 def _best(sides: list[_Side], least: int) -> list[_Side]:
-    """Of sides with ascending sizes those worth a look, largest first."""
+    """Return the undominated ones of sides with ascending sizes, largest first."""
     kept: list[_Side] = []
     for side in sides:
         alike = [k for k in kept if k.count == side.count]
@@ -300,7 +300,7 @@ def _best(sides: list[_Side], least: int) -> list[_Side]:
 
 
 def _channels(read: Map, made: Map, task: _Task) -> list[_Side]:
-    """Blocks of output channels: the most input channels of one, and those of all."""
+    """Return blocks of output channels: the most input channels of one, and those of all."""
     within, least = made.channels // task.groups, task.channel_tile
     if task.kernel.inputs == 1 and within == 1:  # channelwise: its own channels only
         sizes = {*_sizes(made.channels), min(least, made.channels)}
@@ -317,6 +317,6 @@ def _channels(read: Map, made: Map, task: _Task) -> list[_Side]:
 
 
 def _sizes(total: int) -> list[int]:
-    """For every number of parts the smallest size of a part, largest first."""
+    """Return for every number of parts the smallest size of a part, largest first."""
     sizes = {-(-total // -(-total // size)) for size in range(1, total + 1)}
     return sorted(sizes, reverse=True)
