@@ -1,6 +1,6 @@
-"""A sweep plans many points, networks x chips x planners x buffer sizes, and shows what a buffer buys.
+"""A sweep plans many points, networks x chips x planners x buffer sizes, and shows the gain of a buffer.
 
-`spec` reads what is asked for, `points` lists it, `journal` remembers what is done, `pool` (this machine) and
-`cluster` (Dask) do it, `run` ties them together; `curves` finds the knees, `table` and `page` write the
-answer.
+`spec` reads the request, `points` lists its points, `journal` stores the finished ones, `pool` (this machine)
+and `cluster` (Dask) compute them, `run` combines these; `curves` finds the knees, `table` and `page` write
+the answer.
 """

@@ -14,13 +14,13 @@ from onchip.base.units import MAX_BYTES, parse_bytes
 __all__ = ["MOST_STEPS", "NAMED", "OWN", "Budget", "parse_budgets"]
 
 NAMED = ("MR", "MH", "MP")
-"""Budgets that a network decides: the least of any plan, half-way, the least peak of any order."""
+"""Budgets that depend on the network: the least of any plan, half-way, the least peak of any order."""
 
 OWN = "chip"
 """The scratchpad that the chip states."""
 
 MOST_STEPS = 10_000
-"""Sizes in one range; more are a mistake."""
+"""The most sizes in one range."""
 
 End = int | str
 
@@ -39,13 +39,13 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """The size as it was asked for: `65536`, `MR`, `MR..MP 3/8`."""
+        """The size as the spec states it: `65536`, `MR`, `MR..MP 3/8`."""
         if self.steps == 1:
             return str(self.low)
         return f"{self.low}..{self.high} {self.at + 1}/{self.steps}"
 
     def resolve(self, named: Callable[[str], int]) -> int:
-        """Bytes; `named` gives those of a name."""
+        """Return the size in bytes; `named` returns those of a name."""
         low, high = (named(end) if isinstance(end, str) else end for end in (self.low, self.high))
         if self.at == 0 or self.steps == 1 or high <= low:
             return low
@@ -55,12 +55,12 @@ class Budget:
 
 
 def parse_budgets(given: Any, where: str, item: str = "budgets") -> tuple[Budget, ...]:
-    """The sizes that a spec's `budgets` asks for, in its order and each once.
+    """Return the sizes of a spec's `budgets`, in its order and each once.
 
-    A list of bytes, sizes (`"64KiB"`), names, and ranges `{from, to}` with one of `factor` (`from`, then
-    always that many times more, up to `to`), `steps` (so many sizes, both ends among them, by equal factors)
-    or `step` (always so many bytes more). Between names there are only `steps`. Raises `UsageError` naming
-    `where` and the element.
+    `budgets` is a list of bytes, sizes (`"64KiB"`), names, and ranges `{from, to}` with one of `factor` (each
+    size that many times the previous, from `from` up to `to`), `steps` (the number of sizes, both ends
+    included, by equal factors) or `step` (bytes between sizes). A range between names takes only `steps`.
+    Raises `UsageError` naming `where` and the element.
     """
     if not isinstance(given, list):
         given = [given]

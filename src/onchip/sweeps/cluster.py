@@ -1,9 +1,9 @@
-"""The same points on a Dask cluster: the scheduler hands them to its workers, the answers come back here.
+"""The same points on a Dask cluster: its scheduler hands them to its workers, and collects the answers.
 
-Points go out a few at a time with their network's JSON, so a worker needs onchip and nothing else: no shared
-folder. Dask hands what a dead worker had to others. When workers die too often, Dask accuses all that they
-had at hand; those points go out again at the end, each with nothing else under way, and one that kills its
-workers then is answered as failed.
+Points are sent a few at a time with their network's JSON, so a worker needs only onchip and no shared
+folder. Dask hands the points of a dead worker to others. When workers die too often, Dask blames all the
+points that they held; those points are sent again at the end, each with no other under way, and one that
+kills its workers then is answered as failed.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from onchip.sweeps.points import Done, Task
 __all__ = ["Cluster", "answer"]
 
 BATCH_SECONDS = 2.0
-"""About how long a batch should take: what a dead worker takes with it."""
+"""The target duration of a batch in seconds: a dead worker loses about this much work."""
 
 MOST_IN_BATCH = 64
 
 PATIENCE = 30.0
-"""Seconds without a scheduler, or without an answer of it, after which it is taken to be gone."""
+"""Seconds without a scheduler, or without its answer, after which it is taken to be gone."""
 
 LOOKS = 0.5
-"""Seconds between two questions to the scheduler."""
+"""Seconds between two requests to the scheduler."""
 
 CLOSING = 5.0
 """Seconds that the end of a sweep waits for a scheduler that does not answer."""
 
 
 class _Watch(threading.Thread):
-    """Asks the scheduler again and again who works for it, for a scheduler that hangs never answers.
+    """Repeatedly asks the scheduler for its workers, in a thread: a scheduler that hangs never answers.
 
-    `answered` is when it last did (`time.monotonic`), `threads` how many threads each worker has.
+    `answered` is the time of its last answer (`time.monotonic`), `threads` the number of threads of each
+    worker.
     """
 
     def __init__(self, ask: Callable[[], Any]) -> None:
@@ -67,7 +68,7 @@ class _Watch(threading.Thread):
 
 
 def _within(seconds: float, *calls: Callable[[], object]) -> None:
-    """Make the calls in turn, and wait no longer than `seconds`; nobody asks what they raise."""
+    """Make the calls in turn, and wait no longer than `seconds`; ignore what they raise."""
 
     def make() -> None:
         for call in calls:
@@ -81,18 +82,18 @@ def _within(seconds: float, *calls: Callable[[], object]) -> None:
 
 @lru_cache(maxsize=KEPT)
 def _network(key: str, packed: bytes) -> Network:
-    """The network that was sent along; a worker keeps the last ones."""
+    """Return the network of a message; a worker keeps the last ones."""
     return read_json(zlib.decompress(packed))
 
 
 def answer(asked: bytes, packed: bytes) -> tuple[str, bytes]:
-    """Runs on a worker: its answers to points of one network, and the hash of its code."""
+    """Answer points of one network, on a worker; return the answers and the hash of the worker's code."""
     tasks = msgspec.json.decode(asked, type=list[Task])
     return code(), msgspec.json.encode([compute(task, lambda key: _network(key, packed)) for task in tasks])
 
 
 def _security(distributed: Any, tls: Sequence[str]) -> dict[str, Any]:
-    """How to talk to the scheduler: with the files of an authority, a certificate and its key, or plainly."""
+    """Return the client's security arguments for an authority's, an own certificate and a key; or none."""
     if not tls:
         return {}
     authority, certificate, key = tls
@@ -107,11 +108,11 @@ def _security(distributed: Any, tls: Sequence[str]) -> dict[str, Any]:
 
 
 class Cluster:
-    """The cluster of the scheduler at `address`; `content` gives a network's JSON by its key.
+    """The cluster of the scheduler at `address`; `content` returns a network's JSON by its key.
 
-    Dask's messages are pickles: whoever can send one to the scheduler, a worker or this process runs code
-    there. With `tls`, the paths of an authority's certificate, a certificate and its key, all is encrypted
-    and only holders of a certificate of that authority are listened to.
+    Dask's messages are pickles: anyone who can send one to the scheduler, a worker or this process runs code
+    there. With `tls`, the paths of an authority's certificate, a certificate and its key, all messages are
+    encrypted, and only holders of a certificate of that authority are accepted.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._watch.end()
         client, out = self._client, list(self._out)
-        # Of a scheduler that is gone nothing can be asked, and one that hangs never answers.
+        # A scheduler that is gone answers no request, and one that hangs never answers.
         _within(2 * CLOSING, lambda: client.cancel(out, force=True), lambda: client.close(timeout=CLOSING))
 
     @property
@@ -182,7 +183,7 @@ class Cluster:
         return found
 
     def _look(self) -> bool:
-        """Is the scheduler there, and who else? Raises when it is gone for good."""
+        """Return whether the scheduler answers, and update its workers; raise when it is gone for good."""
         now = time.monotonic()
         if self._client.status != "running":
             self._gone_since = now if self._gone_since is None else self._gone_since
@@ -197,7 +198,7 @@ class Cluster:
         return True
 
     def _next(self) -> list[Task]:
-        """The next batch: of one network and planner, as many points as take a while."""
+        """Return the next batch: points of one network and planner, for about the target duration."""
         if self._alone and self._out:
             return []
         self._alone = ""
@@ -238,5 +239,5 @@ class Cluster:
                 return [Done(batch[0].key, failed(reason))]
             self._accused.extend(batch)
             return []
-        self._again.append(batch)  # cancelled or lost with the scheduler: again
+        self._again.append(batch)  # cancelled or lost with the scheduler: send it again
         return []

@@ -1,4 +1,4 @@
-"""A hash of onchip's own files, so that two machines can tell whether they run the same code."""
+"""A hash of onchip's own files, by which two machines compare their code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["content"]
 
 @cache
 def content() -> str:
-    """The SHA-256 of the package's sources and data, by name, and of its compiled core."""
+    """Return the SHA-256 of the package's sources and data, by name, and of its compiled core."""
     import onchip
     from onchip import _core
 

@@ -1,4 +1,4 @@
-"""Where a point is computed: in a worker, which keeps the last networks that it read."""
+"""The computation of a point: in a worker, which keeps the last networks that it read."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from onchip.sweeps.points import Done, Task
 __all__ = ["KEPT", "compute", "failed", "read_json"]
 
 KEPT = 4
-"""Networks that a worker keeps."""
+"""The number of networks that a worker keeps."""
 
 
 def read_json(content: bytes) -> Network:
-    """The network in `onchip.network/1` JSON that a sweep wrote."""
+    """Return the network in `onchip.network/1` JSON that a sweep wrote."""
     from onchip.network.json import WireNetwork, network_from_wire
 
     return network_from_wire(msgspec.json.decode(content, type=WireNetwork))
 
 
 def failed(reason: str) -> dict[str, Any]:
-    """The figures of a point that has no answer."""
+    """Return the figures of a point that has no answer."""
     return {"status": "failed", "reason": reason}
 
 
 def compute(task: Task, networks: Callable[[str], Network]) -> Done:
-    """The answer to one point; `networks` gives a network by its key.
+    """Return the answer to one point; `networks` returns a network by its key.
 
-    There always is one: a planner's failure is an answer, with its reason.
+    It never raises for a planner's failure: the failure is an answer, with its reason.
     """
     began = time.perf_counter()
     figures: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
 
 
 def _planner(task: Task) -> Planner:
-    """The planner that a task names; one from outside is registered by the import of its module."""
+    """Return the planner that a task names; the import of its module registers an external one."""
     found = registry.section(task.planner)
     if found is None and task.home[0]:
         module, folder = task.home
@@ -91,7 +91,7 @@ def _planner(task: Task) -> Planner:
 
 
 def _options(task: Task) -> Any:
-    """The planner's options: what JSON made of them, as they were."""
+    """Return the planner's options, restored from JSON."""
     kind = _planner(task).options
     given = {
         f.name: tuple(v) if isinstance(v := task.options[f.name], list) else v
@@ -104,11 +104,11 @@ def _options(task: Task) -> Any:
 
 
 _named: dict[tuple[str, ...], int] = {}
-"""What MR, MH and MP are, by network, chip, options and name: a peak search is made once for all of them."""
+"""MR, MH and MP in bytes, by network, chip, options and name: one peak search serves all of them."""
 
 
 def _bytes(task: Task, network: Network, chip: Chip) -> int:
-    """The budget in bytes. Names mean what they mean to `onchip plan` with the point's options."""
+    """Return the budget in bytes. Names mean the same as in `onchip plan` with the point's options."""
     from onchip.planners.budgets import resolve_budget
     from onchip.planners.placement import PlacementOptions
 
@@ -129,7 +129,7 @@ def _bytes(task: Task, network: Network, chip: Chip) -> int:
 
 
 def _known(network: Network) -> dict[str, Any]:
-    """What is so of a network on every chip: its arithmetic, and the bytes that have to cross once."""
+    """Return a network's figures that hold on every chip: its arithmetic, and its compulsory bytes."""
     crossing = network.output_roots & ~network.input_roots
     crossing |= mask(t for t in bits(network.input_roots) if network.readers[t])
     moved = sum(network.tensors[t].bytes for t in bits(crossing))
@@ -140,13 +140,13 @@ def _known(network: Network) -> dict[str, Any]:
 
 
 def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
-    """The gap: how much more than the bound, as a share of it."""
+    """Return the gap: the excess over the bound, as a share of it."""
     bound, moved = figures.get("dram_bound_bytes"), figures.get("dram_bytes")
     return {"gap": None if not bound or moved is None else round((moved - bound) / bound, 9)}
 
 
 def _times(figures: dict[str, Any], chip: Chip) -> dict[str, Any]:
-    """Seconds that DRAM and multipliers are busy at least, where the chip states how fast they are."""
+    """Return the least seconds that DRAM and multipliers are busy, where the chip states their rates."""
     bandwidth, rate = chip.dram_bytes_per_second, chip.macs_per_second
     return {
         "dram_seconds": None if bandwidth is None else figures["dram_bytes"] / bandwidth,

@@ -1,6 +1,6 @@
-"""What a buffer buys: a curve of DRAM bytes for every network, chip and planner, and where it bends.
+"""The gain of a buffer: a curve of DRAM bytes for every network, chip and planner, and its knee.
 
-A plan for a smaller buffer is one for a larger buffer, too, so a curve is read as its running minimum. Three
+A plan for a smaller buffer is also one for a larger buffer, so a curve is read as its running minimum. Three
 of its points are named:
 
 - the *first*: the smallest buffer of the sweep with a plan;
@@ -8,7 +8,7 @@ of its points are named:
   the curve, the point that lies furthest below the straight line between these two (Kneedle's criterion,
   Satopää et al. 2011, without smoothing). A curve of fewer than three such points, or with none below the
   line, has none;
-- *near*: the smallest buffer that comes within a share (10 % unless asked otherwise) of the least DRAM bytes.
+- *near*: the smallest buffer that comes within a share (10 % unless set otherwise) of the least DRAM bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 __all__ = ["ALL", "Curve", "Spot", "curves_of", "knee_of", "series_of"]
 
 ALL = "all networks"
-"""The curve of one inference of every network, where each has a plan."""
+"""The name of the summed curve: one inference of every network, where each has a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One point of a curve, in bytes; `row` is its place in the table, -1 for a sum over networks."""
+    """One point of a curve, in bytes; `row` is its index in the table, -1 for a sum over networks."""
 
     budget: int
     dram: int
@@ -38,7 +38,7 @@ class Spot:
 class Curve:
     """One network's curve: a spot for each budget, ascending; `nothing` are (budget, row) without a plan.
 
-    `limit` is what has to cross at least: inputs, outputs and weights, each once.
+    `limit` are the compulsory bytes: inputs, outputs and weights, each once.
     """
 
     network: str
@@ -60,7 +60,7 @@ class Curve:
         return min(self.spots, key=lambda spot: (spot.dram, spot.budget), default=None)
 
     def data(self) -> dict[str, Any]:
-        """The curve's named points, for JSON."""
+        """Return the curve's named points, for JSON."""
         named = {"first": self.first, "knee": self.knee, "near": self.near, "least": self.least}
         return {
             "network": self.network,
@@ -74,7 +74,7 @@ class Curve:
 
 
 def knee_of(spots: Sequence[Spot]) -> Spot | None:
-    """The knee of spots with ascending budgets; see above."""
+    """Return the knee of spots with ascending budgets; the module defines it."""
     steps = _steps(spots)
     if len(steps) < 3:
         return None
@@ -86,12 +86,12 @@ def knee_of(spots: Sequence[Spot]) -> Spot | None:
         across = log(spot.budget / low) / log(high / low)
         return 1 - across - log(spot.dram / least) / log(most / least)
 
-    best = max(steps, key=below)  # of equals the first, which has the smallest buffer
+    best = max(steps, key=below)  # ties: the first, which has the smallest buffer
     return best if below(best) > 1e-9 else None
 
 
 def _steps(spots: Sequence[Spot]) -> list[Spot]:
-    """The spots that move less than all before them."""
+    """Return the spots that move less than all before them."""
     found: list[Spot] = []
     for spot in spots:
         if not found or spot.dram < found[-1].dram:
@@ -100,7 +100,7 @@ def _steps(spots: Sequence[Spot]) -> list[Spot]:
 
 
 def series_of(row: Mapping[str, Any], varying: Sequence[str]) -> str:
-    """A row's series in words: what varies in the sweep but for network and budget."""
+    """Return the name of a row's series: the values that vary in the sweep, except network and budget."""
     words = []
     for name in varying:
         value = row.get(name)
@@ -112,13 +112,13 @@ def series_of(row: Mapping[str, Any], varying: Sequence[str]) -> str:
 
 
 def varying_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that a series is named by: those in which rows differ."""
+    """Return the columns that name a series: those in which rows differ."""
     candidates = ["planner", *names, "chip"]
     return tuple(name for name in candidates if len({repr(row.get(name)) for row in rows}) > 1)
 
 
 def curves_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str], within: float) -> tuple[Curve, ...]:
-    """The curves of a table, in its order; those of all networks together come last."""
+    """Return the curves of a table, in its order; the sums over all networks come last."""
     varying = varying_of(rows, names)
     found: dict[tuple[str, str], list[tuple[int, Mapping[str, Any]]]] = {}
     for i, row in enumerate(rows):
@@ -150,7 +150,7 @@ def _near(spots: Sequence[Spot], within: float) -> Spot | None:
 
 
 def _together(made: Sequence[Curve], within: float) -> list[Curve]:
-    """For each series, the sum over all networks at the budgets at which every one of them has a plan."""
+    """Return, for each series, the sum over all networks at the budgets for which each of them has a plan."""
     networks = {curve.network for curve in made}
     found = []
     for series in dict.fromkeys(curve.series for curve in made):

@@ -1,4 +1,4 @@
-"""Curves as SVG: buffer across, DRAM bytes up, both by equal factors; what a curve's points are, in words."""
+"""Curves as SVG: buffer across, DRAM bytes up, both logarithmic; the points' data in words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHADES = 7
 DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
 MARKED = 2_000
-"""Points that one picture marks; of more only those that move less than every smaller buffer."""
+"""The most points marked in one picture; beyond it, only points that move less than all smaller buffers."""
 
 SHAPES = (
     "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z",
@@ -38,7 +38,7 @@ SHAPES = (
 
 
 def key(index: int) -> Markup:
-    """A series' line and mark for the key."""
+    """Return a series' line and mark for the key."""
     line = element("path", d="M0 6H30", class_=f"trade c{index % SHADES}", **_dash(index))
     mark = element(
         "path", d=SHAPES[index % SHADES], transform="translate(15 6)", class_=f"mark c{index % SHADES}"
@@ -54,7 +54,7 @@ def _dash(index: int) -> dict[str, str]:
 def chart(
     curves: Sequence[Curve], places: Mapping[str, int], rows: Sequence[Mapping[str, Any]], name: str
 ) -> Markup:
-    """One network's curves; `places` gives each series its colour, `rows` is the table they are of."""
+    """Return one network's curves; `places` gives each series its colour, `rows` is their table."""
     return _Chart(curves, places, rows, name).drawn()
 
 
@@ -75,7 +75,7 @@ class _Chart:
 
     @cached_property
     def limit(self) -> int | None:
-        """What has to cross at least, if it is the same for all curves."""
+        """The compulsory bytes, if they are the same for all curves."""
         limits = {curve.limit for curve in self.curves}
         return limits.pop() if len(limits) == 1 else None
 
@@ -222,12 +222,12 @@ class _Chart:
 
 
 def _wide(low: float, high: float) -> tuple[float, float]:
-    """Two ends of an axis that are not one."""
+    """Return two distinct ends of an axis."""
     return (low, high) if high > low else (low / 1.5, high * 1.5)
 
 
 def _round_between(low: float, high: float) -> list[tuple[float, str]]:
-    """Round sizes from `low` to `high` bytes and their names, few enough for an axis."""
+    """Return round sizes from `low` to `high` bytes and their names, few enough for an axis."""
     unit, name = next(((u, n) for u, n in UNITS if high >= 2 * u), UNITS[-1])
     found: list[float] = []
     for steps in STEPS:
@@ -248,10 +248,10 @@ STEPS = (
     tuple(round(1 + n / 5, 1) for n in range(45)),
     tuple(round(1 + n / 50, 2) for n in range(450)),
 )
-"""What an axis may be marked with in each power of ten: the first of these that gives enough."""
+"""The marks of an axis in each power of ten: the first of these that gives enough is used."""
 
 
 def _power(size: float) -> str:
-    """A power of two as people say it: 64 KiB."""
+    """Return a power of two in its usual form: 64 KiB."""
     unit, name = next((u, n) for u, n in UNITS if size >= u)
     return f"{size / unit:.3g} {name}"

@@ -1,8 +1,8 @@
-"""What a sweep remembers: a SQLite file in its folder, to which each answer is added once and for good.
+"""The stored answers of a sweep: a SQLite file in its folder, to which each answer is added once.
 
 A batch of answers is one transaction (write-ahead log, `synchronous=FULL`): after a crash at any moment it is
-there as a whole or not at all, and SQLite itself clears away what was half-written. One process writes, and
-holds the file to itself; when it dies, however it dies, the next one finds the file free.
+in the file as a whole or not at all, and SQLite itself removes half-written data. One process writes, and
+locks the file; when it dies, in any way, the file is free for the next one.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ CREATE TABLE answers (
 """
 
 SETTLED = ("optimal", "infeasible", "refused")
-"""Answers that more time would not change."""
+"""The statuses of answers that more time would not change."""
 
 UNLIMITED = 0.0
 
 MOST_LETTERS = 1 << 24
-"""Of one answer: some hundred are usual."""
+"""The most characters of one answer; some hundred are usual."""
 
 STEPS = 10_000
-"""Instructions of SQLite's machine between two looks at how many there were."""
+"""Instructions of SQLite's virtual machine between two checks of their number."""
 
 MOST_STEPS, MOST_STEPS_PER_BYTE = 10_000_000, 100
-"""Instructions of one request, beside those for each byte of the file: a row of ours is longer than the few
-that read it, but pages of a stranger's file may refer to each other without end."""
+"""The instruction limit of one request, beside the limit for each byte of the file: reading a row of a sweep
+takes few, but pages of a foreign file may refer to each other without end."""
 
 
 def _schema(base: sqlite3.Connection) -> list[tuple[object, ...]]:
-    """What the file says it holds: tables, indexes, views, triggers, each as it was made."""
+    """Return the schema that the file states: tables, indexes, views, triggers, each with its SQL."""
     asked = "SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 64"
     return sorted(base.execute(asked).fetchall(), key=repr)
 
@@ -69,7 +69,7 @@ def _ours() -> list[tuple[object, ...]]:
 
 
 def _fits(name: str, value: object) -> bool:
-    """Whether a column of the table may hold this: whole counts, finite numbers, or text."""
+    """Return whether a column of the table may hold this value: integers, finite numbers, or text."""
     kind = type_of(name)
     if value is None or kind == "text":
         return value is None or isinstance(value, str)
@@ -81,9 +81,9 @@ def _fits(name: str, value: object) -> bool:
 class Journal:
     """The answers in a folder, by the points' keys.
 
-    An answer is settled if it is proved: it serves under every time limit. Any other serves under the limit
-    that it was made with. Raises `InputError` naming the file when it cannot be read or written, or another
-    process is using it.
+    An answer is settled if it is proved: it is valid under every time limit. Any other is valid under the
+    limit with which it was made. Raises `InputError` naming the file when it cannot be read or written, or
+    another process is using it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,12 +121,12 @@ class Journal:
         run("COMMIT")
 
     def _step(self) -> bool:
-        """Whether a request has taken more than any that a file of this size may."""
+        """Return whether a request has exceeded the instruction limit for a file of this size."""
         self._steps += STEPS
         return self._steps > MOST_STEPS and self._steps > MOST_STEPS + MOST_STEPS_PER_BYTE * self._bytes()
 
     def _bytes(self) -> int:
-        """Of the file and its log."""
+        """Return the bytes of the file and its log."""
         paths = self.path, self.path.with_name(self.path.name + "-wal")
         return sum(path.stat().st_size for path in paths if path.exists())
 
@@ -137,7 +137,7 @@ class Journal:
         self._base.close()
 
     def answers(self, seconds: float | None) -> dict[str, dict[str, Any]]:
-        """The figures that serve under a limit of so many seconds, by key."""
+        """Return the figures that are valid under a limit of so many seconds, by key."""
         limit = UNLIMITED if seconds is None else seconds
         rows: list[tuple[bool, float, str, str]] = []
         with self._told():
@@ -155,7 +155,7 @@ class Journal:
         return {key: self._read(key, figures) for _, _, key, figures in rows}
 
     def _read(self, key: str, text: str) -> dict[str, Any]:
-        """One answer's figures. The file may be a stranger's: what no sweep writes is refused, by its key."""
+        """Return one answer's figures; refuse by key an answer that no sweep writes (of a foreign file)."""
         try:
             figures = json.loads(text)
         except (ValueError, RecursionError):
@@ -169,7 +169,7 @@ class Journal:
         return figures
 
     def add(self, done: Iterable[Done], seconds: float | None) -> None:
-        """Add answers, all or none of them; a point that has one already is a mistake of the caller's."""
+        """Add answers, all or none of them; the caller must not add a point that has one already."""
         limit = UNLIMITED if seconds is None else seconds
         rows = [(d.key, limit, d.figures.get("status") in SETTLED, json.dumps(d.figures)) for d in done]
         with self._told():
@@ -184,7 +184,7 @@ class Journal:
                 raise
 
     def forget_failures(self) -> int:
-        """Drop the points that failed, so that they are tried again; how many."""
+        """Delete the points that failed, so that they are tried again; return their number."""
         with self._told():
             return self._base.execute(
                 "DELETE FROM answers WHERE json_extract(figures, '$.status') = 'failed'"
@@ -192,13 +192,13 @@ class Journal:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """SQLite's complaints as ours."""
+        """Convert SQLite's errors to onchip's."""
         self._steps = 0
         try:
             yield
         except sqlite3.IntegrityError:
             raise
-        except UnicodeDecodeError:  # SQLite gives its complaint about damaged names as it finds them
+        except UnicodeDecodeError:  # SQLite's message may contain damaged names as they are in the file
             raise InputError("is a damaged journal", where=str(self.path)) from None
         except sqlite3.Error as problem:
             reason = str(problem)

@@ -1,4 +1,4 @@
-"""A sweep as one HTML file that needs nothing else. Names from files stand in it escaped."""
+"""A sweep as one self-contained HTML file. Names from files are escaped in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN = (
 
 
 def html(made: Outcome, curves: Sequence[Curve], sentence: str) -> str:
-    """The page: curves of every network, where they bend, and the table. `sentence` says which answers."""
+    """Return the page: curves of every network, their knees, and the table. `sentence` counts the answers."""
     from markupsafe import Markup
 
     style = asset("page.css") + asset("corun.css") + asset("sweep.css")

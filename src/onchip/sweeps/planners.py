@@ -1,4 +1,4 @@
-"""What a point may ask of a planner, and what it says of the plan."""
+"""The options that a point may set of a planner, and the figures of its plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["figures_of", "options_asked"]
 
 
 def options_asked(planner: Planner, given: Mapping[str, Any], where: str, item: str) -> Any:
-    """The planner's options with these values; raises `UsageError` naming `where` and the key."""
+    """Return the planner's options with these values; raises `UsageError` naming `where` and the key."""
     known = [f.name for f in fields(planner.options) if f.name != "time_limit"]
     for key in given:
         if key == "time_limit":
@@ -36,7 +36,7 @@ def options_asked(planner: Planner, given: Mapping[str, Any], where: str, item: 
 
 
 def figures_of(plan: Plan) -> dict[str, Any]:
-    """What a certified plan says of itself; bounds are of plans of its kind."""
+    """Return the figures of a certified plan; bounds are for plans of its kind."""
     r = plan.result
     bound = r.dram_lower_bound_bytes
     if bound is None:

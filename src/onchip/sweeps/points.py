@@ -1,4 +1,4 @@
-"""A sweep's points, one by one: what each asks, and the key by which its answer is found again."""
+"""A sweep's points, one by one: the request of each, and the key of its answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from onchip.sweeps.spec import Asked, Machine, Model, Spec
 __all__ = ["Done", "Point", "Task", "key_of", "points", "task_of", "version"]
 
 KEY_FORMAT = 1
-"""Raised when what a point's figures mean changes: older answers are then not found any more."""
+"""The version of the figures' meaning: raise it when a meaning changes, and older answers are not reused."""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One point as a worker gets it: nothing but data, so that it can cross to any machine.
+    """One point as a worker receives it: only data, so that it can be sent to any machine.
 
     `network` is the key of the network's content, `chip` the chip without its name, `options` are all of the
-    planner's. `home` is the module of a planner from outside,
-    and the folder that it is found from.
+    planner's. `home` is the module of an external planner, and the folder that it is found from.
     """
 
     key: str
@@ -44,12 +43,12 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def family(self) -> tuple[str, str]:
-        """Points of one network and planner: they are best computed one after the other."""
+        """The network and planner of the point: points of one family are best computed in sequence."""
         return self.network, self.planner
 
 
 class Done(msgspec.Struct, frozen=True):
-    """A point's answer: its figures, by the names that the table has."""
+    """A point's answer: its figures, by the names of the table's columns."""
 
     key: str
     figures: dict[str, Any]
@@ -66,7 +65,7 @@ class Point:
 
 
 def points(spec: Spec) -> tuple[Point, ...]:
-    """All points in the order of the table: networks, chips, planners and options, budgets."""
+    """Return all points in the order of the table: networks, chips, planners and options, budgets."""
     return tuple(
         Point(model, machine, asked, budget)
         for model in spec.models
@@ -78,7 +77,7 @@ def points(spec: Spec) -> tuple[Point, ...]:
 
 @cache
 def version() -> str:
-    """The version whose answers these are; empty for a source tree that never was installed."""
+    """Return the version that made the answers; empty for a source tree that is not installed."""
     try:
         return metadata.version("onchip")
     except metadata.PackageNotFoundError:
@@ -86,16 +85,16 @@ def version() -> str:
 
 
 def key_of(values: Any) -> str:
-    """The SHA-256 of a value's canonical JSON."""
+    """Return the SHA-256 of a value's canonical JSON."""
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def task_of(point: Point, network: str, seconds: float | None) -> Task:
-    """The task of a point whose network has the content `network`.
+    """Return the task of a point whose network has the content `network`.
 
-    Its key is of everything that its answer depends on, and of nothing else: not of names, of the place in
-    the spec, or of how long it may take.
+    Its key covers everything that its answer depends on, and nothing else: not names, the position in the
+    spec, or the time limit.
     """
     chip = replace(point.machine.chip, name="swept", description="")
     options = {name: value for name, value in asdict(point.asked.options).items() if name != "time_limit"}
@@ -108,18 +107,18 @@ def task_of(point: Point, network: str, seconds: float | None) -> Task:
 
 @cache
 def content_of(module: str) -> str:
-    """The hash of a module's file: a planner's answers are those of its code."""
+    """Return the hash of a module's file: a planner's answers depend on its code."""
     return hashlib.sha256(Path(str(sys.modules[module].__file__)).read_bytes()).hexdigest()
 
 
 @cache
 def _stated_by(chip: Chip) -> dict[str, Any]:
-    """What a chip states, and no more, so that keys it may have one day change nothing."""
+    """Return the values that a chip states, so that keys added to chips later change no hash."""
     return {name: value for name, value in asdict(chip).items() if value not in (None, "", False, ())}
 
 
 def labels(given: Sequence[Point]) -> tuple[str, ...]:
-    """The columns that tell points apart by what the spec states of options and chips."""
+    """Return the columns that distinguish points by the options and chips that the spec states."""
     found: dict[str, None] = {}
     for point in given:
         found.update(dict.fromkeys(_stated(point)))
@@ -136,7 +135,7 @@ def _stated(point: Point) -> dict[str, Any]:
 
 
 def row_of(point: Point, names: Sequence[str], figures: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of the table: what was asked, and the answer."""
+    """Return a row of the table: the request and the answer."""
     stated = _stated(point)
     return {
         "network": point.model.name,

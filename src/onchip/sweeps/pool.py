@@ -1,8 +1,8 @@
-"""Workers on this machine: processes that are started again when they die, and points that kill them.
+"""Workers on this machine: processes that are restarted when they die, and points that kill them.
 
-A point is handed to one worker at a time. A worker that dies takes nothing with it: what it had answered is
-in the journal, what it had not is handed out again. A point that was under way when `ATTEMPTS` workers died
-is answered as failed, with the reason.
+A point is handed to one worker at a time. When a worker dies, its answers are in the journal, and its other
+points are handed out again. A point that was under way when `ATTEMPTS` workers died is answered as failed,
+with the reason.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from onchip.sweeps.points import Done, Task
 __all__ = ["ATTEMPTS", "Backend", "Pool", "cores"]
 
 ATTEMPTS = 3
-"""Workers that a point may kill."""
+"""The number of workers that a point may kill."""
 
 AHEAD, QUICK = 4, 0.1
-"""Points that a worker has at hand where they take less than `QUICK` seconds, so that it never waits for the
-next; one where they take longer, so that none waits behind another while a worker has nothing to do."""
+"""The points queued at a worker: several where they take less than `QUICK` seconds, so that it never waits
+for the next; one where they take longer, so that none waits behind another while a worker is idle."""
 
 MOST_IDLE_DEATHS = 20
-"""Workers that may die one after the other with nothing to do."""
+"""The number of idle workers that may die in sequence."""
 
 GRACE, TIMES = 60.0, 2.0
-"""A point with a limit of t seconds has its worker killed after TIMES * t + GRACE: it does not obey."""
+"""A worker whose point has a limit of t seconds is killed after TIMES * t + GRACE seconds."""
 
 START = "from onchip.sweeps.worker import main; import sys; main(sys.argv[1], int(sys.argv[2]))"
 
 
 class Backend(Protocol):
-    """What computes points, here or elsewhere. Entered with the points, left when all is done or dropped."""
+    """Computes points, here or elsewhere. Enter it with the points; leave it when all are done or dropped."""
 
     def __enter__(self) -> Self: ...
 
@@ -53,19 +53,19 @@ class Backend(Protocol):
 
     @property
     def workers(self) -> str:
-        """Who works, in words."""
+        """The workers, in words."""
 
     def wait(self, seconds: float) -> list[Done]:
-        """Answers that have come in, after at most so many seconds; each point's comes once."""
+        """Return the answers that have arrived, after at most so many seconds; each point's comes once."""
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Worker:
-    """One process, with the points it has at hand, the one under way first."""
+    """One process, with its queued points, the one under way first."""
 
     def __init__(self, networks: Path) -> None:
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
@@ -90,7 +90,7 @@ class _Worker:
         return self.process.stdout.fileno()
 
     def send(self, task: Task) -> bool:
-        """Hand a point over; false if nobody is there to take it."""
+        """Hand a point over; return false if the process no longer takes any."""
         assert self.process.stdin is not None
         if not self.at_hand:
             self.since = time.monotonic()
@@ -103,7 +103,7 @@ class _Worker:
         return True
 
     def lines(self) -> list[bytes] | None:
-        """Whole lines that have come in; None at the end."""
+        """Return the whole lines that have arrived; None at the end."""
         got = os.read(self.out, 1 << 16)
         if not got:
             return None
@@ -111,13 +111,13 @@ class _Worker:
         return lines
 
     def end(self) -> str:
-        """Kill it if it lives; how it ended, in words."""
+        """Kill the process if it lives; return how it ended, in words."""
         if self.process.poll() is None:
             self.process.kill()
         code = self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
-            with contextlib.suppress(OSError):  # what was not written yet goes nowhere
+            with contextlib.suppress(OSError):  # unwritten data is dropped
                 pipe.close()
         with self.words as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 2_000))
@@ -174,14 +174,14 @@ class Pool:
         return found
 
     def _heard(self, seconds: float) -> list[_Worker]:
-        """The workers that have said something, after at most so many seconds."""
+        """Return the workers with new output, after at most so many seconds."""
         with selectors.DefaultSelector() as said:
             for worker in self._at_work:
                 said.register(worker.out, selectors.EVENT_READ, worker)
             return [key.data for key, _ in said.select(seconds)]
 
     def _feed(self, worker: _Worker) -> list[Done]:
-        """Give a worker what it lacks."""
+        """Fill a worker's queue; return the answers of points that failed in it."""
         while (
             worker.ready and len(worker.at_hand) < worker.ahead and (task := self._next(worker)) is not None
         ):
@@ -191,7 +191,7 @@ class Pool:
         return []
 
     def _next(self, worker: _Worker) -> Task | None:
-        """The next point: of the family at hand, else of the longest that no other worker is at."""
+        """Return the next point: of the worker's family, else of the longest that no other worker is at."""
         for family in [f for f, tasks in self._waiting.items() if not tasks]:
             del self._waiting[family]
         if not self._waiting:
@@ -204,7 +204,7 @@ class Pool:
     def _answers(self, worker: _Worker, lines: list[bytes]) -> list[Done]:
         found = []
         for line in lines:
-            if not worker.ready:  # its first line says that it is there
+            if not worker.ready:  # its first line says that it has started
                 worker.ready, self._idle_deaths = True, 0
                 continue
             done = msgspec.json.decode(line, type=Done)
@@ -216,7 +216,7 @@ class Pool:
         return found
 
     def _lost(self, worker: _Worker, how: str) -> list[Done]:
-        """Take the points of a dead worker back; the one that was under way too often has failed."""
+        """Take the points of a dead worker back; answer as failed one that was under way too often."""
         self._at_work.remove(worker)
         found: list[Done] = []
         if worker.at_hand:
@@ -234,7 +234,7 @@ class Pool:
         return found
 
     def _overdue(self) -> list[Done]:
-        """Kill workers whose point does not obey its limit."""
+        """Kill workers whose point exceeds its limit."""
         found: list[Done] = []
         now = time.monotonic()
         for worker in list(self._at_work):

@@ -1,4 +1,4 @@
-"""A sweep from end to end: the spec, what the journal has, the rest computed, the answer written."""
+"""A sweep from end to end: read the spec and the journal, compute the rest, write the answer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from onchip.sweeps.spec import Spec
 __all__ = ["Outcome", "SweepOptions", "sweep"]
 
 REWRITTEN = 60.0
-"""Seconds after which a running sweep writes its table and page anew."""
+"""Seconds between two updates of a running sweep's table and page."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a sweep is: `rows` of the points that have an answer, in the spec's order.
+    """The state of a sweep: `rows` of the points that have an answer, in the spec's order.
 
-    `computed` were answered now, `reused` before; `end` is why it ended.
+    `computed` points were answered in this run, `reused` in earlier ones; `end` is the reason for its end.
     """
 
     spec: Spec
@@ -47,12 +47,12 @@ class Outcome:
 
     @property
     def failed(self) -> int:
-        """Rows of points that failed."""
+        """The number of points that failed."""
         return sum(row["status"] == "failed" for row in self.rows)
 
     @property
     def complete(self) -> bool:
-        """Does every point have an answer?"""
+        """True if every point has an answer."""
         return len(self.rows) == self.points
 
 
@@ -63,10 +63,10 @@ def sweep(
     progress: Callable[[str], None] | None = None,
     write: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
-    """Compute the points of `spec` that the journal in `folder` lacks; `write` is given the state at times.
+    """Compute the points of `spec` that the journal in `folder` lacks; call `write` with the state at times.
 
     Raises `InputError` for a spec, network or folder that cannot be used, `WorkerLost` when the cluster is
-    gone. After Ctrl-C or the time limit, what is there is the outcome.
+    gone. After Ctrl-C or the time limit, the outcome has the points finished by then.
     """
     say = progress or (lambda line: None)
     began = time.monotonic()
@@ -142,7 +142,7 @@ def _backend(tasks: list[Task], sources: Sources, options: SweepOptions) -> Back
 
 
 def _words(todo: int, done: int, points: int, reused: int, seconds: float, workers: str) -> str:
-    """How far it is, how fast, and how long it will take."""
+    """Return the progress, the rate and the remaining time, in words."""
     text = f"{reused + done:,} of {points:,} points"
     if reused:
         text += f" ({reused:,} were there)"
@@ -160,7 +160,7 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed. The first is noted, so that nothing is cut in the middle; a second cuts."""
+    """Yield a function that returns whether Ctrl-C was pressed: the first is noted, a second interrupts."""
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield pressed.is_set

@@ -1,7 +1,7 @@
 """The networks of a sweep, each read once and kept in the sweep's folder as `onchip.network/1` JSON.
 
-A network's key is the hash of its JSON, and whoever reads the JSON compares. So what is planned is what was
-hashed, whatever happens meanwhile to the model's file, or to this one.
+A network's key is the hash of its JSON, and every reader of the JSON checks it. The planned network is
+therefore the one that was hashed, whatever happens meanwhile to the model's file or to this one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Sources:
         self._keys: dict[tuple[Any, ...], str] = {}
 
     def path(self, key: str) -> Path:
-        """Where the network with this key lies."""
+        """Return the path of the network with this key."""
         return self.folder / f"{key}.json"
 
     def content(self, key: str) -> bytes:
-        """The network's JSON; raises `ModelError` if the file does not hold what it is named after."""
+        """Return the network's JSON; raises `ModelError` if the file's content does not match its name."""
         return network_bytes(self.folder, key)
 
     def key(self, point: Point, say: Callable[[str], None]) -> str:
-        """The key of a point's network, which is there from then on.
+        """Return the key of a point's network, and write the network if it is not there yet.
 
         Raises `UsageError` naming the spec and the network that cannot be read.
         """
@@ -61,7 +61,7 @@ class Sources:
             check_named(point.model.model, "--trust")
 
     def _kept(self, model: str, options: dict[str, Any], say: Callable[[str], None]) -> str:
-        """Read the model, and write its network under the hash of what is written, unless it is there."""
+        """Read the model, and write its network under the hash of its JSON, unless it is there."""
         from onchip.network.json import wire_network
         from onchip.readers import ReadOptions, load
 
@@ -76,7 +76,7 @@ class Sources:
 
 
 def network_bytes(folder: Path, key: str) -> bytes:
-    """The JSON of a network in a sweep's folder; raises `ModelError` if its hash is not `key`."""
+    """Return the JSON of a network in a sweep's folder; raises `ModelError` if its hash is not `key`."""
     path = folder / f"{key}.json"
     content = read_bytes(path, error=ModelError)
     if hashlib.sha256(content).hexdigest() != key:
@@ -85,7 +85,7 @@ def network_bytes(folder: Path, key: str) -> bytes:
 
 
 def _options(point: Point) -> dict[str, Any]:
-    """How a point's network is read: by every planner alike, a zoo network with the chip's elements."""
+    """Return the reader's options: the same for every planner, with the chip's elements for a zoo network."""
     given = dict(point.model.read)
     if point.model.model.startswith("zoo:") and given.get("dtype") is None:
         given["dtype"] = _element(point.machine.chip)

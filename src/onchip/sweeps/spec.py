@@ -1,4 +1,4 @@
-"""What a sweep is asked: a TOML file as a frozen `Spec`, every mistake in it named by its key."""
+"""The request of a sweep: a TOML file as a frozen `Spec`; errors name the key."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from onchip.sweeps.planners import options_asked
 __all__ = ["Asked", "Machine", "Model", "Spec", "parse_spec", "read_spec"]
 
 Values = tuple[tuple[str, Any], ...]
-"""Keys with their values, as the spec states them: what a point's labels are made of."""
+"""Keys with their values, as the spec states them: the source of a point's labels."""
 
 MOST_VARIANTS = 10_000
-"""Chips, networks or option sets in one sweep; more are a mistake."""
+"""The most chips, networks or option sets in one sweep."""
 
 ARRAY = re.compile(r"([0-9]{1,5})x([0-9]{1,5})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One network as it is to be read: `name` as the spec has it, `model` for the reader, `item` its key."""
+    """One network to read: `name` as in the spec, `model` for the reader, `item` its key."""
 
     name: str
     model: str
@@ -43,7 +43,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One chip: `name` as the spec has it, and what is changed of it."""
+    """One chip: `name` as in the spec, and its changed values."""
 
     name: str
     changed: Values
@@ -58,15 +58,15 @@ class Asked:
     stated: Values
     options: Any
     home: tuple[str, str] = ("", "")
-    """The module of a planner from outside, and the folder that it is found from."""
+    """The module of an external planner, and the folder that it is found from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A sweep: every one of `models` on every one of `machines`, by every one of `asked`, for every budget.
 
-    `seconds` is the limit of one point, None without; `within` how near to the least DRAM bytes is near
-    enough, as a share of them.
+    `seconds` is the limit of one point, None without; `within` is the share of the least DRAM bytes within
+    which a point is near them.
     """
 
     path: str
@@ -83,7 +83,7 @@ class Spec:
 
 
 def read_spec(path: str | Path) -> Spec:
-    """The spec in a TOML file; models and chips in it are found from its own folder.
+    """Return the spec in a TOML file; models and chips in it are found from its own folder.
 
     Raises `UsageError` (`ChipError` for a chip) naming the file and the key.
     """
@@ -94,11 +94,11 @@ def read_spec(path: str | Path) -> Spec:
 
 
 KEYS = ("title", "networks", "chips", "planners", "budgets", "read", "chip", "limits", "page")
-"""Of a spec, besides a section for each planner."""
+"""The keys of a spec, besides a section for each planner."""
 
 
 def parse_spec(table: Mapping[str, Any], where: str, folder: Path = Path()) -> Spec:
-    """The same from the table that the file holds."""
+    """Return the spec from the table of the file."""
     for key in table:
         if key not in KEYS and registry.section(key) is None:
             _known(key, (*KEYS, *_sections()), where, key)
@@ -130,7 +130,7 @@ def parse_spec(table: Mapping[str, Any], where: str, folder: Path = Path()) -> S
 
 
 def _sections() -> list[str]:
-    """What a spec may call planners."""
+    """Return the names of planners in a spec."""
     return [planner.key for planner in registry.listed()]
 
 
@@ -149,7 +149,7 @@ def _section(table: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any
 
 
 def _texts(table: Mapping[str, Any], key: str, default: list[str], where: str) -> list[str]:
-    """A list of texts, each once; a text alone is a list of one."""
+    """Return a list of texts, each once; a single text is a list of one."""
     found = table.get(key, default)
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
@@ -162,7 +162,7 @@ def _texts(table: Mapping[str, Any], key: str, default: list[str], where: str) -
 def _products(
     section: Mapping[str, Any], lists: frozenset[str], where: str, item: str
 ) -> Iterator[dict[str, Any]]:
-    """Every combination of the section's values: a list is so many of them, in `lists` a list of lists is."""
+    """Yield every combination of the section's values: each list is a choice; in `lists`, a list of lists."""
     choices = []
     for key, value in section.items():
         several = isinstance(value, list) and (
@@ -207,7 +207,7 @@ def _models(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Model, 
 
 
 def _found_from(model: str, folder: Path) -> str:
-    """A path as seen from here; what is no path stays as it is."""
+    """Return a path relative to the current folder; other references unchanged."""
     is_path = not model.startswith("zoo:") and not is_reference(model)
     return str(folder / model) if is_path else model
 
@@ -233,10 +233,10 @@ def _machines(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Machi
 
 
 def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
-    """The chip with other figures.
+    """Return the chip with other figures.
 
-    A chip that states one multiply-accumulate for each processing element and cycle keeps doing so with
-    another array or clock, unless it is told another rate.
+    A chip that states one multiply-accumulate for each processing element and cycle keeps that ratio with
+    another array or clock, unless the spec states another rate.
     """
     stated = {f.name: v for f in fields(chip) if (v := getattr(chip, f.name)) not in (None, ())}
     if chip.memories:
@@ -257,7 +257,7 @@ def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
 
 
 def _peak_rate(chip: Chip) -> float | None:
-    """Multiply-accumulates in a second, one for each processing element and cycle."""
+    """Return multiply-accumulates in a second, one for each processing element and cycle."""
     if chip.pe_rows is None or chip.pe_columns is None or chip.clock_hertz is None:
         return None
     return chip.pe_rows * chip.pe_columns * chip.clock_hertz

@@ -1,4 +1,4 @@
-"""A sweep's answer as its user meets it: rows, curves, files, a table on the terminal."""
+"""A sweep's answer for its user: rows, curves, files, a table on the terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Swept"]
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found. `rows` are its points in the spec's order, each a mapping from column to value.
+    """The result of a sweep. `rows` are its points in the spec's order, each a mapping from column to value.
 
-    `complete` is false after Ctrl-C or the time limit: then rows are missing, and the same call goes on where
-    this one was. `folder` has the journal and `files`, as `save` writes them.
+    `complete` is false after Ctrl-C or the time limit: rows are then missing, and the same call continues
+    from there. `folder` has the journal and `files`, as `save` writes them.
     """
 
     outcome: Outcome
@@ -38,12 +38,12 @@ class Swept:
 
     @property
     def complete(self) -> bool:
-        """Does every point have an answer?"""
+        """True if every point has an answer."""
         return self.outcome.complete
 
     @property
     def failed(self) -> int:
-        """Points without an answer of a planner: it broke, or its workers died of it."""
+        """The number of points without a planner's answer: it raised an error, or killed its workers."""
         return self.outcome.failed
 
     @cached_property
@@ -57,7 +57,7 @@ class Swept:
         return curves_of(self.rows, self.outcome.labels, self.outcome.spec.within)
 
     def data(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         o = self.outcome
         return {
             "spec": o.spec.path,
@@ -75,17 +75,17 @@ class Swept:
         }
 
     def html(self) -> str:
-        """The curves and the table as one self-contained HTML page."""
+        """Return the curves and the table as one self-contained HTML page."""
         from onchip.sweeps.page import html
 
         return html(self.outcome, self.curves, self.sentence())
 
     def save(self) -> tuple[Path, ...]:
-        """Write `table.csv`, `table.parquet` (where pyarrow is installed) and `report.html`; their paths."""
+        """Write `table.csv`, `table.parquet` (where pyarrow is installed), `report.html`; return the paths."""
         made: dict[str, str | bytes] = {"table.csv": to_csv(self.rows, self.columns)}
         if has_parquet():
             made["table.parquet"] = to_parquet(self.rows, self.columns)
-        else:  # one from before would not be of this table
+        else:  # an older file would belong to another table
             (self.folder / "table.parquet").unlink(missing_ok=True)
         made["report.html"] = self.html()
         for name, content in made.items():
@@ -93,7 +93,7 @@ class Swept:
         return tuple(self.folder / name for name in made)
 
     def summary(self) -> Group:
-        """The table that the terminal shows."""
+        """Return the table that the terminal shows."""
         from rich.console import Group
         from rich.text import Text
 
@@ -134,7 +134,7 @@ class Swept:
         return Group(Text(self.sentence()), Text(), table)
 
     def sentence(self) -> str:
-        """How many points have which answer."""
+        """Return a sentence that counts the points by answer."""
         o = self.outcome
         count: dict[str, int] = {}
         for row in self.rows:

@@ -1,4 +1,4 @@
-"""The answer as a table: CSV with nothing but Python, Parquet where pyarrow is installed."""
+"""The answer as a table: CSV in plain Python, Parquet where pyarrow is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBERS = ("gap", "dram_seconds", "compute_seconds", "seconds")
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """The rows as CSV (RFC 4180, a header, nothing where there is no value)."""
+    """Return the rows as CSV (RFC 4180, with a header, empty where there is no value)."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([neutral(name) for name in columns])
@@ -31,14 +31,14 @@ def _cell(value: Any) -> Any:
 
 
 def has_parquet() -> bool:
-    """Is there a library that writes Parquet?"""
+    """Return whether a library that writes Parquet is installed."""
     from importlib.util import find_spec
 
     return find_spec("pyarrow") is not None
 
 
 def to_parquet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
-    """The rows as a Parquet file; bytes and counts are 64-bit integers, seconds and shares doubles."""
+    """Return the rows as a Parquet file; bytes and counts are 64-bit integers, seconds and shares doubles."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -62,7 +62,7 @@ def to_parquet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> byt
 
 
 def type_of(name: str) -> Literal["integer", "number", "text"]:
-    """What an answer's column holds."""
+    """Return the type of an answer's column."""
     if name in INTEGERS or (name.endswith("_bytes") and "." not in name):
         return "integer"
     return "number" if name in NUMBERS else "text"
@@ -85,5 +85,5 @@ def _type(name: str, values: Sequence[Any]) -> str:
 def columns_of(
     rows: Sequence[Mapping[str, Any]], labels: Sequence[str], answers: Sequence[str]
 ) -> tuple[str, ...]:
-    """The table's columns, also those of a table without rows."""
+    """Return the table's columns, also those of a table without rows."""
     return tuple(rows[0]) if rows else ("network", "chip", "planner", *labels, "budget", *answers)

@@ -1,6 +1,6 @@
-"""A worker process of this machine: points come in on stdin, answers go out on stdout, a line of JSON each.
+"""A worker process of this machine: points arrive on stdin, answers leave on stdout, a line of JSON each.
 
-It ends when its coordinator does, in the middle of a point too. What libraries print goes to stderr.
+It ends when its coordinator does, also in the middle of a point. The output of libraries goes to stderr.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(folder: str, parent: int) -> None:
         return read_json(network_bytes(Path(folder), key))
 
     decode, encode = msgspec.json.Decoder(Task).decode, msgspec.json.Encoder().encode
-    out.write(b"{}\n")  # here, and ready
+    out.write(b"{}\n")  # started, and ready
     for line in sys.stdin.buffer:
         try:
             out.write(encode(compute(decode(line), networks)) + b"\n")
