@@ -1,8 +1,8 @@
 """The simple method beside exact placement, on the modules of one network: `onchip branches --beside`.
 
-Same chip, same sizes, same modules (`onchip.planners.modules.region` says what is counted). Exact placement
-runs every operator whole, so what fits in no other way than streamed it cannot plan; that is said, not left
-out.
+Both use the same chip, sizes and modules (`onchip.planners.modules.region` defines what is counted). Exact
+placement runs every operator whole, so it cannot plan a module that fits only when streamed; the rows report
+that.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from onchip.plans import Plan
 __all__ = ["Beside", "BesideRow", "Zero", "beside", "exact_zero", "simple_zero"]
 
 SCAN = 8
-"""Smaller buffers that are tried once bisection has found the smallest: the method promises no monotony."""
+"""The smaller buffers to try after the bisection: the method's traffic need not fall with the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
     """Both methods on the modules of a network. `simple_seconds` planned the whole network, `exact_seconds`
-    the modules. `complete` is false after Ctrl-C: a smallest buffer that was not searched then is None."""
+    the modules. `complete` is false after Ctrl-C: a smallest buffer whose search had not finished is None."""
 
     network: str
     chip: str
@@ -47,7 +47,7 @@ class Beside:
     complete: bool
 
     def data(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return everything, for JSON."""
         return {
             "network": self.network,
             "chip": self.chip,
@@ -66,7 +66,7 @@ class Beside:
 
     @property
     def not_searched(self) -> dict[str, str]:
-        """Which smallest buffers are not known because nobody finished the search, and why."""
+        """The smallest buffers that are unknown because their search did not finish, with the reason."""
         zeros = {"simple_zero": self.simple_zero, "exact_zero": self.exact_zero}
         return {name: "interrupted" for name, zero in zeros.items() if zero is None}
 
@@ -94,7 +94,7 @@ def beside(
     """Place the modules of `plan` exactly, and find the smallest buffer without traffic of both methods.
 
     `again` plans the same network by the simple method within other budgets, None where it cannot.
-    `time_limit` is for each exact search, in seconds. On Ctrl-C what is finished is the answer.
+    `time_limit` is for each exact search, in seconds. On Ctrl-C the answer has the finished parts.
     """
     say = progress or (lambda _: None)
     sizes = Sizes(plan.network, chip)
@@ -108,7 +108,7 @@ def beside(
                 say(f"exact placement of {region.modules[0]}")
                 with guard.part(time_limit):
                     rows.append(_row(region, chip, plan.budget, limits))
-                if stopped():  # a search kept the interruption to itself
+                if stopped():  # a search caught the interruption
                     raise KeyboardInterrupt
             whole = regions(plan, sizes.resident)
             say("exact placement: the smallest buffer without traffic")
@@ -135,12 +135,12 @@ def beside(
 
 
 def _least(network: Network, chip: Chip) -> int:
-    """The bytes without which some operator cannot run whole."""
+    """Return the bytes without which some operator cannot run whole."""
     return placement.Problem.of(network, chip.alignment_bytes, in_place=True).minimum_budget
 
 
 def _anew(limits: Limits) -> Limits:
-    """The same limits for one more search, as far as the time of its part of the work goes."""
+    """Return the same limits for one more search, within the time left for its part of the work."""
     return limits.anew(guard.left(limits.time_limit))
 
 
@@ -175,8 +175,9 @@ def _row(region: Region, chip: Chip, budget: int, limits: Limits) -> BesideRow:
 
 
 def exact_zero(found: Sequence[Region], chip: Chip, limits: Limits) -> Zero:
-    """The least bytes in which exact placement needs no traffic in any region, proved where `at_least`
-    agrees.
+    """Return the least bytes in which exact placement needs no traffic in any region.
+
+    They are proved where `at_least` agrees.
     """
     options = PlacementOptions(in_place=True)
     answers = [placement.zero_traffic(r.held, chip, options, _anew(limits)) for r in found]
@@ -187,10 +188,10 @@ def exact_zero(found: Sequence[Region], chip: Chip, limits: Limits) -> Zero:
 
 
 def simple_zero(again: Callable[[int], Plan | None], chip: Chip, plan: Plan, *, scan: int = SCAN) -> Zero:
-    """The smallest buffer with which the simple method moves nothing between layers of the modules.
+    """Return the smallest buffer with which the simple method moves nothing between layers of the modules.
 
-    By bisection; then `scan` smaller buffers are tried as well, as less room may happen to do. None when no
-    buffer does, as with a long connection between modules.
+    It is found by bisection; then `scan` smaller buffers are tried, because less room may also do. It is None
+    when no buffer does, as with a long connection between modules.
     """
 
     def nothing(budget: int) -> bool:

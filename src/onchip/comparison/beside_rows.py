@@ -1,4 +1,4 @@
-"""What the simple method beside exact placement consists of: runs of modules, and smallest buffers."""
+"""The parts of the comparison of the simple method and exact placement: module runs, smallest buffers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class BesideRow:
     """A run of modules. Bytes are beyond what every plan moves: inputs once, outputs once.
 
     `exact_bytes` is exact placement's, `bound_bytes` proved for any plan that runs the operators whole, and
-    both None where an operator alone needs more than the budget: then `needs_bytes` is how much.
-    `copied_bytes` is exact placement's if concats copy their operands on chip: a plan as it stands, while the
-    operands of a concat lie anywhere in the other. `space` names the plans that `status` and the bound range
-    over.
+    both None where an operator alone needs more than the budget: `needs_bytes` is then its need.
+    `copied_bytes` is exact placement's if concats copy their operands on chip, which is a valid plan as it
+    stands; without copies, the operands of a concat lie anywhere. `space` names the plans that `status` and
+    the bound range over.
     """
 
     modules: tuple[str, ...]
@@ -35,11 +35,9 @@ class BesideRow:
 class Zero:
     """The smallest buffer with which the modules move nothing: `bytes`, None when none was found.
 
-    Nothing but what enters, once; the output of the last of consecutive modules stays on chip, as it would
-    to be handed on.
-
-    No buffer below `at_least` can do: proved for exact placement, 0 for the simple method, for which `tried`
-    smaller buffers were tried and had traffic.
+    The only transfer is of the inputs, once; the output of the last of consecutive modules stays on chip,
+    ready for the next. Buffers below `at_least` are proved too small: for exact placement only, 0 for the
+    simple method, for which `tried` smaller buffers were tried and had traffic.
     """
 
     bytes: int | None

@@ -1,4 +1,4 @@
-"""The simple method beside exact placement as a table for a terminal."""
+"""The table of the simple method beside exact placement, for a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 34
 
 
 class BothMethods(Protocol):
-    """What the table shows (`onchip.comparison.beside.Beside` says what each is)."""
+    """The fields that the table shows (`onchip.comparison.beside.Beside` documents them)."""
 
     @property
     def rows(self) -> Sequence[BesideRow]: ...
@@ -41,7 +41,7 @@ class BothMethods(Protocol):
 
 
 def table(made: BothMethods) -> RenderableType:
-    """A rich renderable: a line that says of what, a row for each run of modules, the smallest buffers."""
+    """Return a rich renderable: a title line, a row for each run of modules, the smallest buffers."""
     head = Text("Beside exact placement", style="bold")
     head.append(
         "  KiB within the modules, beyond their inputs and outputs, which move once",

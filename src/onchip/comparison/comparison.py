@@ -26,12 +26,12 @@ __all__ = ["CompareOptions", "Comparison", "Row", "compare", "other_planners"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The rows in the order asked for: other planners, strategies, then baselines. `complete` is false after
-    Ctrl-C.
+    """The rows in the chosen order: other planners, strategies, then baselines.
 
-    `bound` is the proved lower bound (bytes of traffic) of any plan within `budget` that keeps tensors whole,
-    0 when none is known. `limit_bytes` is what every plan of every planner moves: inputs in, outputs out and
-    each weight once. `time_limit` are the seconds that a row had; None: as many as it took.
+    `complete` is false after Ctrl-C. `bound` is the proved lower bound (bytes of traffic) of any plan within
+    `budget` that keeps tensors whole, 0 when none is known. `limit_bytes` are the bytes that every plan of
+    every planner moves: inputs in, outputs out and each weight once. `time_limit` are the seconds that a row
+    had; None for no limit.
     """
 
     network: str
@@ -45,12 +45,12 @@ class Comparison:
     time_limit: float | None = None
 
     def data(self) -> dict[str, Any]:
-        """Everything but the plans, for JSON."""
+        """Return everything but the plans, for JSON."""
         own = {name: getattr(self, name) for name in self.__slots__ if name != "rows"}
         return {**own, "rows": [row.data() for row in self.rows]}
 
     def __getitem__(self, scheme: str) -> Row:
-        """The row of that name; `KeyError` when there is none."""
+        """Return the row of that name; raises `KeyError` when there is none."""
         for row in self.rows:
             if row.scheme == scheme:
                 return row
@@ -70,10 +70,10 @@ def compare(
     options: CompareOptions,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Plan `network` within `budget` bytes in every way asked for, each certified.
+    """Plan `network` within `budget` bytes with every chosen planner and baseline, each certified.
 
     Raises `Infeasible` when some operator does not fit whole and no planner that may tile it has a plan. On
-    Ctrl-C what is finished is the answer; before the first row `KeyboardInterrupt` passes through.
+    Ctrl-C the answer has the finished rows; before the first row `KeyboardInterrupt` passes through.
     """
     rows: list[Row] = []
     bound = 0
@@ -151,7 +151,7 @@ def _other(
     progress: Progress | None,
     stopped: Callable[[], bool],
 ) -> Row:
-    """The row of a planner other than placement; one that cannot take this network or chip says why."""
+    """Return the row of a planner other than placement, with the reason where it has no plan."""
     planner = registry.find(name)
     assert planner is not None
     if progress is not None:
@@ -191,7 +191,7 @@ def _strategy(
 
 
 def _row(name: str, title: str, made: Plan | DoesNotFit | Infeasible | str, before: float = 0.0) -> Row:
-    """A planner's answer as a row; `before` are seconds of work that several rows share."""
+    """Return a planner's answer as a row; `before` are seconds of work that several rows share."""
     if isinstance(made, Plan):
         r = made.result
         figures = (r.traffic_bytes, r.dram_bytes, r.peak_bytes, r.extent_bytes)
@@ -204,7 +204,7 @@ def _row(name: str, title: str, made: Plan | DoesNotFit | Infeasible | str, befo
 
 
 def _gap(plan: Plan) -> float:
-    """How far above the least the plan's DRAM bytes may be, of the plans that its bound speaks of."""
+    """Return the plan's largest possible excess of DRAM bytes, among the plans that its bound covers."""
     r = plan.result
     least = r.dram_lower_bound_bytes
     if least is None:
@@ -218,6 +218,6 @@ def _limits(
     progress: Progress | None,
     stopped: Callable[[], bool],
 ) -> Limits:
-    """What bounds a row; its search tells how far it is under the row's name."""
+    """Return the limits of a row; its search reports progress under the row's name."""
     say = None if progress is None else lambda line: progress(f"{name}: {line}")
     return Limits.of(options, say, stopped)

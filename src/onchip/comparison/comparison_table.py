@@ -19,7 +19,7 @@ __all__ = ["table"]
 
 
 class Compared(Protocol):
-    """What the table shows of a comparison (`onchip.Comparison` says what each is)."""
+    """The fields of a comparison that the table shows (`onchip.Comparison` documents them)."""
 
     @property
     def network(self) -> str: ...
@@ -47,7 +47,7 @@ class Compared(Protocol):
 
 
 def table(made: Compared) -> RenderableType:
-    """A rich renderable: a line that says of what, the rows, and what they mean."""
+    """Return a rich renderable: a title line, the rows, and their explanation."""
 
     def over_limit(n: int | None) -> str:
         return f"{n / made.limit_bytes:.3f}" if made.limit_bytes and n is not None else ""
@@ -75,7 +75,7 @@ def table(made: Compared) -> RenderableType:
 
 
 def _spaces(rows: Sequence[Row]) -> list[str]:
-    """What `optimal` and the gap of each row range over, rows of one space together."""
+    """Return the spaces that `optimal` and the gap of each row range over, rows of one space together."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.space and _searches(row.scheme):
@@ -84,19 +84,19 @@ def _spaces(rows: Sequence[Row]) -> list[str]:
 
 
 def _searches(scheme: str) -> bool:
-    """Might a row be better, or be proved, with more time?"""
+    """Return whether more time might improve or prove a row."""
     planner = registry.find(scheme)
     return scheme not in SCHEMES if planner is None else planner.searches
 
 
 def _not_proved(names: Sequence[str], seconds: float | None) -> str:
-    """Whose rows may have a better one, and what there is to do about it."""
+    """Return a sentence on the rows that are not proved, and the remedy."""
     had = "" if seconds is None else f" in {seconds:g} s (--time-limit)"
     return f"not proved to be the least{had}, at most the gap above it: {', '.join(names)}"
 
 
 def _gap(gap: float | None) -> str:
-    """How far above the least a row may lie; empty where it does not."""
+    """Return the gap of a row as text; empty where there is none."""
     if not gap:
         return ""
     return f"{100 * gap:.1f} %" if gap < 9.995 else f"x {1 + gap:,.1f}"

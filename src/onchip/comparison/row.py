@@ -13,12 +13,12 @@ __all__ = ["Row"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One planner's answer. Bytes are None where there is no plan: `needs_bytes` says what it would take.
+    """One planner's answer. Bytes are None where there is no plan: `needs_bytes` is then its need.
 
     `status` is a plan's (`optimal` in the space that its planner names, `feasible`), `does not fit`, or
-    `no plan`, with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row does
-    without (0 to 1), `gap` how far above the least of what this planner may do they lie at most (0 where they
-    are proved to be the least, 0.05 for 5 %); both None where there is no plan.
+    `no plan`, with the `reason`. `reduction` is the share of this row's DRAM bytes that the best row avoids
+    (0 to 1). `gap` is the most by which they may exceed the least of this planner's plans (0 where they are
+    proved to be the least, 0.05 for 5 %). Both are None where there is no plan.
     """
 
     scheme: str = figure()
@@ -37,22 +37,22 @@ class Row:
 
     @derived(heading="/ limit", unit="limit", place=4)
     def above_limit(self) -> int | None:
-        """What is held against the least that every plan moves."""
+        """The DRAM bytes, to be divided by the least that every plan moves."""
         return self.dram_bytes
 
     @property
     def peak_or_needs(self) -> str:
-        """The peak, or what it takes to have a plan."""
+        """The peak, or the bytes that a plan needs."""
         if self.peak_bytes is not None:
             return f"{self.peak_bytes:,}"
         return "" if self.needs_bytes is None else f"needs {self.needs_bytes:,}"
 
     def data(self) -> dict[str, Any]:
-        """The row without its plan, for JSON."""
+        """Return the row without its plan, for JSON."""
         found = {name: getattr(self, name) for name in self.__slots__ if name != "plan"}
         return {**found, "space": self.space}
 
     @property
     def space(self) -> str:
-        """Which plans `status` and `gap` range over; empty where there is no plan."""
+        """The plans that `status` and `gap` range over; empty where there is no plan."""
         return "" if self.plan is None else self.plan.result.space

@@ -13,14 +13,14 @@ from onchip.report.what_if import WhatIf, WhatIfPoint
 __all__ = ["budgets_around", "what_if"]
 
 STEPS = 3
-"""Budgets to the double."""
+"""The number of budgets in each doubling."""
 
 
 def budgets_around(plan: Plan) -> tuple[int, ...]:
-    """Budgets in bytes from a quarter of the plan's to four times it, ascending.
+    """Return budgets in bytes from a quarter of the plan's to four times it, ascending.
 
-    With them the ones that mean something: the least in which each operator runs by itself, and the least
-    known to need no traffic.
+    They include two meaningful ones: the least in which each operator runs by itself, and the least known to
+    need no traffic.
     """
     unit = plan.chip.alignment_bytes
     found = {
@@ -42,7 +42,7 @@ def what_if(
     *,
     seconds: float | None = None,
 ) -> WhatIf:
-    """DRAM bytes of the network over budgets; `replan` makes the plan for one, within `seconds`.
+    """Return DRAM bytes of the network over budgets; `replan` makes the plan for one, within `seconds`.
 
     Ctrl-C ends it with the points made by then.
     """

@@ -1,4 +1,4 @@
-"""A linear arena with best fit, as TFLite's interpreter has it, but of limited capacity.
+"""A linear arena with best fit, as in TFLite's interpreter, but of limited capacity.
 
 Source: the allocation rule of tensorflow/lite/simple_memory_arena.cc.
 """
@@ -35,22 +35,22 @@ class Arena:
         self._by_item: dict[int, Allocation] = {}
 
     def __iter__(self) -> Iterator[Allocation]:
-        """What is held, by ascending address."""
+        """Yield the allocations by ascending address."""
         return iter(self._held)
 
     def __contains__(self, item: int) -> bool:
         return item in self._by_item
 
     def copy(self) -> Arena:
-        """An arena that holds the same."""
+        """Return an arena with the same allocations."""
         other = Arena(self.capacity)
         other._held, other._by_item = self._held.copy(), self._by_item.copy()
         return other
 
     def fit(self, size: int) -> int | None:
-        """Where `size` bytes go: the smallest gap between others that is large enough, the lowest of equals.
+        """Return the address for `size` bytes: the smallest gap that is large enough, the lowest of equals.
 
-        The room behind the last one is used when no gap will do; None when that is too small as well.
+        The space behind the last allocation is used when no gap will do; None when that is too small as well.
         """
         best: tuple[int, int] | None = None
         top = 0
@@ -70,5 +70,5 @@ class Arena:
         self._by_item[item] = held
 
     def release(self, item: int) -> None:
-        """Take back what `item` holds."""
+        """Release the bytes of `item`."""
         self._held.remove(self._by_item.pop(item))

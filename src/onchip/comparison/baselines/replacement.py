@@ -1,4 +1,4 @@
-"""Which tensors make way when the arena has no gap for the next one: the two rules of COSMA's section V-A."""
+"""Eviction when the arena has no gap for the next tensor: the two rules of COSMA's section V-A."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Evictable", "Rule", "belady", "least_traffic"]
 
 @dataclass(frozen=True, slots=True)
 class Evictable:
-    """What a rule knows of a tensor that may go: the step of its next use, the DRAM bytes its leaving costs.
+    """An evictable tensor, as a rule sees it: the step of its next use, and the DRAM bytes of its eviction.
 
     These are one reload, and one write before that if DRAM has no copy yet.
     """
@@ -22,12 +22,12 @@ class Evictable:
 
 
 Rule = Callable[[Arena, int, Mapping[int, Evictable]], tuple[int, ...]]
-"""(arena, bytes wanted, who may go) -> who goes; empty when that is of no use. Asked again while it does not
-fit."""
+"""(arena, bytes wanted, candidates) -> tensors to evict; empty when eviction does not help. It is called
+again while the tensor does not fit."""
 
 
 def belady(arena: Arena, size: int, evictable: Mapping[int, Evictable]) -> tuple[int, ...]:
-    """The one tensor whose next use is furthest away; of equals the largest, which leaves the most room.
+    """Return the one tensor whose next use is furthest away; of equals the largest, which frees the most.
 
     Source: Belady's MIN, which minimises misses where all sizes are equal; here they are not.
     """
@@ -36,11 +36,12 @@ def belady(arena: Arena, size: int, evictable: Mapping[int, Evictable]) -> tuple
 
 
 def least_traffic(arena: Arena, size: int, evictable: Mapping[int, Evictable]) -> tuple[int, ...]:
-    """The tensors in one window of `size` bytes, chosen so that no other set makes room for less traffic.
+    """Return the tensors in one window of `size` bytes that make room for the least traffic of any set.
 
-    Exact: whoever makes room empties some window, and a window can slide down, meeting nobody new, until it
-    begins where a tensor ends or at 0. So these windows are all that need be looked at. The paper solves an
-    integer program each time, for the same set. Of equals the one needed latest goes, by its first next use.
+    The rule is exact: every eviction that makes room empties some window, and that window can slide down
+    without meeting other tensors until it begins where a tensor ends or at 0. Only these windows are
+    examined. The paper solves an integer program each time, for the same set. Of equals it evicts the set
+    whose first next use is the latest.
     """
     held = list(arena)
     best: tuple[int, int, int, tuple[int, ...]] | None = None

@@ -29,7 +29,7 @@ __all__ = ["SCHEMES", "DoesNotFit", "Scheme", "solve"]
 
 @dataclass(frozen=True, slots=True)
 class DoesNotFit:
-    """A scheme that evicts nothing needs `needs` bytes of arena, which the budget has not."""
+    """The answer of a scheme without eviction that needs `needs` bytes of arena, more than the budget."""
 
     needs: int
     seconds: float
@@ -37,9 +37,9 @@ class DoesNotFit:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One scheme: the order it runs in, who it is for a reader, and what it does with that order.
+    """One scheme: the order that it runs in, its title for readers, and its placement of that order.
 
-    `place(problem, order, budget)` gives a placed schedule, or the bytes of arena that it needs.
+    `place(problem, order, budget)` returns a placed schedule, or the bytes of arena that it needs.
     """
 
     name: str
@@ -82,7 +82,7 @@ SCHEMES = {
         Scheme("executorch", "given", "ExecuTorch's greedy planner, no replacement", _static(executorch)),
     )
 }
-"""The four of COSMA's section V-A, then what users of runtimes have today."""
+"""The four of COSMA's section V-A, then those of today's runtimes."""
 
 
 def solve(
@@ -96,11 +96,12 @@ def solve(
     bound: int = 0,
     limits: Limits = NO_LIMITS,
 ) -> Plan | DoesNotFit:
-    """The plan of scheme `name` within `budget` bytes, certified; or what it needs, if it cannot evict.
+    """Return the certified plan of scheme `name` within `budget` bytes, or its need, if it cannot evict.
 
-    `order` saves finding the scheme's order again when the caller knows it; without it `limits` hold for the
-    search of the least-peak order. `bound` is a proved lower bound of the traffic of any plan: at that the
-    plan is `optimal`, else `feasible`. The budget must not be below the problem's minimum (`ValueError`).
+    `order` saves the search for the scheme's order when the caller has it; without it `limits` apply to the
+    search of the least-peak order. `bound` is a proved lower bound of the traffic of any plan: a plan that
+    attains it is `optimal`, else `feasible`. The budget must not be below the problem's minimum
+    (`ValueError`).
     """
     began = time.perf_counter()
     scheme = SCHEMES[name]

@@ -1,4 +1,4 @@
-"""The arena used step by step: what an operator lacks is allocated before it runs, evicting where it must."""
+"""The arena used step by step: before an operator runs, its needs are allocated, with evictions."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from onchip.planners.placement.strategy import Answer
 __all__ = ["stepwise"]
 
 MOST_MOVES = 256
-"""Sets of an operator's own inputs that are tried for moving, cheapest first, before all is cleared."""
+"""The most sets of an operator's own inputs to try moving, cheapest first, before the arena is cleared."""
 
 
 def stepwise(problem: Problem, order: Sequence[int], budget: int, rule: Rule) -> Answer:
-    """Run `order` in a linear arena of `budget` bytes; `rule` says who goes when there is no gap.
+    """Run `order` in a linear arena of `budget` bytes; `rule` chooses what to evict when there is no gap.
 
     Before each operator the tensors it lacks and its workspace are allocated, largest first as TFLite does. A
     tensor stays until its last use or until it is evicted; the operator's own inputs are not evicted for it.
-    Where they lie in the way of any gap, the cheapest set of them that helps is written out and loaded anew.
+    Where they obstruct every gap, the cheapest set of them that helps is written out and loaded again.
     The budget must not be below the problem's minimum.
     """
     return _Walk(problem, order, budget, rule).run()
 
 
 class _Walk:
-    """One pass over the order: what is where, and what has been decided so far."""
+    """One pass over the order: the current allocations, and the decisions so far."""
 
     def __init__(self, problem: Problem, order: Sequence[int], budget: int, rule: Rule) -> None:
         self.problem, self.order, self.rule = problem, tuple(order), rule
@@ -65,7 +65,7 @@ class _Walk:
         return Answer(self.order, tuple(self.placed), self.scratch, traffic)
 
     def room(self, step: int, v: int) -> Arena:
-        """The arena with everything in it that `v` needs; who had to go has left."""
+        """Return the arena with everything that `v` needs, after the necessary evictions."""
         problem = self.problem
         sizes = {t: problem.size[t] for t in {*problem.inputs[v], *problem.outputs[v]}}
         if problem.workspace[v]:
@@ -78,7 +78,7 @@ class _Walk:
             if found is not None:
                 break
         else:
-            # In an empty arena they stand side by side, and the budget is no less than their sum.
+            # In an empty arena they are adjacent, and the budget is no less than their sum.
             empty = Arena(self.arena.capacity)
             for item in sorted(sizes, key=lambda item: (-sizes[item], item)):
                 empty.hold(item, sum(h.size for h in empty), sizes[item])
@@ -92,7 +92,7 @@ class _Walk:
     def attempt(
         self, sizes: Mapping[int, int], moved: Sequence[int], others: Mapping[int, Evictable]
     ) -> tuple[Arena, tuple[int, ...]] | None:
-        """Allocate what is missing once `moved` have left; None when the rule has nobody left to evict."""
+        """Allocate what is missing without `moved`; None when the rule has nothing left to evict."""
         arena, gone = self.arena.copy(), list(moved)
         for t in moved:
             arena.release(t)
@@ -109,19 +109,19 @@ class _Walk:
         return arena, tuple(gone)
 
     def evictable(self, t: int, step: int) -> Evictable:
-        """What it costs if `t` leaves before `step`. Whoever is here has a use from there on."""
+        """Return the cost of evicting `t` before `step`; every tensor in the arena has a later use."""
         has_copy = t in self.copied or (self.problem.graph_inputs | self.problem.graph_outputs) >> t & 1
         uses = self.uses[t]
         return Evictable(uses[bisect_left(uses, step)], self.problem.cost[t] * (1 if has_copy else 2))
 
     def leave(self, t: int, step: int) -> None:
-        """`t` is gone before `step`."""
+        """Record that `t` leaves before `step`."""
         held = next(h for h in self.arena if h.item == t)
         self.placed.append(Placed(t, self.since.pop(t), step, held.address))
 
 
 def _cheapest_first(cost: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
-    """All subsets, by ascending sum of costs, the empty one first."""
+    """Yield all subsets, by ascending sum of costs, the empty one first."""
     items = sorted(cost, key=lambda item: (cost[item], item))
     yield ()
     queue: list[tuple[int, tuple[int, ...]]] = [(cost[items[0]], (0,))] if items else []

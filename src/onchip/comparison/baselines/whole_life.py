@@ -1,6 +1,6 @@
-"""What runtimes do today: one address for a tensor's whole life, decided beforehand, nothing ever evicted.
+"""Placement of today's runtimes: one address for a tensor's whole life, fixed in advance, without eviction.
 
-Each planner takes live ranges and gives offsets; how far they reach is the arena that the user has to find.
+Each planner takes live ranges and returns offsets; their extent is the arena that the user has to provide.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from onchip.planners.placement.strategy import Answer
 __all__ = ["Planner", "executorch", "extent", "lives", "place_lives", "tflm"]
 
 Planner = Callable[[Sequence[Buffer]], tuple[int, ...]]
-"""Live ranges in, one offset for each out."""
+"""A function from live ranges to one offset for each."""
 
 
 def tflm(buffers: Sequence[Buffer]) -> tuple[int, ...]:
-    """Largest first, each at the lowest gap that holds it between those it lives together with.
+    """Place the largest first, each at the lowest gap that holds it between those live at the same time.
 
     Source: tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc (TensorFlow Lite Micro). Of equals
     the one added last comes first.
@@ -42,11 +42,11 @@ def tflm(buffers: Sequence[Buffer]) -> tuple[int, ...]:
 
 
 def executorch(buffers: Sequence[Buffer]) -> tuple[int, ...]:
-    """Largest first into shared objects, each as large as its first tensor, laid out one behind the other.
+    """Place the largest first into shared objects, each as large as its first tensor, laid out contiguously.
 
-    A tensor joins the first object in which nobody lives when it does, else the first that has room behind
-    all who do, else it founds one. Of equals the one added last comes first. Source: `greedy` in
-    exir/memory_planning.py (ExecuTorch 1.5).
+    A tensor joins the first object without a tensor live at the same time, else the first that has room
+    behind those tensors, else it starts a new one. Of equals the one added last comes first. Source: `greedy`
+    in exir/memory_planning.py (ExecuTorch 1.5).
     """
     members: list[list[int]] = []
     within = [0] * len(buffers)
@@ -80,15 +80,15 @@ def executorch(buffers: Sequence[Buffer]) -> tuple[int, ...]:
 
 
 def extent(buffers: Sequence[Buffer], offsets: Sequence[int]) -> int:
-    """Bytes of the arena that these offsets need."""
+    """Return the bytes of the arena that these offsets need."""
     return max((at + b.size for b, at in zip(buffers, offsets, strict=True)), default=0)
 
 
 def lives(problem: Problem, order: Sequence[int]) -> tuple[tuple[Buffer, ...], tuple[int, ...]]:
-    """The live ranges in steps, sizes as they count, and whose they are: tensors, then scratch as
-    tensors + operator.
+    """Return the live ranges in steps with their sizes, and their owners.
 
-    As runtimes have it, inputs are there from the beginning and outputs until the end.
+    Owners are tensors, then scratch as tensors + operator. As in runtimes, inputs are live from the beginning
+    and outputs until the end.
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -110,7 +110,7 @@ def lives(problem: Problem, order: Sequence[int]) -> tuple[tuple[Buffer, ...], t
 
 
 def place_lives(problem: Problem, order: Sequence[int], planner: Planner) -> tuple[Answer, int]:
-    """The schedule in which nobody ever leaves, by a planner's offsets, and the bytes of arena it needs."""
+    """Return the schedule without evictions at a planner's offsets, and the bytes of arena it needs."""
     buffers, items = lives(problem, order)
     offsets = planner(buffers)
     tensors = sum(item < len(problem.size) for item in items)
