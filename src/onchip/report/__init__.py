@@ -1,7 +1,7 @@
-"""The report: a plan shown to people, on a terminal, as one HTML file and in a notebook.
+"""The report: a plan shown on a terminal, as one HTML file and in a notebook.
 
-It reads a `Plan` and nothing else: what lies where at which step is what the checker's replay of the program
-tells (`timeline`), so that it shows what was proved and not what a planner meant.
+It reads only a `Plan`: the contents of memory at each step come from the checker's replay of the program
+(`timeline`), so that the report shows what was proved, not a planner's intention.
 """
 
 from onchip.report.notebook import notebook

@@ -1,4 +1,4 @@
-"""Which tensors and which weights the DRAM bytes of a plan are, and when they cross."""
+"""The DRAM bytes of a plan by tensor and by weight, and the steps at which they cross."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH, _HEIGHT = 260.0, 12.0
 
 
 def page_words(line: Timeline) -> dict[str, Any]:
-    """The rows of the page, the costliest tensors first, then the costliest weights."""
+    """Return the rows of the page, the costliest tensors first, then the costliest weights."""
     net = line.plan.network
     moved: dict[int, dict[str, int]] = {}
     when: dict[int, list[int]] = {}
@@ -95,7 +95,7 @@ def _sentence(line: Timeline, tensors: int) -> str:
 
 
 def _made(line: Timeline) -> int:
-    """The tensors that operators write and that have bytes of their own."""
+    """Return the number of tensors that operators write and that have bytes of their own."""
     net, found = line.plan.network, 0
     for writes in net.writes:
         found |= writes
@@ -103,7 +103,7 @@ def _made(line: Timeline) -> int:
 
 
 def _bar(kinds: dict[str, int], most: int, name: str) -> Markup:
-    """What one row moves, by kind, against the row that moves most."""
+    """Return a bar of what one row moves, by kind, against the row that moves most."""
     x, parts = 0.0, []
     for kind, n in kinds.items():
         wide = _WIDTH * n / most

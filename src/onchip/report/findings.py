@@ -1,4 +1,4 @@
-"""What a timeline means: why each tensor had to leave, what the status claims, which budgets matter."""
+"""Explanations of a timeline: the reasons for absences, the claim of the status, the budgets that matter."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ How = Literal["whole", "moved", "streamed", "joined", "out"]
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A tensor's time out of the scratchpad after a stay, and why.
+    """A tensor's time out of the scratchpad after a stay, with the reason.
 
     `how` it ended: `whole`, it came back for another stay; `moved`, the same within one step; `streamed`, its
-    readers took it from DRAM in pieces; `joined`, a concat took it as it lay in DRAM; `out`, nobody read it
+    readers read it from DRAM in pieces; `joined`, a concat joined it in DRAM; `out`, no operator read it
     again. It is out for steps [`left`, `back`). `crowded` is the first of them at which it would not have
-    fitted beside what was live, `live_bytes` what that was; None when it would have fitted by size
-    everywhere. `room` is `bytes` rounded up to the alignment; `written` is 0 when
-    DRAM had a copy already, or when the store was compulsory.
+    fitted beside the live ranges, `live_bytes` their bytes; None when it would have fitted by size
+    everywhere. `room` is `bytes` rounded up to the alignment; `written` is 0 when DRAM had a copy already, or
+    when the store was compulsory.
     """
 
     tensor: int
@@ -71,12 +71,12 @@ class Absence:
 
     @property
     def cost(self) -> int:
-        """Bytes that crossed to DRAM for it."""
+        """The bytes that crossed to and from DRAM for it."""
         return self.written + self.reloaded
 
 
 def absences(timeline: Timeline) -> tuple[Absence, ...]:
-    """Every absence, in the order in which the tensors leave.
+    """Return every absence, in the order in which the tensors leave.
 
     A tensor that leaves and comes back within one step was relocated: `left == back`.
     """
@@ -121,23 +121,23 @@ def _streamed_reads(timeline: Timeline) -> dict[int, list[tuple[int, int]]]:
 
 
 def _joined(timeline: Timeline) -> dict[int, int]:
-    """Tensors that a concat joins in DRAM, and the step at which it does."""
+    """Return the tensors that a concat joins in DRAM, and the step at which it does."""
     return {t: s.index for s in timeline.steps if s.joined for t in s.inputs}
 
 
 def title(plan: Plan) -> str:
-    """`nasnetalarge on generic`."""
+    """Return the title, such as `nasnetalarge on generic`."""
     return f"{plan.network.name} on {plan.chip.name}"
 
 
 def moved_bytes(plan: Plan) -> int:
-    """Bytes that moves copy from memory to memory."""
+    """Return the bytes that moves copy from memory to memory."""
     moves = (e for e in events_of(plan) if isinstance(e, Reserved) and e.cause == "move")
     return sum(move.used for move in moves)
 
 
 def memory_rows(timeline: Timeline) -> list[tuple[str, int, int, int]]:
-    """Each of several memories: name, size, how far the program reaches, bytes that it reads and writes."""
+    """Return for each of several memories: name, size, extent, bytes that the program reads and writes."""
     accessed = {use.memory: use.accessed_bytes for use in timeline.plan.result.memories}
     return [
         (m.name, m.bytes, timeline.extents[m.name], accessed.get(m.name, 0))
@@ -146,7 +146,7 @@ def memory_rows(timeline: Timeline) -> list[tuple[str, int, int, int]]:
 
 
 def memory_sentence(plan: Plan) -> str:
-    """How long all accesses to several memories take, and what is proved of it; empty where not known."""
+    """Return a sentence on the time of all accesses to several memories and its bound; empty if unknown."""
     took, bound = plan.result.memory_picoseconds, plan.result.memory_lower_bound_picoseconds
     if took is None:
         return ""
@@ -160,7 +160,7 @@ def memory_sentence(plan: Plan) -> str:
 
 
 def gap_percent(plan: Plan) -> float | None:
-    """How far what the objective makes small may lie above the least possible, in percent; None without a
+    """Return how far the objective's value may lie above the least possible, in percent; None without a
     bound above 0."""
     value, bound = _goal(plan)
     if value <= bound:
@@ -169,12 +169,12 @@ def gap_percent(plan: Plan) -> float | None:
 
 
 def is_grouped(plan: Plan) -> bool:
-    """Does anything in this plan run in tiles?"""
+    """Return whether any operator of this plan runs in tiles."""
     return any(g.tiling is not None for g in plan.groups)
 
 
 def dram_bound(plan: Plan) -> int:
-    """No partition into groups crosses to DRAM with fewer bytes, as claimed; 0 where nothing is claimed."""
+    """Return the claimed least DRAM bytes of any partition into groups; 0 where nothing is claimed."""
     r = plan.result
     if r.status == "optimal":
         return r.dram_bytes
@@ -183,7 +183,7 @@ def dram_bound(plan: Plan) -> int:
 
 
 def _goal(plan: Plan) -> tuple[int, int]:
-    """What the plan's objective makes small, and the bound claimed of it."""
+    """Return the value of the plan's objective, and the bound claimed of it."""
     r = plan.result
     if is_grouped(plan):
         return r.dram_bytes, dram_bound(plan)
@@ -196,18 +196,18 @@ def _goal(plan: Plan) -> tuple[int, int]:
 
 
 def objective(plan: Plan) -> str:
-    """What the plan was made to make small; traffic where it does not say."""
+    """Return the plan's objective; `traffic` where it states none."""
     return str(plan.options.get("objective", "traffic"))
 
 
 def status_words(plan: Plan) -> str:
-    """`optimal in its space` (`claimed optimal ...`), or `feasible, at most 3.2 % above the bound`.
+    """Return `optimal in its space` (`claimed optimal ...`), or `feasible, at most 3.2 % above the bound`.
 
     Beyond 100 % the gap is a factor: `4.5 times the bound`.
     """
     worth = standing(plan)
     if _of_ram(plan) and objective(plan) != "peak":
-        return "legal"  # what was made small is not said
+        return "legal"  # the plan does not state its objective
     if plan.result.status == "optimal":
         where = " in its space" if plan.result.space else ""
         return f"{'claimed ' if worth == 'claimed' else ''}optimal{where}"
@@ -224,12 +224,12 @@ PROVE = "`onchip check --prove` solves it again"
 
 
 def space_sentence(plan: Plan) -> str:
-    """Which plans the word optimal and the bounds range over, as stated; empty where nothing is."""
+    """Return a sentence on the plans that `optimal` and the bounds range over; empty where none is stated."""
     return "" if not plan.result.space else f"Among: {visible(plan.result.space, SENTENCE)}."
 
 
 def standing_sentence(plan: Plan) -> str:
-    """What the plan's claims are worth where nobody here has proved them; empty where somebody has."""
+    """Return a sentence on claims that are not proved here; empty where they are."""
     if standing(plan) != "claimed":
         return ""
     what = "That it is the least" if plan.result.status == "optimal" else "The bound"
@@ -237,35 +237,35 @@ def standing_sentence(plan: Plan) -> str:
 
 
 def _among(plan: Plan) -> str:
-    """What was proven holds among the orders that the planner was asked to consider."""
+    """Return the orders among which the proof holds, those that the planner was to consider."""
     orders = {"given": " in the network's own order", "minpeak": " in the order of least peak"}
     return orders.get(str(plan.options.get("order")), "")
 
 
 def _sharing(plan: Plan) -> str:
-    """Which plans the proof ranges over, as to bytes that two tensors hold."""
+    """Return the plans that the proof ranges over, by the bytes that two tensors may share."""
     if plan.options.get("in_place") is True:
         return "share bytes only where an element-wise operator writes over a dying input of its size"
     return "share no bytes"
 
 
 def _proven(plan: Plan, what: str = "optimal") -> str:
-    """`Proven optimal`, or `Claimed to be optimal` where nobody here has proved it."""
+    """Return `Proven optimal`, or `Claimed to be optimal` where it is not proved here."""
     return f"Claimed to be {what}" if standing(plan) == "claimed" else f"Proven {what}"
 
 
 def _no(plan: Plan) -> str:
-    """How a sentence about a bound begins: `no` plan, or a `(claimed) no` plan."""
+    """Return the beginning of a sentence about a bound: `no` plan, or `as claimed, no` plan."""
     return "as claimed, no" if standing(plan) == "claimed" else "no"
 
 
 def _of_ram(plan: Plan) -> bool:
-    """Whether a plan is a microcontroller's: there weights and outputs stay where they are."""
+    """Return whether a plan is a microcontroller's: there weights and outputs stay in place."""
     return plan.chip.name == "mcu"
 
 
 def status_sentence(plan: Plan, traffic: int) -> str:
-    """What the status claims, in a plain sentence."""
+    """Return a plain sentence of the status's claim."""
     room = f"{plan.budget:,} bytes of scratchpad"
     if _of_ram(plan):
         return _ram_sentence(plan)
@@ -300,7 +300,7 @@ def status_sentence(plan: Plan, traffic: int) -> str:
 
 
 def _ram_sentence(plan: Plan) -> str:
-    """What a microcontroller's plan needs, and whether that is the least: what crosses says nothing of it."""
+    """Return a sentence on a microcontroller's RAM and its bound; zero traffic proves nothing there."""
     r = plan.result
     needs = f"The tensors and buffers need {exact(r.extent_bytes)} of RAM"
     if objective(plan) != "peak":
@@ -345,7 +345,7 @@ def _grouped_sentence(plan: Plan, room: str) -> str:
 
 
 def _sectioned_sentence(plan: Plan, room: str) -> str:
-    """Where the feature maps of a plan of modules cross, and what is known of the least."""
+    """Return a sentence on the crossings of feature maps in a plan of modules, and on the known bound."""
     table, bound = module_table(plan), plan.result.lower_bound_bytes
     count = len(table.modules)
     inside = f"inside its {count:,} modules" if count > 1 else "inside its module"
@@ -362,10 +362,10 @@ def _sectioned_sentence(plan: Plan, room: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The budgets that a network has by itself, in bytes; None where not known.
+    """The budgets of a network in bytes; None where not known.
 
     `mr` is the least any plan needs (the hardest single operator with its operands and workspace), `mp` the
-    least peak of the orders that were allowed, or a proven lower bound of it: below it some traffic is
+    least peak of the allowed orders, or a proven lower bound of it: below it some traffic is
     unavoidable. `zero_traffic` is the least budget that is proven to need none.
     """
 
@@ -375,13 +375,13 @@ class Budgets:
 
 
 def budgets(plan: Plan) -> Budgets:
-    """MR from the network itself if that says it; else, like MP and the zero-traffic budget, as claimed."""
+    """Return the budgets: MR from the network if it states it; else, as MP and zero traffic, as claimed."""
 
     def recorded(key: str) -> int | None:
         value = plan.options.get(key)
         return value if type(value) is int else None
 
-    # Where outputs are written over inputs, MR is a matter of the order: then it is the planner's claim too.
+    # If outputs may be written over inputs, MR depends on the order: it is then the planner's claim too.
     in_place = plan.options.get("in_place") is True
     mr = recorded("mr_bytes") if in_place else None
     shared = any(isinstance(i, Alloc) and (i.over is not None or i.parts) for i in plan.program)
@@ -400,10 +400,10 @@ def budgets(plan: Plan) -> Budgets:
 
 
 def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
-    """The smallest budget known to need no traffic, or the best that can be said of it.
+    """Return a sentence on the smallest budget known to need no traffic, or its best known bound.
 
-    Empty for several memories, whose sizes are many, and for a plan of groups: between them tensors
-    go through DRAM whatever the budget.
+    It is empty for several memories, which have several sizes, and for a plan of groups, between which
+    tensors go through DRAM at any budget.
     """
     if is_grouped(plan) or plan.chip.memories:
         return ""
@@ -431,7 +431,7 @@ def zero_traffic_sentence(plan: Plan, timeline: Timeline) -> str:
 
 
 def absence_reason(timeline: Timeline, absence: Absence) -> str:
-    """Why a tensor was out, in a few words without its name."""
+    """Return the reason for a tensor's absence, in a few words without its name."""
     then = {
         "streamed": "read from DRAM in pieces, not brought back",
         "joined": "joined in DRAM, not brought back",
@@ -447,7 +447,7 @@ def absence_reason(timeline: Timeline, absence: Absence) -> str:
 
 
 def room_needed_by(timeline: Timeline, absence: Absence) -> str:
-    """The step that a tensor made room for; where there is none, what happened to it, in brackets."""
+    """Return the step that a tensor made room for; where there is none, its fate, in brackets."""
     if absence.crowded is not None:
         return f"{absence.crowded + 1} {visible(step_label(timeline.steps[absence.crowded]))}"
     return {
@@ -460,7 +460,7 @@ def room_needed_by(timeline: Timeline, absence: Absence) -> str:
 
 
 def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
-    """Time and energy of all DRAM bytes, for chips that state bandwidth or energy: (what, value)."""
+    """Return time and energy of all DRAM bytes, for chips that state bandwidth or energy: (what, value)."""
     rows = []
     total = timeline.traffic.total
     bandwidth = plan.chip.dram_bytes_per_second
@@ -473,7 +473,7 @@ def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
 
 
 def largest(timeline: Timeline, count: int) -> Sequence[tuple[int, int, int, int]]:
-    """The largest tensors that ever lie in the scratchpad: (tensor, bytes, steps resident, stays)."""
+    """Return the largest tensors in the scratchpad: (tensor, bytes, steps resident, stays)."""
     net = timeline.plan.network
     rows = [
         (t, net.tensors[t].bytes, sum(r.end - r.start for r in stays), len(stays))
@@ -483,17 +483,17 @@ def largest(timeline: Timeline, count: int) -> Sequence[tuple[int, int, int, int
 
 
 def step_label(step: Step) -> str:
-    """An operator's name, or what the nameless last step is."""
+    """Return an operator's name, or the description of the nameless last step."""
     return step.name if step.operators else "(after the last operator)"
 
 
 def step_range(left: int, back: int) -> str:
-    """Steps [left, back) as people count them, from 1: `12` or `12-40`."""
+    """Return steps [left, back) counted from 1: `12` or `12-40`."""
     return f"{left + 1}" if back <= left + 1 else f"{left + 1}-{back}"
 
 
 def peak_sentence(timeline: Timeline) -> str:
-    """When the scratchpad is fullest, and with how much."""
+    """Return a sentence on the step at which the scratchpad is fullest, and its bytes."""
     if not timeline.steps:
         return "No operator runs."
     step = timeline.steps[timeline.peak_step]
@@ -503,7 +503,7 @@ def peak_sentence(timeline: Timeline) -> str:
 
 
 def strategy_sentences(plan: Plan) -> tuple[str, ...]:
-    """What the strategy says of itself: the size of its ILP, and the paper's literal count of the traffic."""
+    """Return sentences from the strategy's options: its ILP's size, the paper's literal count of traffic."""
 
     def number(key: str) -> int | None:
         value = plan.options.get(key)

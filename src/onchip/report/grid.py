@@ -1,7 +1,7 @@
-"""Every table of the terminal: a figure is never cut, however narrow the terminal is.
+"""The tables of the terminal, which never cut a figure, however narrow the terminal is.
 
-Bars give way, columns of words fold, headings of figures fold, and a table that is still too wide goes on
-below itself, with the column that names its rows in front of the rest.
+Bars shrink first, then columns of words fold, then headings of figures fold, and a table that is still too
+wide continues below itself, with the column that names its rows in front of the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 __all__ = ["WIDTH", "Grid", "printed"]
 
 LEAST = 12
-"""Characters below which a column of words is not squeezed, and bars are not drawn."""
+"""The least width in characters of a column of words, and of bars."""
 
 LONGEST = 40
 """Characters of the longest bar."""
@@ -28,7 +28,7 @@ GAP = 2
 
 
 class Grid:
-    """Columns of a heading each, of figures (right-justified) or of words; the first of words names the rows.
+    """Columns with a heading each, of figures (right-justified) or words; the first of words names the rows.
 
     Cells are text, never markup. A row may be shorter than the table.
     """
@@ -41,7 +41,7 @@ class Grid:
         self.bars: list[float] = []
 
     def add_row(self, *cells: str | Text, bar: float | None = None) -> None:
-        """One more row; what is missing at its end stays empty. Either every row has a `bar` or none has."""
+        """Add a row; missing cells at its end stay empty. Either every row has a `bar` or none has."""
         if len(cells) > len(self.headings):
             raise ValueError(f"{len(cells)} cells for {len(self.headings)} columns")
         found = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
@@ -66,16 +66,16 @@ class Grid:
 
     @staticmethod
     def taken(widths: Sequence[int]) -> int:
-        """Characters of columns that are so wide."""
+        """Return the characters that columns of these widths take."""
         return sum(widths) + GAP * (len(widths) - 1)
 
     def natural(self, column: int, headings: Sequence[str]) -> int:
-        """Characters of the longest line in a column."""
+        """Return the characters of the longest line in a column."""
         cells = (line.cell_len for row in self.rows for line in row[column].split(allow_blank=True))
         return max((*map(len, headings[column].split("\n")), *cells))
 
     def least(self, column: int, headings: Sequence[str]) -> int:
-        """Characters that a column cannot do without: all of a figure; of words, the figures among them."""
+        """Return the least width of a column: all of a figure; of words, the figures among them."""
         natural = self.natural(column, headings)
         if self.figures[column]:
             return natural
@@ -83,7 +83,7 @@ class Grid:
         return min(natural, max(LEAST, min(max(among, default=0), 2 * LEAST)))
 
     def folded(self, column: int) -> str:
-        """A heading in lines as short as the figures below it."""
+        """Return a heading in lines as short as the figures below it."""
         heading = self.headings[column]
         if not self.figures[column] or not heading:
             return heading
@@ -92,7 +92,7 @@ class Grid:
         return "\n".join(textwrap.wrap(heading, room, break_long_words=False, break_on_hyphens=False))
 
     def blocks(self, headings: Sequence[str], width: int) -> Iterator[list[int]]:
-        """The columns of each table to print, one below the other; all in one where they fit."""
+        """Yield the columns of each table to print, one below the other; all in one where they fit."""
         least = [self.least(c, headings) for c in range(len(headings))]
         key = next((c for c, figure in enumerate(self.figures) if not figure), None)
         block: list[int] = []
@@ -108,14 +108,14 @@ class Grid:
 
     @staticmethod
     def with_key(block: Sequence[int], key: int | None) -> list[int]:
-        """The columns with the one that names the rows, in their order."""
+        """Return the columns with the one that names the rows, in their order."""
         return sorted(block if key is None else [*block, key])
 
     def table(self, block: Sequence[int], headings: Sequence[str], fits: bool, bars: int = 0) -> Table:
-        """Some of the columns as rich lays them out: it takes the room from the widest columns of words.
+        """Return some of the columns as a rich table, which narrows the widest columns of words.
 
         Bars of at most `bars` characters go behind them. Where a single figure is wider than the terminal
-        (`fits` is false) it folds: its digits are all there.
+        (`fits` is false) it folds, with all its digits.
         """
         found = Table(
             box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim", show_header=self.header
@@ -138,11 +138,11 @@ class Grid:
 
 
 WIDTH = 110
-"""Columns of a terminal that is none: what an answer prints as a string."""
+"""The columns where there is no terminal: the width of an answer printed as a string."""
 
 
 def printed(answer: RenderableType, width: int = WIDTH) -> str:
-    """What a terminal of so many columns would show of an answer."""
+    """Return the text of an answer on a terminal of so many columns."""
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
         console.print(answer, markup=False)

@@ -1,4 +1,4 @@
-"""What there is to say of a plan whose operators run in tiled groups, for the terminal and the page."""
+"""The words on a plan whose operators run in tiled groups, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from onchip.report.wording import shorten, visible
 __all__ = ["group_rows", "group_table", "members_of", "page_words"]
 
 MOST_ROWS = 40
-"""Groups that the terminal lists; of more, the ones with most DRAM words."""
+"""The most groups that the terminal lists; of more, the ones with most DRAM words."""
 
 
 SHORTEST = 28
-"""Characters for a group's members on a narrow terminal, in several lines: both ends can be told apart."""
+"""Characters for a group's members on a narrow terminal, in several lines: enough to tell both ends apart."""
 
 
 def group_rows(plan: Plan, line: Timeline) -> tuple[FusedGroup, ...]:
-    """A row for every run of the program, in its order."""
+    """Return a row for every run of the program, in its order."""
     return tuple(_row(plan.network, u) for u in units(plan, line))
 
 
@@ -54,7 +54,7 @@ def _row(net: Network, unit: Unit) -> FusedGroup:
 
 
 def members_of(net: Network, operators: Sequence[int]) -> dict[str, Any]:
-    """What a group's record says of its operators."""
+    """Return the fields of a group's record that describe its operators."""
     found = [net.operators[v] for v in operators]
     return {
         "operators": tuple(op.name for op in found),
@@ -64,9 +64,10 @@ def members_of(net: Network, operators: Sequence[int]) -> dict[str, Any]:
 
 
 def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
-    """The groups in running order; of very many, those that cost most, and the rest in one row.
+    """Return the groups in running order; of very many, the costliest, and the rest in one row.
 
-    Words (of `element` bytes) in thousands; below 100 columns what crosses of feature maps is one figure.
+    Words (of `element` bytes) are in thousands; below 100 columns the crossings of feature maps are one
+    figure.
     """
     shown = set(range(len(rows)))
     if len(rows) > MOST_ROWS:
@@ -104,7 +105,7 @@ def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
 
 
 def _members(row: FusedGroup, width: int) -> str:
-    """`4 features.3.squeeze … cat`, as far as it fits."""
+    """Return `4 features.3.squeeze … cat`, as far as it fits."""
     names, count = [visible(name) for name in row.operators], len(row.operators)
     if count == 1:
         return shorten(names[0], width)
@@ -119,7 +120,7 @@ def _members(row: FusedGroup, width: int) -> str:
 
 
 def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:
-    """The page's sentence above the drawing, and its table of groups."""
+    """Return the page's sentence above the drawing, and its table of groups."""
     rows = group_rows(plan, line)
     fused = sum(len(r.operators) > 1 for r in rows)
     columns = figures.columns(FusedGroup, rows, "page")

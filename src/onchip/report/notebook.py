@@ -1,6 +1,6 @@
 """The plan in a notebook: figures and a small memory map, as HTML that many cells can show at once.
 
-There is no script, no style sheet and no element id, so that nothing on the page can meet anything else.
+It has no script, no style sheet and no element id, so it cannot conflict with anything else on the page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPILLED, _OUT, _BACK, _LIVE = "#edb94a", "#d55e00", "#b87700", "#8fa3b5"
 
 
 def notebook(plan: Plan) -> str:
-    """A fragment of HTML: status, figures, and the map with addresses across and steps down.
+    """Return a fragment of HTML: status, figures, and the map with addresses across and steps down.
 
     Of more than 1,500 residencies the ones that cover most are drawn, and the fragment says so. Raises
     `IllegalPlan` for a program that is not legal.
@@ -121,7 +121,7 @@ def _axes(plan: Plan, line: Timeline, budget_x: float, down: int) -> Iterator[st
 
 
 def _occupancy(line: Timeline, across: int, down: int) -> str:
-    """Live bytes as one filled outline; of steps that share a pixel row, the fullest."""
+    """Return live bytes as one filled outline; of steps that share a pixel row, the fullest."""
     left, width = _LEFT + _MAP + 24, _WIDTH - _LEFT - _MAP - 34
     rows = min(down, _HEIGHT)
     points = []

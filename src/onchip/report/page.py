@@ -1,6 +1,6 @@
-"""The plan as one HTML file that needs nothing else: no network, no other file, no later version of us.
+"""The plan as one self-contained HTML file: no network, no other file, no later version of onchip.
 
-The page's own script and style are the only ones its content security policy lets run, by their hashes.
+The content security policy runs only the page's own script and style, by their hashes.
 Names reach the page escaped by the template, or as JSON that the script writes with textContent only.
 """
 
@@ -32,7 +32,7 @@ _MOST_ROWS = 200
 
 
 def html(plan: Plan, beyond: WhatIf | None = None) -> str:
-    """The report of a plan as one self-contained HTML page; `beyond` is what other budgets would cost.
+    """Return the report of a plan as one self-contained HTML page; `beyond` are the costs at other budgets.
 
     Raises `IllegalPlan` for a program that is not legal.
     """
@@ -94,7 +94,7 @@ def _link(tensor: int | None, name: str) -> Any:
 
 
 def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
-    """What the script draws; steps and tensors are referred to by index."""
+    """Return the data that the script draws; it refers to steps and tensors by index."""
     net = plan.network
     made: dict[int, int] = {}
     read: dict[int, list[int]] = {}
@@ -170,9 +170,9 @@ def _data(plan: Plan, line: Timeline) -> dict[str, Any]:
 
 
 def _maps(line: Timeline) -> list[tuple[str | None, int, int, int]]:
-    """Each memory's map: its name, where it begins on the axis of all maps, the bytes shown, its size.
+    """Return each memory's map: name, start on the axis of all maps, bytes shown, size.
 
-    Maps lie side by side with a gap between them, and each shows what the program reaches of its memory.
+    Maps lie side by side with a gap between them, and each shows the extent of the program in its memory.
     """
     size = {m.name: m.bytes for m in line.plan.chip.memories}
     gap = max(1, sum(line.extents.values()) // 40)
@@ -185,7 +185,7 @@ def _maps(line: Timeline) -> list[tuple[str | None, int, int, int]]:
 
 
 def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
-    """Everything the template says in words, for readers with and without the script."""
+    """Return everything that the template says in words, for readers with and without the script."""
     traffic, absences = line.traffic, findings.absences(line)
     shown = sorted(sorted(absences, key=lambda a: -a.cost)[:_MOST_ROWS], key=lambda a: a.left)
     return {
@@ -246,7 +246,7 @@ def _absences_sentence(absences: tuple[findings.Absence, ...], shown: int) -> st
 
 
 def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
-    """The header's figures: (name, short form, exact bytes, note)."""
+    """Return the header's figures: (name, short form, exact bytes, note)."""
     t = line.traffic
     share = f"{100 * line.peak_bytes / plan.budget:.1f} % of the budget" if plan.budget else ""
 
@@ -274,7 +274,7 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
 
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:
-    """The footer: where the network came from and how the plan was made."""
+    """Return the footer: the network's source and how the plan was made."""
     net = plan.network
     facts = [("network from", visible(net.source)), ("sha256", net.sha256[:16])] if net.source else []
     facts += [("granularity", visible(net.granularity)), ("element", visible(net.element))]

@@ -1,4 +1,4 @@
-"""What every page is made with: the assets, their hashes, and data that cannot end its element."""
+"""The common parts of every page: the assets, their hashes, and data that cannot end its element."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["asset", "embedded", "hash_of", "template", "version"]
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file in `assets/`."""
+    """Return the text of a file in `assets/`."""
     return (resources.files("onchip.report") / "assets" / name).read_text("utf-8")
 
 
 def template(name: str, **helpers: Any) -> jinja2.Template:
-    """A template of `assets/` that escapes what it is given; `helpers` are functions it may call."""
+    """Return a template of `assets/` that escapes its arguments; `helpers` are functions it may call."""
     import jinja2
 
     pages = jinja2.FunctionLoader(asset)
@@ -32,12 +32,12 @@ def template(name: str, **helpers: Any) -> jinja2.Template:
 
 
 def hash_of(content: str) -> str:
-    """What a content security policy calls a style or a script by."""
+    """Return the hash of a style or a script for a content security policy."""
     return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def version() -> str:
-    """The version that is installed; empty for a source tree that never was."""
+    """Return the installed version; empty for a source tree that is not installed."""
     try:
         return metadata.version("onchip")
     except metadata.PackageNotFoundError:
@@ -45,6 +45,6 @@ def version() -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand inside a script element: no character of it can end the element."""
+    """Return JSON that can stand inside a script element: no character of it can end the element."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""SVG as text: elements whose attributes and words are escaped, numbers as short as a pixel needs."""
+"""SVG as text: elements whose attributes and words are escaped, numbers rounded to a tenth of a pixel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ NARROW = 0.56
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
-    """`<name key="value">inside</name>`; `class_` is `class`, `data_x` is `data-x`, None leaves a key out."""
+    """Return `<name key="value">inside</name>`.
+
+    `class_` is `class`, `data_x` is `data-x`, and None leaves a key out.
+    """
     text = ""
     for key, value in attributes.items():
         if value is not None:
@@ -25,12 +28,12 @@ def element(name: str, *inside: str, **attributes: str | float | None) -> Markup
 
 
 def title(words: str) -> Markup:
-    """What an element is, for readers of the picture without the page's script."""
+    """Return an element's description, for readers of the picture without the page's script."""
     return element("title", words)
 
 
 def picture(width: float, height: float, label: str, inside: Iterable[str], *, whole: bool = True) -> Markup:
-    """A picture, named for screen readers: as wide as the page or, unless `whole`, at most its own width."""
+    """Return a picture, named for screen readers: as wide as the page or, unless `whole`, its own width."""
     return element(
         "svg",
         Markup("").join(inside) or Markup(" "),
@@ -44,13 +47,13 @@ def picture(width: float, height: float, label: str, inside: Iterable[str], *, w
 
 
 def number(value: float) -> str:
-    """At most one digit after the point: a tenth of a pixel."""
+    """Return the number with at most one digit after the point: a tenth of a pixel."""
     short = f"{value:.1f}"
     return short[:-2] if short.endswith(".0") else short
 
 
 def fitted(text: str, width: float, size: float) -> str:
-    """The text as far as it fits `width` at a type of `size`; nothing where that would be no word."""
+    """Return the text as far as it fits `width` at a type of `size`; empty where that would be no word."""
     room = int(width / (size * NARROW))
     if len(text) <= room:
         return text

@@ -25,7 +25,7 @@ _MOST_LIVE = 8
 
 
 def summary(plan: Plan) -> Summary:
-    """A rich renderable: print it with `rich.print`, from 80 columns up.
+    """Return a rich renderable: print it with `rich.print`, from 80 columns up.
 
     Raises `IllegalPlan` for a program that is not legal.
     """
@@ -34,7 +34,7 @@ def summary(plan: Plan) -> Summary:
 
 @dataclass(frozen=True)
 class Summary:
-    """A plan's summary, laid out for the width it is printed at."""
+    """A plan's summary, laid out for the width of the output."""
 
     plan: Plan
     timeline: Timeline
@@ -153,10 +153,10 @@ class Summary:
         return table
 
     def spills(self, width: int) -> RenderableType:
-        """The costliest absences, in order of time."""
+        """Return the costliest absences, in order of time."""
         line, found = self.timeline, self.absences
         shown = sorted(sorted(found, key=lambda a: -a.cost)[:_MOST_SPILLS], key=lambda a: a.left)
-        wide = width >= 120  # room for the last column beside names that can still be told apart
+        wide = width >= 120  # room for the last column beside names long enough to be distinguished
         columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
         table = Grid(*columns, *((("why", False),) if wide else ()))
         for a in shown:

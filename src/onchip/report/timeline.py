@@ -1,8 +1,8 @@
-"""What a plan's program does over time: who lies where, how full the scratchpad is, what crosses to DRAM.
+"""The report's timeline: a plan's residencies, the scratchpad's occupancy and the DRAM crossings over time.
 
 A *step* is one `run` (or `join`) and everything since the one before it, so that making room for an operator
-belongs to that operator's step. What follows the last run is one more step, without an operator. All of it
-is what the checker's replay tells, so that only a plan that is proved legal is shown.
+belongs to that operator's step. The instructions after the last run are one more step, without an operator.
+The timeline comes from the checker's replay, so that only a plan that is proved legal is shown.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One run with what made room for it.
+    """One run with the instructions that made room for it.
 
     `occupancy_bytes` is the most that was live at any instruction of the step; `streamed` the operands that
     passed through scratch, as (tensor, bytes). `operators` is empty for what follows the last run; a `joined`
-    step is a concat in DRAM, which moves nothing. `instruction` is the place of the run in the program.
+    step is a concat in DRAM, which moves nothing. `instruction` is the index of the run in the program.
     """
 
     index: int
@@ -72,9 +72,10 @@ class Residency:
     """One stay in the scratchpad: bytes [address, address + size) over steps [start, end).
 
     `tensor` is None for an operator's scratch, whose `operator` is its step's, and for pinned weights; sizes
-    are rounded up to the chip's alignment. What is `held` was there before the first step. A tensor that left
-    `spill` was stored first (at a cost); one that left `evict` already had a copy in DRAM. One that leaves by
-    `move` is on chip elsewhere from then on. `memory` is one of several, None a single scratchpad.
+    are rounded up to the chip's alignment. A `held` range was there before the first step. A tensor that left
+    by `spill` was stored first (at a cost); one that left by `evict` already had a copy in DRAM. One that
+    leaves by `move` is elsewhere on chip from then on. `memory` is one of several, None for a single
+    scratchpad.
     """
 
     tensor: int | None
@@ -109,22 +110,22 @@ class Timeline:
     residencies: tuple[Residency, ...]
     peak_step: int
     peak_live: tuple[tuple[str, Role, int], ...]
-    """What is live at the fullest instruction: (tensor or operator, role, bytes), largest first."""
+    """The live ranges at the fullest instruction: (tensor or operator, role, bytes), largest first."""
     crossings: tuple[Crossing, ...]
-    """What crosses to and from DRAM beside weights, in the program's order."""
+    """The crossings to and from DRAM except weights, in the program's order."""
 
     def step_at(self, instruction: int) -> int:
-        """The step that an instruction belongs to."""
+        """Return the step that an instruction belongs to."""
         return bisect_left(self._runs, instruction)
 
     @cached_property
     def _runs(self) -> list[int]:
-        """Where the program runs something: its last step may run nothing."""
+        """The instructions at which the steps run operators; the last step may run none."""
         return [step.instruction for step in self.steps if step.operators]
 
     @cached_property
     def peak_bytes(self) -> int:
-        """Most live bytes at any instruction."""
+        """The most live bytes at any instruction."""
         return self.steps[self.peak_step].occupancy_bytes if self.steps else 0
 
     @cached_property
@@ -143,7 +144,7 @@ class Timeline:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """All bytes that cross to DRAM."""
+        """All bytes that cross to and from DRAM."""
         rows = [s.traffic for s in self.steps]
         return Traffic(
             sum(t.compulsory_in for t in rows),
@@ -154,7 +155,7 @@ class Timeline:
         )
 
     def role(self, tensor: int) -> Role:
-        """What a tensor is to the network; an input that is also an output counts as an output."""
+        """Return a tensor's role in the network; an input that is also an output counts as an output."""
         return role_of(self.plan.network, tensor)
 
     @cached_property
@@ -168,14 +169,14 @@ class Timeline:
 
 
 def role_of(network: Network, tensor: int) -> Role:
-    """What a tensor is to the network."""
+    """Return a tensor's role in the network."""
     if network.output_roots >> tensor & 1:
         return "output"
     return "input" if network.input_roots >> tensor & 1 else "activation"
 
 
 def timeline(plan: Plan) -> Timeline:
-    """The plan's program over time. Raises `IllegalPlan` for a program that is not legal."""
+    """Return the plan's program over time. Raises `IllegalPlan` for a program that is not legal."""
     line = _Line(plan)
     for event in events_of(plan):
         line.follow(event)
@@ -218,7 +219,7 @@ class _Line:
         if event.cause == "scratch" and not event.bytes:
             return
         for part in event.parts:
-            # What was several stretches is one from here on: the operands' stays end where this one begins.
+            # Several ranges become one here: the operands' stays end where this one begins.
             self.close(part, event.step, "dead")
         if event.cause == "move":
             self.close(_key(event), event.step, "move")
@@ -308,5 +309,5 @@ Key = int | tuple[str, str]
 
 
 def _key(range_: Reserved) -> Key:
-    """What a stay is found by: a tensor's id, or what it is of an operator."""
+    """Return the key of a stay: a tensor's id, or its cause and name for an operator's range."""
     return (range_.cause, range_.name) if range_.tensor is None else range_.tensor

@@ -1,4 +1,4 @@
-"""Where the time goes: how long an inference takes, and how much of its copies runs hide."""
+"""The times of a plan: how long an inference takes, and how much of its copies runs hide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Interval = tuple[int, int]
 class Times:
     """Picoseconds of a plan whose chip has rates.
 
-    `computing` is while an operator runs, `copying` while the DMA channel is busy, `both` while both are;
+    `computing` is the time with an operator running, `copying` with a busy DMA channel, `both` with both;
     `stalls` are the longest waits of an operator for its data, as (operator, picoseconds), longest first.
     """
 
@@ -32,7 +32,7 @@ class Times:
 
 
 def times(plan: Plan) -> Times | None:
-    """The times that the plan states, None where it states none."""
+    """Return the times that the plan states, None where it states none."""
     latency = plan.result.latency_picoseconds
     if not plan.timing or latency is None:
         return None
@@ -56,7 +56,7 @@ def times(plan: Plan) -> Times | None:
 
 
 def _lanes(plan: Plan) -> tuple[list[Interval], list[Interval]]:
-    """When operators run, and when the DMA channel is busy, ascending."""
+    """Return the intervals in which operators run, and those of the busy DMA channel, ascending."""
     runs: list[Interval] = []
     copies: list[Interval] = []
     for timed in plan.timing:
@@ -70,9 +70,10 @@ def _lanes(plan: Plan) -> tuple[list[Interval], list[Interval]]:
 
 
 def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
-    """What the page draws: (lane, start, end, name, kind, step, bytes) of every run and copy, in picoseconds.
+    """Return the page's bars: (lane, start, end, name, kind, step, bytes) of every run and copy.
 
-    Lane 0 are the operators, lane 1 the DMA channel. None for a plan that states no times.
+    Times are in picoseconds. Lane 0 are the operators, lane 1 the DMA channel. None for a plan that states no
+    times.
     """
     latency = plan.result.latency_picoseconds
     if not plan.timing or not latency:
@@ -102,7 +103,7 @@ def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
 
 
 def rows(found: Times) -> list[tuple[str, str]]:
-    """(time, what it is) for a table."""
+    """Return (time, description) for a table."""
     hidden = (
         f", {100 * found.both / found.copying:.0f} % of it while an operator runs" if found.copying else ""
     )
@@ -120,7 +121,7 @@ def rows(found: Times) -> list[tuple[str, str]]:
 
 
 def sentence(found: Times) -> str:
-    """What bounds the latency, in a plain sentence."""
+    """Return a plain sentence on what bounds the latency."""
     share = 100 * found.computing / found.latency if found.latency else 100
     copying = 100 * found.copying / found.latency if found.latency else 0
     by = "its operators" if found.computing >= found.copying else "its DRAM copies"
@@ -139,7 +140,7 @@ def _gap(found: Times) -> str:
 
 
 def short_time(picoseconds: int) -> str:
-    """`1.23 ms`."""
+    """Return the time in a short unit: `1.23 ms`."""
     for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
         if picoseconds >= size:
             return (
@@ -155,7 +156,7 @@ def _length(intervals: Iterable[Interval]) -> int:
 
 
 def _shared(first: list[Interval], second: list[Interval]) -> int:
-    """How long an interval of either list goes on at once; each list is ascending and without overlaps."""
+    """Return the total overlap of two lists of intervals, each ascending and without overlaps."""
     total = i = j = 0
     while i < len(first) and j < len(second):
         start, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])

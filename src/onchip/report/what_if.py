@@ -1,4 +1,4 @@
-"""What the same network would cost with more or less scratchpad: a curve, and the figures behind it."""
+"""The cost of the same network with more or less scratchpad: a curve, and its figures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 80.0, 34.0, 22.0, 40.0
 
 @dataclass(frozen=True, slots=True)
 class WhatIfPoint:
-    """The plan for another budget, or why there is none.
+    """The plan for another budget, or the reason why there is none.
 
-    `bound` is what no plan of this kind goes below; `status` is `optimal`, `feasible` or `infeasible`, and
-    then `dram_bytes` is None and `needs` the least bytes that would do, if that is known.
+    `bound` is a lower bound of any plan of this kind; `status` is `optimal`, `feasible` or `infeasible`, in
+    which case `dram_bytes` is None and `needs` the least bytes that would suffice, if that is known.
     """
 
     budget: int
@@ -38,7 +38,7 @@ class WhatIfPoint:
 class WhatIf:
     """DRAM bytes over budgets, ascending; `own` is the budget of the plan that is shown.
 
-    `limit` is what every plan moves: inputs in, outputs out, each weight once.
+    `limit` are the bytes that every plan moves: inputs in, outputs out, each weight once.
     """
 
     planner: str
@@ -48,7 +48,7 @@ class WhatIf:
 
 
 def page_words(found: WhatIf) -> dict[str, Any]:
-    """The curve and its table."""
+    """Return the curve and its table."""
     return {
         "sentence": _sentence(found),
         "picture": _picture(found),

@@ -1,4 +1,4 @@
-"""Names and sizes for people. Names come from files: what could mislead an eye is shown as an escape."""
+"""Names and sizes for people. Names come from files: misleading characters are shown as escapes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ __all__ = ["SENTENCE", "exact", "short_size", "shorten", "visible"]
 _LONGEST = 240
 
 SENTENCE = 2_000
-"""Characters of a space that are shown: all of any planner's; a file may state a longer one."""
+"""The most characters shown of a space: all of any planner's; a file may state a longer one."""
 
 
 def visible(name: str, longest: int = _LONGEST) -> str:
-    """A name with control, bidirectional, surrogate and other invisible characters as escapes.
+    """Return a name with control, bidirectional, surrogate and other invisible characters as escapes.
 
-    Beyond `longest` characters its middle is left out; an empty one is called so.
+    Beyond `longest` characters its middle is left out; an empty name is shown as such.
     """
     if not name:
         return "(unnamed)"
@@ -22,7 +22,7 @@ def visible(name: str, longest: int = _LONGEST) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """At most `width` characters: the middle gives way, since both ends tell names apart."""
+    """Return at most `width` characters without the middle, since both ends tell names apart."""
     if len(text) <= width:
         return text
     head = (width - 1) // 3
@@ -30,7 +30,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def short_size(n: int) -> str:
-    """Three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
+    """Return three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
     if n < 1024:
         return f"{n} B"
     value, unit = n / 1024, "KiB"
@@ -43,5 +43,5 @@ def short_size(n: int) -> str:
 
 
 def exact(n: int) -> str:
-    """Every byte, and the short form once that helps: `2,496,960 B (2.38 MiB)`."""
+    """Return every byte, and the short form where it helps: `2,496,960 B (2.38 MiB)`."""
     return f"{n:,} B" if n < 10_240 else f"{n:,} B ({short_size(n)})"

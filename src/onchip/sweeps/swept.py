@@ -81,7 +81,7 @@ class Swept:
         return html(self.outcome, self.curves, self.sentence())
 
     def save(self) -> tuple[Path, ...]:
-        """Write `table.csv`, `table.parquet` (where pyarrow is installed), `report.html`; return the paths."""
+        """Write `table.csv`, `table.parquet` (with pyarrow) and `report.html`; return their paths."""
         made: dict[str, str | bytes] = {"table.csv": to_csv(self.rows, self.columns)}
         if has_parquet():
             made["table.parquet"] = to_parquet(self.rows, self.columns)

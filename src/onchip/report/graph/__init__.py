@@ -1,8 +1,8 @@
-"""The network's graph with a plan's groups, laid out for the page: boxes, links, and what the buffer holds.
+"""The network's graph with a plan's groups, laid out for the page: boxes, links, and the buffers' content.
 
-`layers` puts boxes into columns in reading order, `flow` breaks the columns into lines as a page breaks
-text and routes the links, `units` says what of the plan is drawn, `picture` puts it together. Nothing here
-knows HTML or a planner.
+`layers` assigns boxes to columns in reading order, `flow` breaks the columns into lines as a page breaks
+text and routes the links, `units` selects the drawn parts of the plan, `picture` combines them. This package
+depends on neither HTML nor a planner.
 """
 
 from onchip.report.graph.flow import Box, Drawing, Link, draw

@@ -1,4 +1,4 @@
-"""What lies in the scratchpad while a unit runs: its scratch, as the checker derives it, and what else."""
+"""The content of the scratchpad while a unit runs: its scratch, as the checker derives it, and the rest."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WHAT = (
     *("enters", "inside", "leaves", "resident weights", "weight tile", "scratch", "kept for later"),
     "reserved, not used",
 )
-"""What a buffer is to its unit."""
+"""The roles of a buffer in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One piece of the scratch, or with `whole` a range beside it; `what` is its place in `WHAT`.
+    """One piece of the scratch, or with `whole` a range beside it; `what` is its index in `WHAT`.
 
-    `shared` of its bytes are another one's too, which is written over it.
+    It shares `shared` of its bytes with another buffer, which is written over it.
     """
 
     what: int
@@ -35,7 +35,7 @@ class Buffer:
 
 
 def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str, tuple[Buffer, ...]]:
-    """The buffers of every unit by its name: what enters, is inside, leaves; weights; whole operands."""
+    """Return every unit's buffers by its name: inputs, inner maps, outputs; weights; whole operands."""
     found = {event.unit.name: event.unit.parts for event in events_of(plan) if isinstance(event, Ran)}
     count, size = _live(line)
     result = {}
@@ -44,7 +44,7 @@ def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str,
         scratch = plan.chip.round_up(u.scratch)
         if not found[u.name] and u.scratch:
             inside = [Buffer(5, Part("", scratch))]
-        elif (rest := u.scratch - sum(b.part.bytes for b in inside)) > 0:  # declared beyond what it needs
+        elif (rest := u.scratch - sum(b.part.bytes for b in inside)) > 0:  # declared beyond its need
             inside.append(Buffer(7, Part("rest of the scratch", rest)))
         there = {t: stay for t in u.whole if (stay := _stay(line, t, u.step)) is not None}
         beside = [_whole(plan, u, t, there) for t in u.whole]
@@ -58,7 +58,7 @@ def buffers(plan: Plan, line: Timeline, units: tuple[Unit, ...]) -> Mapping[str,
 
 
 def _live(line: Timeline) -> tuple[list[int], list[int]]:
-    """By step: how much lies in the scratchpad when its unit runs, and its bytes."""
+    """Return by step: the number of live ranges while its unit runs, and their bytes."""
     count, size = [0] * (len(line.steps) + 2), [0] * (len(line.steps) + 2)
     for r in line.residencies:
         count[r.start] += 1
@@ -73,7 +73,7 @@ def _stay(line: Timeline, tensor: int, step: int) -> Residency | None:
 
 
 def _whole(plan: Plan, unit: Unit, t: int, there: Mapping[int, Residency]) -> Buffer:
-    """A whole operand. What it shares with an output is counted there."""
+    """Return a whole operand; bytes that it shares with an output count for the output."""
     net = plan.network
     size, mine, shared = plan.chip.round_up(net.tensors[t].bytes), there.get(t), 0
     if mine is None:

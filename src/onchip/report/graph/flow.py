@@ -1,8 +1,8 @@
 """Boxes and links on a page: columns from left to right, broken into lines as a page breaks text.
 
-Networks are long and narrow: in one line nothing of them could be read. Links within a line are curves
+Networks are long and narrow: in a single line they would be illegible. Links within a line are curves
 between columns; links to a later line go down beside their box, along the gutter under the line, and down
-again beside the box that they reach. Links of one net (one tensor) share their lanes.
+again beside the target box. Links of one net (one tensor) share their lanes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Box", "Drawing", "Link", "Spacing", "draw"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What is drawn, by its size."""
+    """A box to draw, by its size."""
 
     width: float
     height: float
@@ -27,9 +27,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """From the right side of box `source` to the left side of box `target`.
+    """A link from the right side of box `source` to the left side of box `target`.
 
-    `out` and `into` are the heights within those boxes at which it ends; links of one `net` share lanes.
+    `out` and `into` are the heights of its ends within those boxes; links of one `net` share lanes.
     """
 
     source: int
@@ -52,7 +52,7 @@ class Spacing:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Where everything is. A route is a start (x, y) and cubic curves of six numbers each."""
+    """The positions of boxes and routes. A route is a start (x, y) and cubic curves of six numbers each."""
 
     width: float
     height: float
@@ -63,9 +63,10 @@ class Drawing:
 def draw(
     boxes: Sequence[Box], links: Sequence[Link], room: tuple[float, float], spacing: Spacing | None = None
 ) -> Drawing:
-    """The boxes in lines whose outline fits `room` (width, height) at the largest scale, and the links.
+    """Return the boxes in lines whose outline fits `room` (width, height) at the largest scale, and the
+    links.
 
-    Raises `ValueError` for links that go round in a circle.
+    Raises `ValueError` for links that form a cycle.
     """
     if not boxes:
         return Drawing(0, 0, (), ())
@@ -99,10 +100,10 @@ class _Page:
     def line(self, box: int) -> int:
         return self.line_of[self.column[box]]
 
-    # -- lanes: who shares which gutter, channel or margin ---------------------------------------------------
+    # -- lanes: the nets that share a gutter, channel or margin ----------------------------------------------
 
     def _lanes(self) -> None:
-        """A channel stands left of a column (or right of a line's last), a gutter above a line."""
+        """Assign lanes: a channel is left of a column (or right of a line's last), a gutter above a line."""
         self.gutter: list[dict[int, int]] = [{} for _ in self.lines]
         self.channel: dict[tuple[int, int], dict[tuple[int, str], int]] = {}
         self.margin: dict[int, int] = {}
@@ -123,7 +124,7 @@ class _Page:
         least = self.space.columns if first < position < end else 0.0
         return max(least, (lanes + 1) * self.space.lanes + least * 0.6 if lanes else least)
 
-    # -- where things are -------------------------------------------------------------------------------
+    # -- positions --------------------------------------------------------------------------------------
 
     def _across(self) -> None:
         left = (len(self.margin) + 1) * self.space.lanes if self.margin else 0.0
@@ -138,7 +139,7 @@ class _Page:
             self.width = max(self.width, x + self._gap(i, end))
 
     def _down(self) -> None:
-        """Heights line by line; `via` is where a net passes a column."""
+        """Assign heights line by line; `via` is the height at which a net passes a column."""
         self.top = [0.0] * len(self.boxes)
         self.via: dict[tuple[int, int], float] = {}
         self.gutter_top: list[float] = []
@@ -207,13 +208,13 @@ class _Page:
         return Drawing(self.width, self.height, at, tuple(routes))
 
     def _beside(self, pen: _Pen, k: Link, y: float) -> None:
-        """Within one line: curves from column to column."""
+        """Draw a link within one line: curves from column to column."""
         for c in range(self.column[k.source], self.column[k.target]):
             pen.line(self.x[c] + self.wide[c], pen.y)
             pen.curve(self.x[c + 1], y if c + 1 == self.column[k.target] else self.via[k.net, c + 1])
 
     def _around(self, pen: _Pen, k: Link, y: float) -> None:
-        """To a later line: down, along a gutter, down again."""
+        """Draw a link to a later line: down, along a gutter, down again."""
         i, j = self.line(k.source), self.line(k.target)
         out = self._lane_x(i, self.column[k.source] + 1, (k.net, "out"))
         into = self._lane_x(j, self.column[k.target], (k.net, "in"))
@@ -262,7 +263,7 @@ class _Pen:
         self._to(self.x + middle, self.y, x - middle, y, x, y)
 
     def corners(self, points: Sequence[tuple[float, float]]) -> None:
-        """Straight to each point and round the corner there; the last one is reached level."""
+        """Go straight to each point and round the corner there; reach the last one level."""
         for i, (x, y) in enumerate(points):
             dx, dy = x - self.x, y - self.y
             length = abs(dx) + abs(dy)

@@ -1,7 +1,7 @@
-"""Boxes within frames within frames: each frame is drawn by itself, and is a box of the drawing around it.
+"""Boxes within nested frames: each frame is a drawing of its own, and a box of the drawing around it.
 
-Where a net enters or leaves a frame is a port, a box without size in the frame's own drawing, so that the
-drawings meet there.
+A net enters or leaves a frame at a port, a box without size in the frame's own drawing, so that the drawings
+meet there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Edge", "Frame", "Leaf", "Margins", "Picture", "Route", "arranged"]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What is drawn as one box."""
+    """An element drawn as one box."""
 
     key: int
     box: Box
@@ -24,7 +24,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Leaves and frames within a frame at least `least` wide, in the order in which they should stand."""
+    """Leaves and frames within a frame at least `least` wide, in their preferred order."""
 
     key: int
     inside: tuple[Leaf | Frame, ...]
@@ -33,7 +33,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From leaf to leaf, by their keys; edges of one `net` share their way."""
+    """An edge from leaf to leaf, by their keys; edges of one `net` share their route."""
 
     source: int
     target: int
@@ -42,7 +42,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Inside a frame: at the sides, for its title, at its foot."""
+    """The margins inside a frame: at the sides, for its title, at its foot."""
 
     side: float = 10.0
     head: float = 20.0
@@ -53,7 +53,7 @@ class Margins:
 class Route:
     """A piece of a net within one frame (None: outside all): a start and cubic curves of six numbers each.
 
-    `source` and `target` are what it joins there: leaves and frames by key, None for the frame's own side.
+    `source` and `target` are its ends there: leaves and frames by key, None for the frame's own side.
     """
 
     net: int
@@ -65,7 +65,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Picture:
-    """Where everything is: (x, y) of leaves, (x, y, width, height) of frames."""
+    """The positions of all elements: (x, y) of leaves, (x, y, width, height) of frames."""
 
     width: float
     height: float
@@ -81,10 +81,10 @@ def arranged(
     spacing: Spacing,
     margins: Margins,
 ) -> Picture:
-    """All of it, in lines within `room` (width, height).
+    """Return the picture in lines within `room` (width, height).
 
-    Keys of leaves are their own, and so are those of frames. Raises `ValueError` for edges that go round in a
-    circle among the boxes of one frame.
+    Leaves have distinct keys, and so have frames. Raises `ValueError` for edges that form a cycle among the
+    boxes of one frame.
     """
     whole = _Drawn(None, tuple(inside), edges, room, (spacing, spacing), margins)
     picture = _Whole()
@@ -169,7 +169,7 @@ class _Drawn:
         return float(getattr(drawn, side)[net])
 
     def place(self, x: float, y: float, picture: _Whole) -> None:
-        """Write down where it all is, its own corner being at (x, y)."""
+        """Record the positions, with the drawing's own corner at (x, y)."""
         if self.frame:
             picture.frames[self.frame.key] = x, y, self.width, self.height
         left, top = x + self.left, y + self.head

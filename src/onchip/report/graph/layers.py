@@ -1,7 +1,8 @@
-"""Columns of a directed graph: which column a box is in, in which order they stand there, and how high.
+"""Columns of a directed graph: the column of each box, the order within columns, and the heights.
 
-The three steps of Sugiyama's method: columns by longest path, order by barycentres, heights by least squares.
-Links that pass a column have a place of their own in it (a *via*), so that no link crosses a box.
+The three steps are those of Sugiyama's method: columns by longest path, order by barycentres, heights by
+least squares. Links that pass a column have a place of their own in it (a *via*), so that no link crosses a
+box.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 __all__ = ["Arc", "Place", "columns_of", "heights", "in_order"]
 
 SWEEPS = 9
-"""Passes over the columns, to and fro: more change little. The last goes forward: chains are level."""
+"""Passes over the columns, forward and back: more change little. The last goes forward: chains are level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What takes room in a column: a box, or a link on its way past it (`box` is None)."""
+    """An occupied place in a column: a box, or a link that passes the column (`box` is None)."""
 
     height: float
     box: int | None = None
@@ -35,7 +36,7 @@ class Arc:
 
 
 def columns_of(count: int, links: Sequence[tuple[int, int]]) -> list[int]:
-    """The column of each box: one after the last box that it follows, sources beside their first reader.
+    """Return the column of each box: one after the last box that it follows, sources beside a first reader.
 
     Raises `ValueError` for a cycle.
     """
@@ -63,7 +64,7 @@ def columns_of(count: int, links: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def in_order(columns: list[list[int]], arcs: Sequence[Arc]) -> list[list[int]]:
-    """The places of every column in the order of fewest crossings that a few sweeps find."""
+    """Return the places of every column in the order of fewest crossings that a few sweeps find."""
     before, after = _neighbours(arcs)
     best, fewest = columns, _crossings(columns, after)
     order = [list(c) for c in columns]
@@ -86,7 +87,7 @@ def in_order(columns: list[list[int]], arcs: Sequence[Arc]) -> list[list[int]]:
 def heights(
     columns: Sequence[Sequence[int]], places: Sequence[Place], arcs: Sequence[Arc], gap: float
 ) -> dict[int, float]:
-    """The top of every place: as level with what it is linked to as order and `gap` between allow."""
+    """Return the top of every place: as level with its links as the order and `gap` between places allow."""
     before, after = _neighbours(arcs)
     top: dict[int, float] = {}
     for column in columns:
@@ -110,7 +111,7 @@ def heights(
 def _spread(
     column: Sequence[int], wanted: Sequence[float], places: Sequence[Place], gap: float, top: dict[int, float]
 ) -> None:
-    """Tops nearest to the wanted ones, by squares, in the given order: what would meet is pooled."""
+    """Set tops nearest to the wanted ones, by squares, in the given order: colliding places are pooled."""
     offset, pools = 0.0, list[tuple[float, int]]()  # (sum of wanted less offset, members)
     offsets = []
     for p, want in zip(column, wanted, strict=True):
@@ -129,7 +130,7 @@ def _spread(
 def _neighbours(
     arcs: Sequence[Arc],
 ) -> tuple[dict[int, list[tuple[int, float, float]]], dict[int, list[tuple[int, float, float]]]]:
-    """For each place what it is linked to in the column before and after: (place, its height, own height)."""
+    """Return each place's links in the column before and after: (place, its height, own height)."""
     before: dict[int, list[tuple[int, float, float]]] = {}
     after: dict[int, list[tuple[int, float, float]]] = {}
     for a in arcs:
@@ -143,7 +144,7 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _crossings(columns: Sequence[Sequence[int]], after: dict[int, list[tuple[int, float, float]]]) -> int:
-    """Pairs of arcs that cross, counted as inversions."""
+    """Return the pairs of arcs that cross, counted as inversions."""
     rank = {p: i for column in columns for i, p in enumerate(column)}
     found = 0
     for column in columns:

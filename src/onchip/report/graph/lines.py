@@ -1,4 +1,4 @@
-"""Where to break the columns of a graph into lines: the largest scale, the fewest links cut, even lines."""
+"""Line breaks between a graph's columns: the largest scale, the fewest links cut, even lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 __all__ = ["broken"]
 
 MANY = 500
-"""Columns from which on lines are just filled one after the other."""
+"""The number of columns from which on lines are filled greedily."""
 
 CUT = 0.04
-"""What one cut link costs, in squares of the part of a line left empty."""
+"""The cost of one cut link, in squares of the empty part of a line."""
 
 
 def broken(
@@ -20,8 +20,8 @@ def broken(
     room: tuple[float, float],
     gutter: float,
 ) -> list[tuple[int, int]]:
-    """Lines as [first column, end), chosen so that all of it fits `room` (width, height) at the largest
-    scale, and the fewest of them where it fits as it is.
+    """Return lines as [first column, end), chosen so that they fit `room` (width, height) at the largest
+    scale, and as few as possible where they fit unscaled.
 
     `links` are (column, later column, net).
     """
@@ -43,7 +43,7 @@ def broken(
 
 
 def _cuts(count: int, links: Sequence[tuple[int, int, int]]) -> list[int]:
-    """For each column, the nets that a break before it would cut."""
+    """Return, for each column, the nets that a break before it would cut."""
     spans: dict[int, tuple[int, int]] = {}
     for a, b, net in links:
         first, last = spans.get(net, (a, b))
@@ -70,7 +70,7 @@ def _filled(widths: Sequence[float], cut: Sequence[int], at_most: float) -> list
 
 
 def _even(widths: Sequence[float], cut: Sequence[int], at_most: float) -> list[tuple[int, int]]:
-    """Breaks of the least cost, by dynamic programming over their positions."""
+    """Return the breaks of least cost, by dynamic programming over their positions."""
     n = len(widths)
     cost = [0.0] + [float("inf")] * n
     came = [0] * (n + 1)

@@ -1,7 +1,7 @@
-"""The drawing of a plan's graph as data: what the page's script paints, in numbers and short words.
+"""The drawing of a plan's graph as data for the page's script: numbers and short words.
 
-Two drawings in one: the operators of a unit inside its box, and the boxes among themselves. Where a tensor
-enters or leaves a box is a port, a box without size in the inner drawing, so that both drawings meet there.
+It has two levels: the operators of a unit inside its box, and the boxes among themselves. A tensor enters or
+leaves a box at a port, a box without size in the inner drawing, so that both drawings meet there.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ CLOSED = Box(56, 32)
 SPACING = Spacing(columns=30, boxes=14, lines=26, lanes=6, via=4)
 CLOSE = Spacing(columns=20, boxes=9, lines=20, lanes=4, via=3)
 PAD, HEAD, FOOT = 10.0, 19.0, 12.0
-"""Inside a unit's box: at the sides, for its title, for the bar of its bytes."""
+"""The margins of a unit's box: at the sides, for its title, for the bar of its bytes."""
 
 ROOM = (1340.0, 660.0)
-"""What the page gives the drawing at first."""
+"""The initial room of the drawing on the page."""
 
 MOST = 12_000
-"""Operators that are drawn; a larger graph would only be a grey field."""
+"""The most operators to draw; a larger graph would be illegible."""
 
 
 def picture(plan: Plan, line: Timeline) -> dict[str, Any] | None:
-    """The drawing, or None for a plan without groups or of too many operators to draw."""
+    """Return the drawing, or None for a plan without groups or of too many operators to draw."""
     if not plan.groups or len(plan.network.operators) > MOST:
         return None
     return _Picture(plan, line).data()
@@ -197,7 +197,7 @@ class _Picture:
 
 
 def _inside(net: Network, unit: Unit) -> _Inside:
-    """Operators first, then a port for each tensor that enters, then one for each that leaves."""
+    """Return the inner drawing: operators, then a port for each entering, then for each leaving tensor."""
     place = {op: i for i, op in enumerate(unit.operators)}
     count = len(place)
     entry = {t: count + i for i, t in enumerate(unit.inputs)}
@@ -246,6 +246,6 @@ def _moved(route: tuple[float, ...], x: float, y: float) -> list[float]:
 
 
 def _short(n: float) -> float | int:
-    """One digit after the point is far below a pixel."""
+    """Round to one digit after the point, which is far below a pixel."""
     n = round(n, 1)
     return int(n) if n == int(n) else n

@@ -1,4 +1,4 @@
-"""What of a plan is drawn: every run as a unit (a group or one operator), and the bytes that cross for it."""
+"""The drawn parts of a plan: every run as a unit (a group or one operator), with its crossing bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 class Unit:
     """One run. `into` and `out` are bytes that cross to or from DRAM for it, by tensor.
 
-    What a unit reads without an entry in `into` was on chip already. `whole` are the operands that lie on
+    Inputs of a unit without an entry in `into` were on chip already. `whole` are the operands that lie on
     chip while it runs: all but those that pass through its scratch.
     """
 
@@ -43,7 +43,7 @@ class Unit:
     whole: tuple[int, ...] = ()
 
     def halo(self, network: Network) -> int:
-        """Bytes read beyond each input's size: rows that two bands share."""
+        """Return the bytes read beyond each input's size: rows that two bands share."""
         return sum(max(0, n - network.tensors[t].bytes) for t, n in self.into.items())
 
     @property
@@ -53,14 +53,14 @@ class Unit:
 
 
 def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
-    """The runs of the program in order."""
+    """Return the runs of the program in order."""
     found: list[Unit] = []
     made: dict[int, Unit] = {}
     loads: dict[int, int] = {}
     for event in events_of(plan):
         match event:
             case Crossed(range=None):
-                pass  # its run says what streams
+                pass  # its run states what streams
             case Crossed(tensor=t, bytes=n, inward=True):
                 loads[t] = loads.get(t, 0) + n
             case Crossed(tensor=t, bytes=n) if (by := made.get(t)) is not None:
@@ -90,7 +90,7 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
 
 
 def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None]:
-    """(rows, sub-groups, images, blocks) of a unit."""
+    """Return (rows, sub-groups, images, blocks) of a unit."""
     match unit.group.tiling if unit.group else None:
         case Tiling(rows, _, _, images) if unit.group:
             return rows, unit.group.subgroups, images, None
@@ -100,11 +100,11 @@ def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None]:
 
 
 KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat", "other")
-"""The colours of the drawing."""
+"""The kinds of operators, each with a colour of the drawing."""
 
 
 def kind_of(operator: Operator) -> int:
-    """An operator's place in `KINDS`."""
+    """Return an operator's index in `KINDS`."""
     kind = "" if operator.geometry is None else operator.geometry.looks_like
     if operator.type.split("+")[0] == "Concat":
         kind = "concat"
@@ -112,7 +112,7 @@ def kind_of(operator: Operator) -> int:
 
 
 def label_of(operator: Operator) -> str:
-    """An operator in a box's width: `conv 3x3 /2`."""
+    """Return an operator's label in a box's width: `conv 3x3 /2`."""
     geometry, name = operator.geometry, operator.type.split("+")[0] or "operator"
     if geometry is None:
         return visible(name)
@@ -128,7 +128,7 @@ def label_of(operator: Operator) -> str:
 
 
 def map_of(network: Network, tensor: int) -> tuple[int, int, int, int] | None:
-    """A tensor's images, channels, rows and columns, as its maker or first reader sees it; None: unknown."""
+    """Return a tensor's images, channels, rows and columns, as its maker or first reader sees it; or None."""
     made = network.producer[tensor]
     found = None if made is None else network.operators[made].geometry
     if found is not None and len(network.operators[made or 0].outputs) == 1:

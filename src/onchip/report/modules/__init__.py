@@ -1,7 +1,7 @@
 """A plan of branch modules on the page: the figures of the simple method, from the plan alone.
 
-`anatomy` says what the plan's sections are over its steps, `roles` what each stretch of memory is to them;
-the other rooms draw one figure each, as SVG that needs no script. Nothing here knows a planner.
+`anatomy` maps the plan's sections to its steps, `roles` gives the role of each memory range in them;
+the other modules draw one figure each, as SVG that needs no script. None of them depends on a planner.
 """
 
 from onchip.report.modules.page import page_words

@@ -1,4 +1,4 @@
-"""A plan's sections over its steps: which branch a layer is of, which modules lie inside which."""
+"""A plan's sections over its steps: the branch of each layer, and the nesting of modules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Part:
 
     @property
     def is_module(self) -> bool:
-        """A module of branches, rather than a stretch outside any."""
+        """True for a module of branches, false for a stretch outside any."""
         return self.merge is not None
 
     @cached_property
@@ -47,7 +47,7 @@ class Part:
 
     @cached_property
     def branch(self) -> dict[int, int]:
-        """The branch of each operator, by its place in the order of processing."""
+        """The branch of each operator, by its index in the order of processing."""
         return {op: b for b, branch in enumerate(self.branches) for op in branch}
 
     @cached_property
@@ -58,7 +58,7 @@ class Part:
         return nested_modules(self.network, self.operators & ~(1 << self.merge), self.start)
 
     def around(self, operator: int) -> tuple[Nested, ...]:
-        """The modules inside this one that an operator is in, outer ones first."""
+        """Return the modules inside this one that contain an operator, outer ones first."""
         return tuple(n for n in self.nested if n.operators >> operator & 1)
 
     @cached_property
@@ -70,14 +70,14 @@ class Part:
 
     @cached_property
     def roles(self) -> Mapping[int, TensorRole]:
-        """What the module's tensors are to it, those that are no mere feature maps."""
+        """The roles of the module's tensors, except those of mere feature maps."""
         if self.merge is None:
             return {}
         return tensor_roles(self.network, self.operators, self.merge, self.start)
 
     @cached_property
     def endings(self) -> frozenset[str]:
-        """What so many of its layers' names end in that it tells nothing: `.conv`."""
+        """The endings of layers' names that are too common to be informative: `.conv`."""
         names = [self.network.operators[v].name for v in bits(self.operators)]
         last = Counter(name[name.rfind(".") :] for name in names if name.rfind(".") > 0)
         outputs = [
@@ -87,7 +87,7 @@ class Part:
         return frozenset(ending for ending, count in last.items() if count > 2 and 3 * count >= len(names))
 
     def short(self, name: str) -> str:
-        """An operator's or tensor's name without the module's own in front and what all of them end in."""
+        """Return an operator's or tensor's name without the module's prefix and the common endings."""
         own = self.section.name
         rest = name.removeprefix(own).lstrip("./") if own and name.startswith(own) else name
         dot = rest.rfind(".")
@@ -97,7 +97,7 @@ class Part:
 
 
 def parts(plan: Plan, line: Timeline) -> tuple[Part, ...]:
-    """The plan's sections in order; what a section names but the network lacks, it goes without."""
+    """Return the plan's sections in order, without the names that the network lacks."""
     net, found = plan.network, []
     for i, section in enumerate(plan.sections):
         last = i == len(plan.sections) - 1

@@ -1,4 +1,4 @@
-"""What the figures share: their width, the steps along it, ticks in powers of two, the modules' bands."""
+"""The common parts of the figures: width, the steps along it, ticks in powers of two, the modules' bands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onchip.report.wording import short_size
 __all__ = ["LEFT", "RIGHT", "WIDTH", "Steps", "bands", "horizontal", "ticks"]
 
 WIDTH, LEFT, RIGHT = 1340.0, 66.0, 8.0
-"""Of every figure, in units that are pixels on a page of that width; room at its sides."""
+"""The width of every figure, in pixels of a page of that width, and the margins at its sides."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Steps:
         return (self.right - self.left) / max(1, self.end - self.first)
 
     def x(self, step: float) -> float:
-        """Where a step begins."""
+        """Return the x where a step begins."""
         return self.left + (step - self.first) * self.wide
 
 
 def ticks(most: int, count: int = 5) -> list[int]:
-    """Multiples of a power of two, 0 first, at most `count` beyond it and none beyond `most`."""
+    """Return multiples of a power of two, 0 first, at most `count` beyond it and none beyond `most`."""
     each = 1
     while most // each > count:
         each *= 2
@@ -47,14 +47,14 @@ def ticks(most: int, count: int = 5) -> list[int]:
 def horizontal(
     most: int, y: Callable[[float], float], left: float, right: float, count: int = 5, *, zero: bool = True
 ) -> Iterator[Markup]:
-    """Grid lines with their sizes."""
+    """Yield grid lines with their sizes."""
     for n in ticks(most, count)[0 if zero else 1 :]:
         yield element("path", d=f"M{left:.1f} {y(n):.1f}H{right:.1f}", class_="grid")
         yield element("text", short_size(n) if n else "0", x=left - 6, y=y(n) + 4, class_="quiet end")
 
 
 def bands(parts: Sequence[Part], steps: Steps, top: float, height: float) -> Iterator[Markup]:
-    """The modules as bands behind a figure over steps, their names above; a click opens one."""
+    """Yield the modules as bands behind a figure over steps, names above; a click opens one."""
     for part in parts:
         if not part.is_module:
             continue

@@ -1,4 +1,4 @@
-"""The network with its modules: Fig. 4 of the simple method, boxes in boxes, branches in their order."""
+"""The network with its modules: Fig. 4 of the simple method, nested boxes, branches in their order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from onchip.report.wording import short_size, visible
 __all__ = ["MANY", "MOST", "drawing"]
 
 OPERATOR, CLOSED, JOINT = Box(84, 30), Box(22, 13), Box(26, 26)
-"""A layer with words and, in large networks, without; a merge layer."""
+"""The sizes of a layer with words and, in large networks, without; of a merge layer."""
 
 MANY = 420
-"""Operators from which on layers have no words."""
+"""The number of operators from which on layers have no words."""
 
 MOST = 6_000
-"""Operators that are drawn; a larger graph would only be a grey field."""
+"""The most operators to draw; a larger graph would be illegible."""
 
 TERMINAL = Box(70, 24)
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -40,7 +40,7 @@ MARGINS = Margins(10, 22, 9)
 
 
 def drawing(parts: Sequence[Part], line: Timeline) -> Markup | None:
-    """The picture; None for a network of too many operators to draw."""
+    """Return the picture; None for a network of too many operators to draw."""
     if len(line.plan.network.operators) > MOST:
         return None
     return _Drawing(tuple(parts), line).drawn()
@@ -69,13 +69,13 @@ class _Drawing:
 
     @cached_property
     def merges(self) -> frozenset[int]:
-        """Merge layers of modules: drawn as joints."""
+        """The merge layers of modules: drawn as joints."""
         found = {p.merge for p in self.parts} | {n.merge for p in self.parts for n in p.nested}
         return frozenset(op for op in found if op is not None)
 
     @cached_property
     def inner(self) -> dict[int, tuple[Part, Nested]]:
-        """Frames of modules inside modules, by their keys."""
+        """The frames of modules inside modules, by their keys."""
         rows = [(part, n) for part in self.parts for n in part.nested]
         return {self.frames + len(self.parts) + i: row for i, row in enumerate(rows)}
 
@@ -250,7 +250,7 @@ class _Drawing:
         _, channels, rows, columns = found
         return f"{channels}{TIMES}{rows}{TIMES}{columns}" if rows * columns > 1 else f"{channels}"
 
-    # -- ways ---------------------------------------------------------------------------------------------
+    # -- routes -------------------------------------------------------------------------------------------
 
     def _part(self, key: int | None) -> Part | None:
         if key is None or key >= self.frames:
@@ -259,7 +259,7 @@ class _Drawing:
         return self.part_of.get(key)
 
     def _long(self, route: Route) -> bool:
-        """Does it go round a module, or in and out of one by another way than its input and output?"""
+        """Return whether a route goes round a module, or through it beside its input and output."""
         made = self.net.producer[route.net]
         if route.frame is not None:
             part = self._framed(route.frame)
@@ -308,7 +308,7 @@ class _Drawing:
         return element("path", name, d=d, class_=" ".join(words))
 
     def _numbers(self, found: Picture) -> Iterator[Markup]:
-        """Each branch's place in the order, where it begins."""
+        """Yield each branch's number in the order, at its beginning."""
         if self.small:
             return
         for part in self.parts:
@@ -366,7 +366,7 @@ class _Drawing:
 
 
 def _middle(path: tuple[float, ...]) -> tuple[float, float]:
-    """The end of the middle curve of a way."""
+    """Return the end of the middle curve of a route."""
     curves = (len(path) - 2) // 6
     i = 2 + 6 * (curves // 2)
     return (path[i - 2] + path[i + 4]) / 2, (path[i - 1] + path[i + 5]) / 2

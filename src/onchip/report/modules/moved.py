@@ -15,11 +15,11 @@ __all__ = ["moved"]
 
 PLOT, HEAD, FOOT = 200.0, 22.0, 24.0
 WIDEST = 44.0
-"""A bar's width where there are few."""
+"""The width of a bar where there are few."""
 
 
 def moved(rows: Sequence[tuple[int, Row]]) -> Markup:
-    """Two bars a module: weights below, feature maps above; `rows` are (section, row)."""
+    """Return two bars a module: weights below, feature maps above; `rows` are (section, row)."""
     most = max([row.naive_fm_bytes + row.weight_bytes for _, row in rows] + [1])
     most = max([most] + [row.fm_bytes + row.weight_bytes for _, row in rows])
     each = min((WIDTH - LEFT - RIGHT) / max(1, len(rows)), WIDEST * 3)

@@ -1,4 +1,4 @@
-"""The network at a glance: how large its weights and feature maps are, and where they lie, over the layers.
+"""The network at a glance: the sizes of weights and feature maps, and their addresses, over the layers.
 
 The first picture is Fig. 1 of the simple method, the second its memory map over all sections; both have the
 same steps along them, so that a module's sizes stand above its addresses.
@@ -24,11 +24,11 @@ MAPS, WEIGHTS, GAP = 150.0, 90.0, 6.0
 """Heights: of the feature maps above the axis, of the weights below it, between the two."""
 
 STRIP = 190.0
-"""Height of the addresses."""
+"""The height of the addresses."""
 
 
 def layer_sizes(line: Timeline, free: Collection[int]) -> list[tuple[Step, int, int]]:
-    """(step, bytes of its feature map as stored, bytes of its weights); nothing is stored by `free` ones."""
+    """Return (step, bytes of its feature map as stored, bytes of its weights); `free` ones store nothing."""
     net = line.plan.network
     found = []
     for step in line.steps:
@@ -39,7 +39,7 @@ def layer_sizes(line: Timeline, free: Collection[int]) -> list[tuple[Step, int, 
 
 
 def sizes(parts: Sequence[Part], line: Timeline, free: Collection[int]) -> Markup:
-    """Fig. 1: feature maps upwards and weights downwards by layer, and the memory's size as a line."""
+    """Return Fig. 1: feature maps upwards, weights downwards by layer, and the memory's size as a line."""
     rows = layer_sizes(line, free)
     budget = line.plan.budget
     steps, top = Steps(0, len(line.steps)), 24.0
@@ -89,7 +89,7 @@ def sizes(parts: Sequence[Part], line: Timeline, free: Collection[int]) -> Marku
 
 
 def addresses(parts: Sequence[Part], line: Timeline) -> Markup:
-    """Where everything lies, by section: what a module hands on keeps its place and changes its role."""
+    """Return the memory map by section: a module's output keeps its address and changes its role."""
     budget = max(line.plan.budget, line.extent_bytes)
     steps, top = Steps(0, len(line.steps)), 24.0
 

@@ -25,7 +25,7 @@ __all__ = ["page_words"]
 
 
 def page_words(plan: Plan, line: Timeline) -> dict[str, Any] | None:
-    """Everything that the page says and shows of the plan's modules; None for a plan without any."""
+    """Return the page's words and figures on the plan's modules; None for a plan without any."""
     found = parts(plan, line)
     modules = [part for part in found if part.is_module]
     if not modules:
@@ -84,7 +84,7 @@ def _sentence(modules: list[Part], table: ModuleTable) -> str:
 
 
 def _kinds(plan: Plan) -> list[tuple[int, str]]:
-    """The kinds of layers that there are, for the key to their colours."""
+    """Return the kinds of layers in the plan, for the key to their colours."""
     there = {kind_of(op) for op in plan.network.operators}
     return [(k, kind.replace("_", " ")) for k, kind in enumerate(KINDS) if k in there]
 
@@ -94,7 +94,7 @@ def _told(modules: list[Part]) -> bool:
 
 
 def _words(part: Part, line: Timeline, row: Row, rows: Sequence[Layer]) -> str:
-    """What one module is, in a line, and why its output goes to DRAM."""
+    """Return a line that describes one module, with the reason why its output goes to DRAM."""
     net = part.network
     assert part.start is not None
     assert part.output is not None
@@ -115,7 +115,7 @@ def _words(part: Part, line: Timeline, row: Row, rows: Sequence[Layer]) -> str:
 
 
 def _cells(row: Row, index: int | None) -> dict[str, Any]:
-    """One row of the table, as it is shown."""
+    """Return one row of the table, as displayed."""
     return {
         "index": index,
         "name": visible(row.name),

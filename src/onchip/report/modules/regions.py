@@ -1,7 +1,7 @@
 """A module's regions over its steps: Fig. 6 to 8 of the simple method, drawn from the program.
 
-One column a layer, in the order of processing, under its branch; addresses upwards. The columns at both ends
-belong to the neighbours: what is handed over lies at the same addresses there.
+Each layer has a column, in the order of processing, under its branch; addresses go upwards. The columns at
+both ends belong to the neighbours: what is handed over lies at the same addresses there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from onchip.report.wording import visible
 __all__ = ["regions"]
 
 PLOT, HEAD, MOVES, FOOT = 330.0, 40.0, 16.0, 46.0
-"""Heights: the addresses, the branches above them, what crosses to DRAM, the layers below."""
+"""Heights: the addresses, the branches above them, the crossings to DRAM, the layers below."""
 
 WIDEST = 118.0
-"""A column's width where there are few."""
+"""The width of a column where there are few."""
 
 
 def regions(part: Part, line: Timeline) -> Markup:
-    """One module's picture."""
+    """Return one module's picture."""
     return _Regions(part, line).drawn()
 
 
@@ -80,7 +80,7 @@ class _Regions:
         yield element("path", d=f"M{s.left:.1f} {self.y(budget):.1f}H{s.right:.1f}", class_="memory")
 
     def _branches(self) -> Iterator[Markup]:
-        """A bracket over the steps of each branch, its place in the order in it."""
+        """Yield a bracket over the steps of each branch, with its number in the order."""
         part, s = self.part, self.steps
 
         def of(step: int) -> int | None:
@@ -112,7 +112,7 @@ class _Regions:
                 element("rect", x=x, y=top, width=wide, height=max(0.5, height), class_=f"box r-{p.role}"),
                 data_box=p.index,
             )
-            # Words stand in the module's own columns where it has any of them.
+            # Place words in the module's own columns where it has any of them.
             first, end = max(p.first, part.first), min(p.end, part.end)
             if first >= end:
                 first, end = p.first, p.end
@@ -129,7 +129,7 @@ class _Regions:
             yield s.x(self.part.end), s.wide
 
     def _label(self, p: Present, x: float, wide: float, top: float, height: float) -> Iterator[Markup]:
-        """What it is and how large, as far as there is room."""
+        """Yield the role and the size, as far as there is room."""
         if height < 12:
             return
         kind = {"mifm": "MIFM", "mofm": "MOFM", "mifm-in": "nested MIFM", "mofm-in": "nested MOFM"}.get(
@@ -153,7 +153,7 @@ class _Regions:
             yield element("text", words, x=x + wide / 2, y=first + 13 * i, class_="middle on")
 
     def _moves(self) -> Iterator[Markup]:
-        """Feature maps that cross to DRAM at a step, above its column."""
+        """Yield the feature maps that cross to DRAM at a step, above its column."""
         s = self.steps
         for i, (into, out) in self.moves.items():
             y = self.top - 8
@@ -169,7 +169,7 @@ class _Regions:
                     y -= MOVES
 
     def _layers(self) -> Iterator[Markup]:
-        """What runs, under its column."""
+        """Yield the layer that runs, under its column."""
         s, net, bottom = self.steps, self.line.plan.network, self.top + PLOT
         for i in range(s.first, s.end):
             step = self.line.steps[i]

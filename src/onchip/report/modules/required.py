@@ -1,7 +1,7 @@
-"""What each layer of a module needs, and what the modules' regions leave it: Fig. 10 of the simple method.
+"""The need of each layer of a module, and the memory left by the modules' regions: Fig. 10.
 
-From the ground up what the layer needs, from the ceiling down what is held of the modules' inputs and
-outputs; between the two lies what is free.
+The figure is of the simple method. The layer's need goes up from the ground, the modules' held inputs and
+outputs go down from the ceiling; the free memory lies between the two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMN, APART, SPACE = 13.0, 4.0, 12.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a layer would need, and have, if its module kept its output on chip (processing I)."""
+    """The need and the available memory of a layer if its module kept its output on chip (processing I)."""
 
     step: int
     operator: int
@@ -39,7 +39,7 @@ class Wish:
 
 
 def wishes(part: Part, line: Timeline, rows: Sequence[Layer]) -> tuple[Wish, ...]:
-    """For the branches' last layers, whose output goes to DRAM as they run; none by processing I."""
+    """Return the wishes of the branches' last layers, whose output goes to DRAM; none by processing I."""
     if part.section.processing != "II":
         return ()
     net, found, there = part.network, [], 0
@@ -57,7 +57,7 @@ def wishes(part: Part, line: Timeline, rows: Sequence[Layer]) -> tuple[Wish, ...
 
 
 def required(parts: Sequence[Part], line: Timeline, layers: Mapping[int, tuple[Layer, ...]]) -> Markup:
-    """The figure: modules side by side, in as many rows as they need; `layers` by the part's index."""
+    """Return the figure: modules side by side, in as many rows as they need; `layers` by the part's index."""
     room = WIDTH - LEFT - RIGHT
     rows = _rows(parts, layers, room)
     widest = max(sum(_wide(layers[p.index]) for p in row) for row in rows)
@@ -71,7 +71,7 @@ def required(parts: Sequence[Part], line: Timeline, layers: Mapping[int, tuple[L
 
 
 def _rows(parts: Sequence[Part], layers: Mapping[int, tuple[Layer, ...]], room: float) -> list[list[Part]]:
-    """The modules in as few rows as `room` allows, about as wide each."""
+    """Return the modules in as few rows as `room` allows, of about equal width."""
     whole = sum(_wide(layers[p.index]) for p in parts)
     each = whole / max(1, -(-whole // room))
     rows: list[list[Part]] = [[]]
@@ -193,7 +193,7 @@ class _Chart:
 
 
 def told(part: Part, layer: Layer, budget: int, wish: Wish | None) -> str:
-    """A layer's figures in a line."""
+    """Return a layer's figures in a line."""
     name = visible(part.network.operators[layer.operator].name)
     text = f"{name}: needs {exact(layer.required)} of {exact(layer.available(budget))} available"
     if wish is not None:

@@ -1,6 +1,6 @@
-"""What each stretch of the scratchpad is to the section at work, in the words of the simple method.
+"""The role of each memory range in the section at work, in the words of the simple method.
 
-MIFM and MOFM are a module's input and output feature map; what is written of the latter is occupied.
+MIFM and MOFM are a module's input and output feature map; the written part of the latter is occupied.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Present:
 
 
 def present(part: Part, line: Timeline, around: int = 0) -> tuple[Present, ...]:
-    """What lies in the scratchpad during a section, and `around` steps before and after it."""
+    """Return the stays in the scratchpad during a section, and `around` steps before and after it."""
     low, high = max(0, part.first - around), min(len(line.steps), part.end + around)
     found = []
     for i, stay in enumerate(line.residencies):
@@ -66,7 +66,7 @@ def present(part: Part, line: Timeline, around: int = 0) -> tuple[Present, ...]:
 
 
 def drawable(part: Part, line: Timeline, around: int = 0) -> tuple[Present, ...]:
-    """The same for a picture: what is written over during its last step gives way to what is written."""
+    """Return the same for a picture: a range overwritten during its last step ends before that step."""
     found = present(part, line, around)
     begins: dict[int, list[Residency]] = {}
     for p in found:
@@ -85,7 +85,7 @@ def drawable(part: Part, line: Timeline, around: int = 0) -> tuple[Present, ...]
 
 
 def role(part: Part, stay: Residency) -> Role:
-    """What a stay is to a section."""
+    """Return the role of a stay in a section."""
     t, net = stay.tensor, part.network
     if t is None:
         return "scratch"
@@ -103,9 +103,9 @@ def role(part: Part, stay: Residency) -> Role:
 class Layer:
     """One layer of a module as it runs, in bytes (Algorithm 6).
 
-    It needs its own: `read` (its input unless that is a module's, which is held anyway), `written` and
-    `scratch`. `held` are the inputs of the modules around it, outermost first, `occupied` what is there of
-    their outputs, `other` whatever else lies there. `out` are bytes of its output that go to DRAM on the way.
+    Its own need is `read` (its input unless that is a module's, which is held anyway), `written` and
+    `scratch`. `held` are the inputs of the modules around it, outermost first, `occupied` the present part of
+    their outputs, `other` all else in the memory. `out` are bytes of its output that go to DRAM.
     """
 
     step: int
@@ -121,16 +121,16 @@ class Layer:
 
     @property
     def required(self) -> int:
-        """What the layer needs beside the modules' inputs."""
+        """The bytes that the layer needs beside the modules' inputs."""
         return self.read + self.written + self.scratch
 
     def available(self, budget: int) -> int:
-        """What the modules' inputs and outputs leave of the memory."""
+        """Return the bytes of memory left by the modules' inputs and outputs."""
         return budget - sum(self.held) - self.occupied - self.other
 
 
 def layers(part: Part, line: Timeline, free: Iterable[int]) -> tuple[Layer, ...]:
-    """The layers of a module in the order in which they run; `free` are operators that cost nothing."""
+    """Return the layers of a module in the order in which they run; `free` operators cost nothing."""
     stays = present(part, line)
     skipped = set(free)
     found = []
@@ -158,7 +158,7 @@ def _layer(part: Part, op: int, step: int, here: Sequence[Present], streamed: di
     other = more(p for p in rest if p.role not in ("mofm", "mofm-in"))
     sizes = tuple(more([p]) for p in held)
     reads = net.reads[op]
-    # What is written over an input is counted as written.
+    # Bytes written over an input count as written.
     written = more(p for p in own if p.stay.tensor is not None and not reads >> p.stay.tensor & 1)
     return Layer(
         step,
@@ -181,7 +181,7 @@ def _own(net: Network, op: int, stay: Residency) -> bool:
 
 
 def _cover(covered: list[tuple[int, int]], low: int, high: int) -> int:
-    """Bytes of [low, high) that nothing covered before; from now on they are."""
+    """Return the bytes of [low, high) that were not covered before, and mark them as covered."""
     new, at = 0, low
     for a, b in sorted(covered):
         if b <= at:

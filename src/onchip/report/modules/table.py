@@ -1,4 +1,4 @@
-"""The modules of a plan on a terminal: what they move, and what every layer through DRAM would."""
+"""The modules of a plan on a terminal: the bytes they move, against every layer through DRAM."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from onchip.report.wording import shorten, visible
 __all__ = ["MOST_ROWS", "kilobytes", "shortly", "terminal_table"]
 
 MOST_ROWS = 40
-"""Modules that are listed; of more, those that move most."""
+"""The most modules to list; of more, those that move most."""
 
 
 def kilobytes(n: int) -> str:
-    """KB of 1,024 bytes, to the last digit."""
+    """Return KB of 1,024 bytes, to the last digit."""
     return f"{n / 1024:,.3f}".rstrip("0").rstrip(".")
 
 
 def shortly(n: int) -> str:
-    """KiB with one digit after the point where there is any: `364.5 KiB`."""
+    """Return KiB with at most one digit after the point: `364.5 KiB`."""
     return f"{n / 1024:,.1f}".removesuffix(".0") + " KiB"
 
 
 def terminal_table(table: ModuleTable, width: int) -> Grid:
-    """A row a module and their sum, then the stretches outside in one."""
+    """Return a row for each module and their sum, then one for the stretches outside."""
     rows = table.modules
     shown = set(range(len(rows)))
     if len(rows) > MOST_ROWS:

@@ -1,4 +1,4 @@
-"""What a section moves to and from DRAM step by step, and which concats move nothing: from the replay."""
+"""The bytes that a section moves to and from DRAM by step, and concats that move none: from the replay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["free_concats", "moves"]
 
 
 def moves(part: Part, plan: Plan) -> dict[int, tuple[int, int]]:
-    """Feature map bytes (from DRAM, to DRAM) of a section by step; its last step has what follows it, too."""
+    """Return feature map bytes (from DRAM, to DRAM) of a section by step; its last includes what follows."""
     last = max(part.first, part.end - 1)
     found = dict.fromkeys(range(part.first, part.end), (0, 0))
     for event in events_of(plan):
@@ -22,7 +22,7 @@ def moves(part: Part, plan: Plan) -> dict[int, tuple[int, int]]:
 
 
 def free_concats(plan: Plan) -> frozenset[int]:
-    """Concats that the program gets for nothing: joined in DRAM, or laid over all of their operands."""
+    """Return the concats without cost: joined in DRAM, or placed over all of their operands."""
     net, found = plan.network, set[int]()
     for event in events_of(plan):
         match event:
