@@ -1,7 +1,6 @@
 """The command line: one verb per function. Results go to stdout, progress and errors to stderr.
 
-With `--json` an error is a JSON object on stdout besides: {"error": {"kind", "message", "exit_code", ...}}.
-
+With `--json` an error is also a JSON object on stdout: {"error": {"kind", "message", "exit_code", ...}}.
 Exit codes: 0 yes; 1 the answer is no (infeasible, illegal, mismatch); 2 wrong usage or input;
 70 a fault of onchip's own; 130 interrupted.
 """
@@ -28,7 +27,7 @@ __all__ = ["app", "load_all", "main"]
 
 
 def __getattr__(name: str) -> Any:
-    """A command's module, as `onchip.cli.plan`."""
+    """Return a command's module, as `onchip.cli.plan`."""
     if name in COMMANDS.values():
         return import_module(f"onchip.cli.{name}")
     raise AttributeError(f"module 'onchip.cli' has no attribute {name!r}")
@@ -36,13 +35,13 @@ def __getattr__(name: str) -> Any:
 
 def main() -> NoReturn:
     """Run the command line; every expected failure is one line on stderr and an exit code."""
-    if "_ONCHIP_COMPLETE" in os.environ:  # the shell asks what may come next
+    if "_ONCHIP_COMPLETE" in os.environ:  # the shell asks for completions
         mend_colons(os.environ)
         app()
     answer.forget()
     stdout = sys.stdout
     for stream in (stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is escaped, no error
+        if hasattr(stream, "reconfigure"):  # escape a name that the terminal cannot show, without an error
             stream.reconfigure(errors="backslashreplace")
     if guard.started():
         catch_native()
@@ -58,8 +57,8 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (typer and rich turn that into SystemExit): no error of ours.
-        # What is still buffered goes nowhere; else the interpreter would complain at its end.
+        # The reader of stdout has closed it (typer and rich turn that into SystemExit): this is no error.
+        # Discard the buffered output; else the interpreter would report it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         code = 0
     except OSError as problem:
@@ -76,12 +75,12 @@ def main() -> NoReturn:
             _complain(line)
             sys.exit(CRASHED)
         line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
-        if line:  # else nothing was asked for, and the help is the answer
+        if line:  # else the call had no arguments, and the help is the answer
             _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
             _complain(f"onchip: {line} (see onchip --help)")
         code = 2
     if code == 130:
-        # What was asked for may lie in its file already: then the answer is out, and only the rest was cut.
+        # The answer may be complete in its file already: only the printing was interrupted.
         whole = answer.written()
         _complain(
             "onchip: interrupted" if whole is None else f"onchip: interrupted after {whole} was written"
@@ -91,17 +90,17 @@ def main() -> NoReturn:
 
 
 def _as_data(error: dict[str, Any]) -> None:
-    """With `--json`, errors are data on stdout, too, unless the command's document is there already."""
+    """With `--json`, print errors as data on stdout too, unless the command's document is there already."""
     if not answer.as_data() or answer.printed():
         return
     try:
         print(json.dumps({"error": error}), flush=True)
-    except OSError:  # nobody reads it, or it cannot be written: the line on stderr says why it failed
+    except OSError:  # stdout is closed or cannot be written: the line on stderr names the error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(line: str) -> None:
-    """One line on stderr; nobody is told when nobody reads that either."""
+    """Print one line on stderr; ignore that it is closed."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:

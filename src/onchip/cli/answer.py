@@ -1,4 +1,4 @@
-"""Whether a command's answer is out: what Ctrl-C and an error may still say depends on it."""
+"""The state of a command's answer, complete or not, on which the message of Ctrl-C or an error depends."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _printed: list[bool] = []
 
 
 def forget() -> None:
-    """A new command begins."""
+    """Begin a new command."""
     _outputs.clear()
     _printed.clear()
 
 
 def awaited(path: Path) -> None:
-    """An output that the command will put in its place whole; the first one is its answer."""
+    """Register an output that the command will put in its place whole; the first one is its answer."""
     _outputs.append((path, _mark(path)))
 
 
 def written() -> Path | None:
-    """The answer's file, once it is in its place: from then on Ctrl-C only cuts what is shown of it."""
+    """Return the answer's file once it is in place; from then on Ctrl-C only cuts the display."""
     if not _outputs:
         return None
     path, before = _outputs[0]
@@ -34,7 +34,7 @@ def written() -> Path | None:
 
 
 def _mark(path: Path) -> _Mark:
-    """What tells a file from the one that was there before: outputs are renamed into their places."""
+    """Return what distinguishes a file from an earlier one: outputs are renamed into their places."""
     try:
         found = path.stat()
     except OSError:
@@ -43,18 +43,18 @@ def _mark(path: Path) -> _Mark:
 
 
 def print_data(text: str) -> None:
-    """The command's one JSON document on stdout."""
+    """Print the command's one JSON document on stdout."""
     _printed.append(True)
     print(text)
 
 
 def printed() -> bool:
-    """Whether stdout has its JSON document."""
+    """Return whether the JSON document is on stdout."""
     return bool(_printed)
 
 
 def as_data() -> bool:
-    """Whether the call asks for data instead of tables."""
+    """Return whether the call asks for data instead of tables."""
     arguments = sys.argv[1:]
     until = arguments.index("--") if "--" in arguments else len(arguments)
     return "--json" in arguments[:until]

@@ -1,6 +1,6 @@
 """The typer application that the commands of this package register with.
 
-A command's module is imported when the command is asked for: most need little of the package.
+A command's module is imported when the command is called: most need little of the package.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMMANDS = {
     "zoo": "catalogue",
     "chips": "catalogue",
 }
-"""The module of every command, in the order in which --help lists them."""
+"""The module of every command, in the order of --help."""
 
 ORDER = tuple(COMMANDS)
 
@@ -51,7 +51,7 @@ class _Lazy(TyperGroup):
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS:  # then the error names those that are meant
+        if args and args[0] not in COMMANDS:  # then the error lists similar commands
             for name in COMMANDS:
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)

@@ -1,4 +1,4 @@
-"""`onchip zoo` and `chips`: what is built in."""
+"""`onchip zoo` and `chips`: the built-in networks and chips."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the shell offers for an argument: networks, chips, boards, SoCs and formats by name, files by path.
+"""Shell completion: networks, chips, boards, SoCs and formats by name, files by path.
 
-`onchip --install-completion` puts it into the shell. Nothing here may raise: a prompt is no place for errors.
+`onchip --install-completion` installs it. No function here may raise: a prompt must not show errors.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from pathlib import Path
 __all__ = ["boards", "chips", "files", "int8_models", "mend_colons", "models", "socs", "zoo_names"]
 
 PREFIX = "ONCHIP_COMPLETES"
-"""Set while the word that is completed has a beginning which the shell keeps to itself."""
+"""The environment variable with the beginning of the completed word that the shell keeps to itself."""
 
 MOST = 200
-"""Files offered."""
+"""The most files offered."""
 
 
 def mend_colons(environment: MutableMapping[str, str]) -> None:
-    """Give bash back what it cuts: it takes the colon of `zoo:alex` for the end of a word.
+    """Restore what bash cuts: it takes the colon of `zoo:alex` for the end of a word.
 
-    The words before the colon become a prefix (see `PREFIX`), what stands behind it is completed.
+    The words before the colon become a prefix (see `PREFIX`); the text behind it is completed.
     """
     words = environment.get("COMP_WORDS", "").split(" ")
     at = environment.get("COMP_CWORD", "")
@@ -39,7 +39,7 @@ def mend_colons(environment: MutableMapping[str, str]) -> None:
 
 
 def files(*suffixes: str) -> Callable[[str], list[str]]:
-    """Completes paths of files with these suffixes, and folders on the way there."""
+    """Return a completer of paths of files with these suffixes, and of folders."""
 
     def complete(incomplete: str) -> list[str]:
         head, _, _ = incomplete.rpartition("/")
@@ -59,14 +59,14 @@ def files(*suffixes: str) -> Callable[[str], list[str]]:
 
 
 def _offered(incomplete: str, names: Iterable[str], *suffixes: str) -> list[str]:
-    """The names that begin so, less what the shell has already; and files."""
+    """Return the names with this beginning, without the shell's prefix, and files."""
     prefix = os.environ.get(PREFIX, "")
     found = [name[len(prefix) :] for name in names if name.startswith(prefix + incomplete)]
     return found if prefix else found + files(*suffixes)(incomplete)
 
 
 def models(incomplete: str) -> list[str]:
-    """Networks: the zoo's, and files."""
+    """Return networks: the zoo's, and files."""
     from onchip import zoo
 
     names = [f"zoo:{name}" for name in zoo.names()]
@@ -74,36 +74,36 @@ def models(incomplete: str) -> list[str]:
 
 
 def zoo_names(incomplete: str) -> list[str]:
-    """The zoo's networks, by their bare names."""
+    """Return the zoo's networks, by their bare names."""
     from onchip import zoo
 
     return [name for name in zoo.names() if name.startswith(incomplete)]
 
 
 def int8_models(incomplete: str) -> list[str]:
-    """Networks for a microcontroller: those made here, and files."""
+    """Return networks for a microcontroller: the made ones, and files."""
     from onchip.microcontroller.made.networks import NAMES
 
     return _offered(incomplete, NAMES, ".tflite")
 
 
 def chips(incomplete: str) -> list[str]:
-    """Built-in chips, and files."""
+    """Return the built-in chips, and files."""
     return _offered(incomplete, _names("chips"), ".toml")
 
 
 def boards(incomplete: str) -> list[str]:
-    """Built-in boards, and files."""
+    """Return the built-in boards, and files."""
     return _offered(incomplete, _names("boards"), ".toml")
 
 
 def socs(incomplete: str) -> list[str]:
-    """Built-in SoCs, and files."""
+    """Return the built-in SoCs, and files."""
     return _offered(incomplete, _names("socs"), ".toml")
 
 
 def _names(room: str) -> list[str]:
-    """The built-in files of a room are called as what they describe."""
+    """Return the names of the built-in files of a folder, which are those of their contents."""
     from importlib.resources import files as resources
 
     return sorted(

@@ -1,4 +1,4 @@
-"""What the commands share: common arguments, tables, progress on stderr, outputs that can be written."""
+"""The common parts of the commands: arguments, tables, progress on stderr, checks of outputs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Json = Annotated[bool, typer.Option("--json", help="print data instead of a tabl
 
 
 def table(rows: list[dict[str, Any]], title: str | None = None) -> None:
-    """Rows of the same keys, which are the headings."""
+    """Print rows of the same keys, which are the headings."""
     from onchip.report.grid import Grid
 
     keys = [
@@ -68,13 +68,13 @@ def table(rows: list[dict[str, Any]], title: str | None = None) -> None:
 def stdout() -> Console:
     from rich.console import Console
 
-    # Redirected output has no width of its own: wide enough not to fold the tables.
+    # Redirected output has no width: use one that does not fold the tables.
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110, highlight=False)
 
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """A line on a terminal's stderr that says how far a long search is; nothing when it is redirected."""
+    """Yield a function that shows a search's progress in a line on a terminal's stderr; else it is silent."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""`onchip export`: a plan in the form that something else reads."""
+"""`onchip export`: a plan in another program's format."""
 
 from __future__ import annotations
 

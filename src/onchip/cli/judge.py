@@ -1,4 +1,4 @@
-"""`onchip check`, `run` and `report`: what can be done with a plan file."""
+"""`onchip check`, `run` and `report`: the commands on a plan file."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check(
 
 
 def _unproved(proof: Proof) -> str:
-    """Why a claim was not proved, in a line."""
+    """Return the reason why a claim was not proved, in a line."""
     if proof.outcome == "refuted":
         assert proof.best is not None
         less = proof.claimed - proof.best
@@ -99,7 +99,7 @@ def _unproved(proof: Proof) -> str:
 
 
 def _left_out(made: api.Plan, worth: Standing, proof: Proof | None) -> str:
-    """The bounds in a plan that `--prove` has not proved."""
+    """Return the bounds in a plan that `--prove` has not proved."""
     from onchip.results.proving import stated_bounds
 
     unproved = stated_bounds(made) if proof is None else proof.unproved
@@ -111,7 +111,7 @@ def _left_out(made: api.Plan, worth: Standing, proof: Proof | None) -> str:
 
 
 def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | None) -> None:
-    """The answer of `check`, and of a proof where one was looked for."""
+    """Print the answer of `check`, and of a requested proof."""
     searched = "" if proof is None else proof.space
     operators, instructions = len(made.network.operators), len(made.program)
     goal = str(made.options.get("objective", "traffic"))
@@ -144,7 +144,7 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
 
 
 def _worth(made: api.Plan, worth: Standing, proof: Proof | None) -> str:
-    """What the plan's claim of being the best is worth."""
+    """Return the standing of the plan's optimality claim."""
     what = "optimal" if made.result.status == "optimal" else "the bound"
     if worth == "derived":
         return f"{what} is derived here: {visible(why_derived(made))}"
@@ -201,7 +201,7 @@ def run(
 
 
 def _run_firmware(plan: api.Plan, model: str | None, seed: int, as_json: bool) -> None:
-    """A plan of `onchip mcu` as C on the emulated core, in memory of any size, its outputs compared."""
+    """Run a plan of `onchip mcu` as C on the emulated core, in memory of any size; compare its outputs."""
     from onchip.machines.board import Board
     from onchip.microcontroller.load import MADE, int8_model
 
@@ -292,7 +292,7 @@ def _run_schedule(
 
 
 def _check_schedule(path: Path, as_json: bool) -> None:
-    """What the judge says of a schedule file, whose figures it has found to be right."""
+    """Print the judge's answer on a schedule file, whose figures it has verified."""
     from onchip.multi_dnn.judged import judged_file
 
     made = judged_file(path)
@@ -313,7 +313,7 @@ def _check_schedule(path: Path, as_json: bool) -> None:
 
 
 def _report_schedule(path: Path, output: Path | None) -> None:
-    """The tables of a schedule file, and its page."""
+    """Print the tables of a schedule file, and write its page."""
     from onchip.multi_dnn.judged import judged_file
     from onchip.multi_dnn.report import html
     from onchip.multi_dnn.result.corunned_table import table

@@ -131,7 +131,7 @@ def mcu(
 
 
 def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:
-    """The curve, and the plan of the point that fits."""
+    """Print the curve, and write the plan of the point that fits."""
     from onchip.base.units import parse_bytes
     from onchip.microcontroller.load import int8_model
     from onchip.microcontroller.network import network_of

@@ -20,7 +20,7 @@ from onchip.planners.packing.verdict import PackOptions, Verdict, decide
 from onchip.report.wording import visible
 
 SHOWN = 8
-"""Buffers named in the one line of an error; the table has them all."""
+"""The most buffers named in an error's line; the table has them all."""
 
 
 @app.command()

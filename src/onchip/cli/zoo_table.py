@@ -17,7 +17,7 @@ def rows(
     names: Sequence[str] | None,
     progress: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
-    """One row per built-in network; figures at 8 bits and `fused`, in bytes. Raises `ModelError`."""
+    """Yield one row per built-in network; figures at 8 bits and `fused`, in bytes. Raises `ModelError`."""
     chip = load_chip("generic")
     for name in names or zoo.names():
         progress(f"zoo:{name}")
