@@ -1,1 +1,1 @@
-"""What reproduces a paper's own method and nothing else: no command calls it; tests and benchmarks do."""
+"""Reproductions of papers' own methods: no command calls them; tests and benchmarks do."""

@@ -1,7 +1,7 @@
 """Every schedule of a small workload: each mapping to units, and each order on every unit.
 
-With `switches` only mappings in which a run changes its unit at most so often are looked at. The judge
-decides, so what this finds is the best of its space by definition; the other solvers are held against it.
+With `switches`, only mappings in which a run changes its unit at most so often are enumerated. The judge
+evaluates them, so the result is the best of its space by definition; the other solvers are compared with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Row = tuple[int, ...]
 
 
 def mappings_of_run(workload: Workload, job: int, switches: int | None = None) -> Iterator[Row]:
-    """Every unit of every group of one run of the job, with at most `switches` changes of unit."""
+    """Yield every unit of every group of one run of the job, with at most `switches` changes of unit."""
     groups = workload.jobs[job].profile.groups
     units = range(len(workload.soc.units))
 
@@ -43,7 +43,7 @@ def mappings_of_run(workload: Workload, job: int, switches: int | None = None) -
 
 
 def every_mapping(workload: Workload, switches: int | None = None) -> Iterator[tuple[tuple[Row, ...], ...]]:
-    """Every mapping of every run, as `Schedule.units` has it."""
+    """Yield every mapping of every run, in the form of `Schedule.units`."""
     per_job = [
         product(list(mappings_of_run(workload, j, switches)), repeat=workload.runs(j))
         for j in range(len(workload.jobs))
@@ -52,7 +52,7 @@ def every_mapping(workload: Workload, switches: int | None = None) -> Iterator[t
 
 
 def every_schedule(workload: Workload, switches: int | None = None) -> Iterator[Schedule]:
-    """Every mapping with every order, some of which may wait for each other (the judge refuses those)."""
+    """Yield every mapping with every order; the judge refuses orders that wait for each other."""
     for units in every_mapping(workload, switches):
         lanes: list[list[tuple[Step, ...]]] = [[] for _ in workload.soc.units]
         for j, rows in enumerate(units):
@@ -73,7 +73,7 @@ def best_by_enumeration(
     switches: int | None = None,
     most: int = 1_000_000,
 ) -> Solution:
-    """The best of every schedule of at most `switches` changes of unit a run, by the judge.
+    """Return the best of every schedule of at most `switches` changes of unit a run, by the judge.
 
     Raises `UsageError` once there are more than `most` schedules.
     """
@@ -96,7 +96,7 @@ def best_by_enumeration(
 
 
 def _merges(lanes: tuple[tuple[Step, ...], ...]) -> Iterator[tuple[Step, ...]]:
-    """Every way to merge sequences that keep their own order."""
+    """Yield every way to merge sequences that keep their own order."""
     if not any(lanes):
         yield ()
         return

@@ -1,9 +1,9 @@
 """The three-region model's constants from a measured matrix: one unit's speed at many bandwidths.
 
-Given where the regions begin (`normal_bw`, `intensive_bw`) and where the normal region's line does (`tbwdc`,
-`cbp`), the loss of speed is linear in `mrmc` and `rate`, which least squares then give at once. So the four
-are searched: the first two among the measured bandwidths, since nothing between two of them can be told
-apart, the others on grids that are refined around the best.
+For given region bounds (`normal_bw`, `intensive_bw`) and start of the normal region's line (`tbwdc`, `cbp`),
+the loss of speed is linear in `mrmc` and `rate`, which least squares then give directly. The four are
+therefore searched: the first two among the measured bandwidths, since values between two of them are
+indistinguishable, the others on grids that are refined around the best.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ GRID = 13
 """Points a side of each grid of `tbwdc` and `cbp`."""
 
 ROUNDS = 8
-"""How often a grid is refined around its best point, to about a third each time."""
+"""The number of refinements of a grid around its best point, to about a third each time."""
 
 MAX_SAMPLES = 10_000
 MAX_LEVELS = 40
-"""More than anyone measures; beyond it time and memory would grow without need."""
+"""More than any practical measurement; it bounds time and memory."""
 
 KEPT = 6
-"""How many pairs of region bounds are refined."""
+"""The number of pairs of region bounds to refine."""
 
 
 class Sample(NamedTuple):
-    """One measurement: GB/s that the group asks for, GB/s of the others, and percent of its speed it kept."""
+    """A measurement: the group's requested GB/s, the others' GB/s, and the percent of its speed it kept."""
 
     requested: float
     external: float
@@ -58,11 +58,11 @@ class Fit:
 
 
 def read_matrix(path: Path) -> tuple[Sample, ...]:
-    """The measurements in a CSV matrix.
+    """Return the measurements in a CSV matrix.
 
-    The first row has the external bandwidths, the first column the requested ones, both in GB/s (what is in
-    the corner does not matter); a cell is the percent of its speed alone that the unit kept. Empty cells were
-    not measured. Raises `ProfileError` naming the file, row and column of what is no measurement.
+    The first row has the external bandwidths, the first column the requested ones, both in GB/s (the corner
+    is ignored); a cell is the percent of its speed alone that the unit kept. Empty cells were not measured.
+    Raises `ProfileError` naming the file, row and column of an invalid cell.
     """
     where = str(path)
     try:
@@ -103,8 +103,9 @@ def read_matrix(path: Path) -> tuple[Sample, ...]:
 
 
 def fit_contention(samples: Sequence[Sample], peak: float) -> Fit:
-    """The constants that explain `samples` best, by least squares of the speed; `peak` is the memory's, GB/s.
+    """Return the constants that explain `samples` best, by least squares of the speed.
 
+    `peak` is the memory's bandwidth in GB/s.
     Raises `ProfileError` for fewer than six samples (there are six constants) or more than `MAX_SAMPLES`.
     """
     if len(samples) > MAX_SAMPLES:
@@ -146,7 +147,7 @@ _Range = tuple[float, float]
 
 
 def _around(tbwdc: float, cbp: float, ranges: tuple[_Range, _Range]) -> tuple[_Range, _Range]:
-    """A third of each range, about the best point."""
+    """Return a third of each range, centred at the best point."""
     reach = [(high - low) / 6 for low, high in ranges]
     return (max(0.0, tbwdc - reach[0]), tbwdc + reach[0]), (max(0.0, cbp - reach[1]), cbp + reach[1])
 
@@ -160,12 +161,12 @@ def _grid(
     intensive: float,
     ranges: tuple[_Range, _Range],
 ) -> tuple[float, float, float, float, float]:
-    """Least squared error over a grid of (tbwdc, cbp), and where: (error, tbwdc, cbp, mrmc, rate)."""
+    """Return the least squared error over a grid of (tbwdc, cbp): (error, tbwdc, cbp, mrmc, rate)."""
     tbwdc = np.linspace(*ranges[0], GRID)[:, None, None]
     cbp = np.linspace(*ranges[1], GRID)[None, :, None]
     outside = np.minimum(y, cbp)
     beyond = np.maximum(0.0, x + outside - np.maximum(tbwdc, x))
-    # What `rate` is multiplied with, per sample; `mrmc` is multiplied with y / peak.
+    # The factor of `rate`, per sample; that of `mrmc` is y / peak.
     line = np.where(x >= intensive, outside, np.where(x >= normal, beyond, 0.0))
     minor = np.broadcast_to(y / peak, line.shape)
     aa, ab, bb = (minor * minor).sum(-1), (minor * line).sum(-1), (line * line).sum(-1)

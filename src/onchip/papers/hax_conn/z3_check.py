@@ -4,9 +4,9 @@ Every group has a unit, a start and an end (eq. 1, 4, 5), a network pays for cha
 two groups on one unit do not overlap (eq. 9 with epsilon 0), groups that overlap on two units slow each other
 down (eq. 6 to 8), and the later end is least (eq. 11). Where the printed equations cannot mean what they say
 (docs/corun.md) the model is the judge's: a group's time is its time alone plus, for every group beside it,
-overlap x (1 - 1 / slowdown). That is exact for two chains, of which no group meets more than one at a time.
-It all is linear arithmetic over exact rationals, so an answer is a proof; the price is that it ends within
-seconds for a few groups only.
+overlap x (1 - 1 / slowdown). That is exact for two chains, in which no group overlaps more than one at a
+time. The formulation is linear arithmetic over exact rationals, so an answer is a proof; in return, it ends
+within seconds for a few groups only.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ __all__ = ["Z3Answer", "solve_with_z3"]
 
 @dataclass(frozen=True, slots=True)
 class Z3Answer:
-    """What Z3 found: `makespan_ms` is its own figure where `proved`, `timeline` the judge's of the schedule.
+    """The answer of Z3: `makespan_ms` is its own figure where `proved`, `timeline` the judge's of the
+    schedule.
 
-    Both are None where it found nothing in time. `proved` says that no schedule of the space is better:
-    with idle time inserted at will, or in which every group begins as soon as its order lets it.
+    Both are None where it found nothing in time. `proved` states that no schedule of the space is better:
+    with arbitrary idle time, or in which every group begins as soon as its order lets it.
     """
 
     makespan_ms: float | None
@@ -44,7 +45,7 @@ class Z3Answer:
 
 
 def solve_with_z3(workload: Workload, *, idle: bool = False, time_limit: float | None = None) -> Z3Answer:
-    """The least makespan of one frame. With `idle` groups may also wait for nothing but a better neighbour.
+    """Return the least makespan of one frame. With `idle`, groups may also wait for a better neighbour only.
 
     `time_limit` in seconds. Raises `MissingExtra` without z3-solver, `UsageError` for a workload that does
     not fall into chains, or falls into more than two of them while there is contention.
@@ -68,7 +69,7 @@ def solve_with_z3(workload: Workload, *, idle: bool = False, time_limit: float |
     except IllegalSchedule:
         if proved:
             raise
-        return Z3Answer(None, None, False, seconds)  # what Z3 has half-way need not be a schedule
+        return Z3Answer(None, None, False, seconds)  # Z3's intermediate state need not be a schedule
     return Z3Answer(float(makespan) if proved else timeline.makespan_ms, timeline, proved, seconds)
 
 
@@ -77,7 +78,7 @@ class _Formulation:
 
     def __init__(self, z3: Any, workload: Workload, chains: Sequence[Chain], idle: bool) -> None:
         self.z3, self.workload, self.chains, self.idle = z3, workload, chains, idle
-        # Z3's search depends on what its context has seen before: from 0.2 s to no answer for the same case.
+        # Z3's search depends on its context's history: from 0.2 s to no answer for the same case.
         self.own = z3.Context()
         self.units = len(workload.soc.units)
         self.groups = [(c, p) for c, chain in enumerate(chains) for p in range(len(chain.steps))]
@@ -99,7 +100,7 @@ class _Formulation:
             self.solver.add(self.makespan >= self.end[c, len(chain.steps) - 1])
 
     def optimize(self, time_limit: float | None) -> tuple[Schedule, Fraction, bool] | None:
-        """The schedule, its makespan, and whether that is proved to be the least."""
+        """Return the schedule, its makespan, and whether that is proved to be the least."""
         if time_limit is not None:
             self.solver.set("timeout", max(1, int(1000 * time_limit)))
         self.solver.minimize(self.makespan)
@@ -128,14 +129,14 @@ class _Formulation:
     # -- constraints -------------------------------------------------------------------------------------
 
     def _placed(self, group: tuple[int, int]) -> None:
-        """Eq. 1: one unit, which supports it."""
+        """Add eq. 1: one unit, which supports the group."""
         self.solver.add(self.z3.PbEq([(on, 1) for on in self.on[group]], 1))
         for u in range(self.units):
             if self._work(group, u) == inf:
                 self.solver.add(self.z3.Not(self.on[group][u]))
 
     def _timed(self, group: tuple[int, int]) -> None:
-        """Eq. 2 to 5, with waiting for the unit, which the paper's eq. 4 leaves out."""
+        """Add eq. 2 to 5, with waiting for the unit, which the paper's eq. 4 leaves out."""
         z3 = self.z3
         ready = self._ready(group)
         self.solver.add(self.start[group] >= ready)
@@ -152,7 +153,7 @@ class _Formulation:
         self.solver.add(self.end[group] == self.start[group] + alone + lost)
 
     def _ready(self, group: tuple[int, int]) -> Any:
-        """When the group before has ended and handed over."""
+        """Return the time at which the group before has ended and handed over."""
         c, p = group
         if not p:
             return self._number(0.0)
@@ -166,7 +167,7 @@ class _Formulation:
         return self.end[before] + move
 
     def _lost(self, group: tuple[int, int], other: tuple[int, int]) -> Any:
-        """Eq. 7 and 8 as they should be: overlap x (1 - 1 / slowdown) on every pair of units."""
+        """Return eq. 7 and 8 as corrected: overlap x (1 - 1 / slowdown) on every pair of units."""
         z3 = self.z3
         cases = []
         for u in range(self.units):
@@ -185,7 +186,7 @@ class _Formulation:
         )
 
     def _share(self, group: tuple[int, int], u: int, other: tuple[int, int], v: int) -> Fraction:
-        """1 - 1 / slowdown of a group on u beside another on v; 0 where they cannot meet."""
+        """Return 1 - 1 / slowdown of a group on u beside another on v; 0 where they cannot overlap."""
         if u == v or self._work(group, u) == inf or self._work(other, v) == inf or len(self.chains) != 2:
             return Fraction(0)
         if not hasattr(self, "table"):
@@ -199,7 +200,7 @@ class _Formulation:
         return 1 - 1 / Fraction(slowdown)
 
     def _apart(self, a: tuple[int, int], b: tuple[int, int]) -> None:
-        """Eq. 9: on one unit, one ends before the other begins."""
+        """Add eq. 9: on one unit, one group ends before the other begins."""
         z3 = self.z3
         before = self.end[a] <= self.start[b]
         after = self.end[b] <= self.start[a]
@@ -231,7 +232,7 @@ class _Formulation:
         starts: dict[tuple[int, int], Fraction],
         ends: dict[tuple[int, int], Fraction],
     ) -> Any:
-        """The idle time before each group: between when it could begin and when it does."""
+        """Return the idle time before each group: from its earliest possible start to its start."""
         free = [Fraction(0)] * self.units
         for group in ordered:
             c, p = group

@@ -1,12 +1,12 @@
-"""Optimus' Algorithm 2 (which maps of a group are streamed by channel: ISOA) beside the right problem.
+"""Optimus' Algorithm 2 (which maps of a group are streamed by channel: ISOA) beside the exact problem.
 
 A map kept whole takes `full` bytes, a streamed one `slim` (T_c channels of it). An operator that sums over
 its input channels cannot have both its input and its output streamed, so no two neighbours may be (section
 5.2). `tree_dp` is the listing as its prose describes it: in reversed topological order dp[l][1] = slim + sum
 over readers of dp[.][0], dp[l][0] = full + sum over readers of min(dp[.][0], dp[.][1]). On a tree that is
-exact. On a group that forks and joins, a map with two parents is paid for by each of them, and one parent may
-decide it one way and the other the other way: `IsoaChoice.torn` names such maps. What is meant is a
-minimum-weight independent set, which `independent_set` solves exactly on any graph.
+exact. On a group that forks and joins, each parent of a map with two parents pays for it, and the parents
+may decide it differently: `IsoaChoice.torn` names such maps. The intended problem is a minimum-weight
+independent set, which `independent_set` solves exactly on any graph.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["IsoaChoice", "independent_set", "tree_dp"]
 
 @dataclass(frozen=True, slots=True)
 class IsoaChoice:
-    """Which maps are streamed (a bitset), what the method says the maps take, and what they take in truth.
+    """The streamed maps (a bitset), the bytes that the method claims for the maps, and those they take.
 
-    `torn` are the maps that the method decided both ways: kept whole as far as `taken` is concerned.
+    `torn` are the maps that the method decided both ways: `taken` counts them as kept whole.
     `clashes` are neighbours that are both streamed, which no execution allows.
     """
 
@@ -35,9 +35,9 @@ class IsoaChoice:
 
 
 def tree_dp(readers: Sequence[int], full: Sequence[int], slim: Sequence[int]) -> IsoaChoice:
-    """Algorithm 2 as printed. `readers[x]` is the bitset of maps made from map x; numbers are topological.
+    """Run Algorithm 2 as printed. `readers[x]` is the bitset of maps made from map x, in topological order.
 
-    The decision of a map is taken where its parents' are: a streamed parent wants it whole, another leaves
+    The decision of a map follows from its parents': a streamed parent requires it whole, any other leaves
     it the better of the two.
     """
     whole = list(full)
@@ -64,9 +64,10 @@ def tree_dp(readers: Sequence[int], full: Sequence[int], slim: Sequence[int]) ->
 
 
 def independent_set(readers: Sequence[int], full: Sequence[int], slim: Sequence[int]) -> IsoaChoice:
-    """The set of streamed maps, no two of them neighbours, that leaves the fewest bytes: exact on any graph.
+    """Return the streamed maps, no two of them neighbours, that leave the fewest bytes: exact on any graph.
 
-    Branches on a map of most neighbours, part by part where the rest falls apart; remembers every rest.
+    The search branches on a map of most neighbours, treats disconnected parts separately, and caches every
+    part.
     """
     near = [0] * len(readers)
     for x, after in enumerate(readers):
@@ -77,7 +78,7 @@ def independent_set(readers: Sequence[int], full: Sequence[int], slim: Sequence[
     memo: dict[int, tuple[int, int]] = {0: (0, 0)}
 
     def best(rest: int) -> tuple[int, int]:
-        """The most bytes that streaming saves among the maps `rest`, and a set that does."""
+        """Return the most bytes that streaming saves among the maps `rest`, and a set that does."""
         if rest in memo:
             return memo[rest]
         part = _connected(near, rest)
@@ -97,7 +98,7 @@ def independent_set(readers: Sequence[int], full: Sequence[int], slim: Sequence[
 
 
 def _connected(near: Sequence[int], rest: int) -> int:
-    """The connected part of `rest` that holds its lowest map."""
+    """Return the connected part of `rest` that contains its lowest map."""
     part = frontier = rest & -rest
     while frontier:
         reached = 0

@@ -1,9 +1,9 @@
-"""Loop nests as vMCU writes them (section 4): affine domains and accesses, and its offset problem, exactly.
+"""Loop nests in vMCU's form (section 4): affine domains and accesses, and its offset problem, exactly.
 
 A loop nest runs through the instances i with H i + B < 0 in lexicographic order; instance i accesses element
 A i + V of a tensor, which lies L (A i + V) units behind the tensor's start. A unit is a segment: one byte or
-as many as one likes. Equation 1 asks how far the output must start before the input for no read to find what
-an earlier instance wrote.
+any number of them. Equation 1 asks how far the output must start before the input so that no read finds an
+earlier instance's write.
 
 Read literally, the equation has every instance write, and lets a read meet the address of an earlier write.
 Here a write happens at those instances where the kernel stores, an instance reads before it writes, and an
@@ -50,7 +50,7 @@ class Domain:
 
     @classmethod
     def box(cls, *sizes: int) -> Domain:
-        """0 <= i[d] < sizes[d]."""
+        """Return the domain 0 <= i[d] < sizes[d]."""
         rows, limits = [], []
         for d, size in enumerate(sizes):
             unit = tuple(int(e == d) for e in range(len(sizes)))
@@ -59,7 +59,7 @@ class Domain:
         return cls(tuple(rows), tuple(limits))
 
     def where(self, *forms: Form) -> Domain:
-        """The instances at which each of these forms is negative too."""
+        """Return the instances at which each of these forms is negative too."""
         return Domain((*self.h, *(row for row, _ in forms)), (*self.b, *(constant for _, constant in forms)))
 
     @property
@@ -68,14 +68,14 @@ class Domain:
 
     @property
     def is_box(self) -> bool:
-        """Whether no row ties two variables together."""
+        """True if no row involves two variables."""
         return all(sum(x != 0 for x in row) <= 1 and set(row) <= {-1, 0, 1} for row in self.h)
 
     @property
     def bounds(self) -> tuple[tuple[int, int], ...]:
         """For each variable the first value and the one after the last that its own rows allow.
 
-        Raises `ValueError` where those leave it without an end.
+        Raises `ValueError` where they leave it unbounded.
         """
         low: list[list[int]] = [[] for _ in range(self.dimensions)]
         end: list[list[int]] = [[] for _ in range(self.dimensions)]
@@ -94,7 +94,7 @@ class Domain:
         return all(dot(row, i) + constant < 0 for row, constant in zip(self.h, self.b, strict=True))
 
     def __iter__(self) -> Iterator[Vector]:
-        """The instances in lexicographic order."""
+        """Yield the instances in lexicographic order."""
         return (i for i in product(*(range(*ends) for ends in self.bounds)) if i in self)
 
 
@@ -106,7 +106,7 @@ class Access:
     offset: Vector
 
     def at(self, i: Sequence[int]) -> Vector:
-        """The indices that instance i accesses."""
+        """Return the indices that instance i accesses."""
         return tuple(dot(row, i) + v for row, v in zip(self.matrix, self.offset, strict=True))
 
 
@@ -119,7 +119,7 @@ class Operand:
     mapping: Vector
 
     def address(self, i: Sequence[int]) -> int:
-        """Units behind the tensor's start."""
+        """Return the units behind the tensor's start."""
         return dot(self.mapping, self.access.at(i))
 
     @property
@@ -131,7 +131,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """One layer's kernel: what it runs through, what it reads, and what it then writes."""
+    """One layer's kernel: its domain, its read, and its write after that."""
 
     domain: Domain
     read: Operand
@@ -139,10 +139,10 @@ class LoopNest:
 
 
 def least_distance(nest: LoopNest, method: Method = "auto") -> int:
-    """vMCU eq. 1: the fewest units b_In - b_Out that are safe, 0 at least.
+    """Return vMCU eq. 1: the fewest units b_In - b_Out that are safe, 0 at least.
 
-    `closed` wants boxes, `solver` asks an integer programme for each depth at which two instances may part,
-    `walk` goes through the domain. All are exact.
+    `closed` requires boxes, `solver` solves an integer programme for each depth at which two instances may
+    part, `walk` goes through the domain. All are exact.
     """
     if method == "walk":
         return _walked(nest)
@@ -152,7 +152,7 @@ def least_distance(nest: LoopNest, method: Method = "auto") -> int:
 def chain_distance(
     first: Operand, last: Operand, common: int, method: Literal["auto", "closed", "solver"] = "auto"
 ) -> int:
-    """vMCU eq. 2: the fewest units b_In* - b_Out* of a fused kernel that reads In* and writes Out*.
+    """Return vMCU eq. 2: the fewest units b_In* - b_Out* of a fused kernel that reads In* and writes Out*.
 
     Their loops begin with the same `common` ones; in a turn of those all reads come before the write.
     """
@@ -160,9 +160,10 @@ def chain_distance(
 
 
 def printed_distance(nest: LoopNest) -> int:
-    """Equation 1 to the letter: every instance writes, and no later read lies *below* an earlier write.
+    """Return equation 1 to the letter: every instance writes, and no later read lies *below* an earlier
+    write.
 
-    What a kernel that writes a row from its end to its start would have lost: see the tests.
+    The tests show what it loses for a kernel that writes a row from its end to its start.
     """
     write = Operand(nest.domain, nest.write.access, nest.write.mapping)
     highest: int | None = None
@@ -186,7 +187,7 @@ def _walked(nest: LoopNest) -> int:
 
 
 def _greatest(read: Operand, write: Operand, common: int, method: Method) -> int:
-    """The greatest (write's end - read) over writes j before reads i: equal up to a depth, then j < i."""
+    """Return the greatest (write's end - read) over writes j before reads i: equal to a depth, then j < i."""
     boxes = read.when.is_box and write.when.is_box
     if method == "closed" and not boxes:
         raise ValueError("a closed form wants domains that are boxes")
@@ -196,7 +197,7 @@ def _greatest(read: Operand, write: Operand, common: int, method: Method) -> int
 
 
 def _parted_in_boxes(read: Operand, write: Operand, depth: int) -> int | None:
-    """Over a box every variable lies at an end, but that the two of the depth may be neighbours."""
+    """Return the greatest over boxes: every variable is at an end, except the two of the depth."""
     (reads, read_at), (writes, write_at) = read.form, write.form
     ins, outs = read.when.bounds, write.when.bounds
     if any(first >= end for first, end in (*ins, *outs)):
@@ -226,7 +227,7 @@ def _parted_in_boxes(read: Operand, write: Operand, depth: int) -> int | None:
 
 
 def _parted_by_solver(read: Operand, write: Operand, depth: int) -> int | None:
-    """The same for any affine domains, as an integer programme."""
+    """Return the same for any affine domains, as an integer programme."""
     from ortools.sat.python import cp_model
 
     (reads, read_at), (writes, write_at) = read.form, write.form

@@ -1,6 +1,6 @@
-"""vMCU's pool as the paper has it: circular, in segments, every address taken modulo its size.
+"""vMCU's pool as in the paper: circular, in segments, every address taken modulo its size.
 
-Layers run one after the other. Each output starts the layer's distance before its input, so offsets only
+Layers run in sequence. Each output starts the layer's distance before its input, so offsets only
 fall, and the modulo brings them back: a chain needs no more than its worst layer. Onchip's own plans
 alternate forward and reverse instead, which needs the same bytes and no modulo.
 """
@@ -41,17 +41,17 @@ class CircularPlan:
     layers: tuple[Placed, ...]
 
     def address(self, offset: int) -> int:
-        """Where in the pool a byte at this offset lies: Pool[addr % size]."""
+        """Return the address in the pool of a byte at this offset: Pool[addr % size]."""
         return offset % self.bytes
 
 
 def segment_bytes(geometry: Geometry) -> int:
-    """The paper's rule (5.3) for int8: the smaller row of a matrix, the smaller pixel of a map, in or out."""
+    """Return the paper's rule (5.3) for int8: the smaller row of a matrix, or pixel of a map, in or out."""
     return min(geometry.input[-1], geometry.output[-1])
 
 
 def circular_pool(network: Network, segment: Segment = "paper") -> CircularPlan:
-    """Every layer of a chain at its distance in whole segments, in a pool of the fewest bytes for all.
+    """Return every layer of a chain at its distance in whole segments, in a pool of the fewest bytes for all.
 
     Raises `ModelError` for a network that is no chain: the paper's pool holds one tensor and the next.
     """
@@ -84,7 +84,7 @@ def _stacked(net: Layers, names: Sequence[str], segments: Sequence[int]) -> Circ
 
 
 def _walk(op: Operator, segment: Segment) -> Geometry:
-    """The operator's geometry, writing a segment at a time."""
+    """Return the operator's geometry with writes of one segment at a time."""
     if op.geometry is None or not op.geometry.promises:
         raise ModelError(f"{op.name} states no geometry to plan with")
     g = op.geometry

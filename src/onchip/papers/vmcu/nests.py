@@ -11,7 +11,7 @@ __all__ = ["bottleneck_ends", "matrix_product", "window_nest"]
 
 
 def matrix_product(m: int, n: int, k: int) -> LoopNest:
-    """Out[m, n] += In[m, k] * Weight[k, n], stored when k is through (vMCU Fig. 3); all in segments."""
+    """Return Out[m, n] += In[m, k] * Weight[k, n], stored when k is complete (vMCU Fig. 3); in segments."""
     domain = Domain.box(m, n, k)
     read = Operand(domain, Access(((1, 0, 0), (0, 0, 1)), (0, 0)), (k, 1))
     write = Operand(_last(domain, (2,), (m, n, k)), Access(((1, 0, 0), (0, 1, 0)), (0, 0)), (n, 1))
@@ -19,7 +19,7 @@ def matrix_product(m: int, n: int, k: int) -> LoopNest:
 
 
 def window_nest(g: Geometry, segment: int = 1) -> LoopNest:
-    """A convolution, depthwise layer or pool in NHWC: rows, columns, groups, outputs, window, inputs.
+    """Return a convolution, depthwise layer or pool in NHWC: rows, columns, groups, outputs, window, inputs.
 
     Channels are counted in segments, which must divide those of a group (of the map where a layer takes each
     channel alone). Padding is no read. Raises `ValueError` for another kind and for other segments.
@@ -62,7 +62,7 @@ def window_nest(g: Geometry, segment: int = 1) -> LoopNest:
 def bottleneck_ends(
     size: int, channels: int, outputs: int, kernel: int, stride: int = 1, segment: int = 1
 ) -> tuple[Operand, Operand]:
-    """The read of A and the write of E in the paper's fused inverted bottleneck (5.2) on a square map.
+    """Return the read of A and the write of E in the paper's fused inverted bottleneck (5.2) on a square map.
 
     They share the loops over output rows and columns: every turn reads the `kernel` x `kernel` window of A
     and writes one pixel of E; padding keeps the map's size. Lengths are in segments.
@@ -75,7 +75,7 @@ def bottleneck_ends(
     read = Operand(reads, Access((y, x, (0, 0, 0, 0, 1)), (-before, -before, 0)), (size * ins, ins, 1))
     pixel = Domain.box(made, made, outs)
     write = Operand(pixel, Access(((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)), (made * outs, outs, 1))
-    # What lies between, B to D, is in the workspace: only the ends meet in the pool.
+    # The maps between, B to D, are in the workspace: only the ends meet in the pool.
     return read, write
 
 
@@ -87,11 +87,11 @@ def _segments(channels: int, segment: int) -> int:
 
 
 def _last(domain: Domain, loops: tuple[int, ...], sizes: tuple[int, ...]) -> Domain:
-    """The instances at which these loops make their last turn."""
+    """Return the instances at which these loops make their last turn."""
     units = (tuple(-int(e == d) for e in range(len(sizes))) for d in loops)
     return domain.where(*((unit, sizes[d] - 2) for unit, d in zip(units, loops, strict=True)))
 
 
 def _within(index: tuple[int, ...], offset: int, size: int) -> tuple[Form, Form]:
-    """0 <= index + offset < size."""
+    """Return 0 <= index + offset < size."""
     return (tuple(-x for x in index), -offset - 1), (index, offset - size)
