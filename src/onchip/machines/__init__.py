@@ -1,1 +1,1 @@
-"""What networks run on: chips, microcontroller boards and SoCs, and the files that state them."""
+"""The machines of networks: chips, microcontroller boards and SoCs, and the files that state them."""

@@ -1,4 +1,4 @@
-"""Boards: microcontrollers as programs meet them. TOML files with the unit in every key's name."""
+"""Boards: microcontrollers as programs see them. TOML files with the unit in every key's name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MOST_BYTES", "Board", "Core", "builtin_boards", "load_board", "parse
 Core = Literal["cortex-m4", "cortex-m7"]
 
 MOST_BYTES = 256 << 20
-"""Of a memory; more than any board has."""
+"""The limit of a memory's size; more than any board has."""
 
 _Bytes = Annotated[int, msgspec.Meta(ge=1024, le=MOST_BYTES)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -48,16 +48,17 @@ class _Board(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def builtin_boards() -> tuple[Board, ...]:
-    """The boards that come with onchip, by name."""
+    """Return the boards that come with onchip, by name."""
     folder = resources.files("onchip.machines") / "boards"
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(parse_board(file.read_bytes(), file.name) for file in files)
 
 
 def load_board(name_or_path: str | Path) -> Board:
-    """A built-in board by name, or a user's own by the path of its TOML file.
+    """Return a built-in board by name, or a user's own by the path of its TOML file.
 
-    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or absurd.
+    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or out of
+    range.
     """
     text = str(name_or_path)
     if text.endswith(".toml") or "/" in text:
@@ -71,7 +72,7 @@ def load_board(name_or_path: str | Path) -> Board:
 
 
 def parse_board(content: bytes, where: str) -> Board:
-    """The board in a TOML file's bytes; `where` names the file in errors."""
+    """Return the board in a TOML file's bytes; `where` names the file in errors."""
     table = parse_toml(content, what="a board", where=where, error=ChipError)
     try:
         wire = msgspec.convert(table, _Board)

@@ -1,7 +1,7 @@
-"""Chips: what a planner may assume about the machine. TOML files with the unit in every key's name.
+"""Chips: the machine as planners see it. TOML files with the unit in every key's name.
 
-A chip must state its alignment and native element type; everything else is optional, and whoever needs a
-missing figure says so through `Chip.require`.
+A chip must state its alignment and native element type; everything else is optional, and a caller that needs
+a missing figure raises an error through `Chip.require`.
 """
 
 from __future__ import annotations
@@ -65,20 +65,21 @@ NO_ARRAY = (1, 1, 16)
 class Chip:
     """One chip. Sizes in bytes, bandwidths in bytes per second, energies in picojoules.
 
-    `macs_per_second` is what all its multipliers together sustain. `scratchpad_bytes_per_second` is the
-    bandwidth between scratchpad and multipliers: what bounds an operator without multiplications.
+    `macs_per_second` is the sustained rate of all its multipliers together. `scratchpad_bytes_per_second` is
+    the bandwidth between scratchpad and multipliers, which bounds an operator without multiplications.
 
     The processing elements are an array of `pe_rows` x `pe_columns`, each with a register file of
-    `register_file_bytes`, at `clock_hertz`; `dataflow` says which loops they unroll. `dram_access_macs` and
-    its like are the energy of an access to one word relative to one multiply-accumulate. A chip whose buffer
-    is split for inputs, outputs and weights states all three parts and their sum as `scratchpad_bytes`.
-    `feature_map_compression` is how many bytes of feature map one byte to or from DRAM stands for.
+    `register_file_bytes`, at `clock_hertz`; `dataflow` states the loops that they unroll. `dram_access_macs`
+    and its like are the energy of an access to one word relative to one multiply-accumulate. A chip whose
+    buffer is split for inputs, outputs and weights states all three parts and their sum as
+    `scratchpad_bytes`. `feature_map_compression` is the number of bytes of feature map for each byte to or
+    from DRAM.
 
     A chip with `patch_rows` x `patch_columns` stores feature maps in such patches, computes
     `parallel_channels` output channels at a time and holds their weights `weight_buffers` times (2: the next
-    ones come in meanwhile). With `stages_strided`, what a strided layer reads of its input is copied first.
+    ones are loaded meanwhile). With `stages_strided`, a strided layer first copies its reads of the input.
 
-    With several `memories` on chip (the first is the one to prefer where rates do not decide) there is no
+    With several `memories` on chip (the first is preferred where rates do not decide) there is no
     `scratchpad_bytes`; a chip with one has it, and no `memories`.
     """
 
@@ -118,9 +119,9 @@ class Chip:
     def tile(self) -> tuple[int, int, int]:
         """(T_h, T_w, T_c): the least rows, columns and channels of a tile that keep the array busy.
 
-        Optimus eq. 4 and its footnote. `ow-cout` lays output columns along the array's columns and output
-        channels along its rows, `oh-ow` output rows and columns, `cin-cout` channels both ways, of which
-        a tile then has as many as the longer side. (1, 1, 16) without an array or a dataflow.
+        Source: Optimus eq. 4 and its footnote. `ow-cout` lays output columns along the array's columns and
+        output channels along its rows, `oh-ow` output rows and columns, `cin-cout` channels both ways, of
+        which a tile then has as many as the longer side. (1, 1, 16) without an array or a dataflow.
         """
         if self.dataflow is None or self.pe_rows is None or self.pe_columns is None:
             return NO_ARRAY
@@ -132,11 +133,11 @@ class Chip:
         return 1, 1, max(self.pe_rows, self.pe_columns)
 
     def round_up(self, size: int) -> int:
-        """`size` bytes as they count in the scratchpad: rounded up to the alignment."""
+        """Return `size` rounded up to the alignment, the bytes that it takes in the scratchpad."""
         return -(-size // self.alignment_bytes) * self.alignment_bytes
 
     def require(self, key: str, purpose: str) -> int | float:
-        """The figure `key`; raises `ChipError` saying what it is needed for when the chip has none."""
+        """Return the figure `key`; raises `ChipError` with its purpose when the chip has none."""
         value: int | float | None = getattr(self, key)
         if value is None:
             raise ChipError(f"does not state {key}, which {purpose} needs", where=f"chip {self.name}")
@@ -144,7 +145,7 @@ class Chip:
 
 
 def builtin_chips() -> tuple[Chip, ...]:
-    """The chips that come with onchip, `generic` first."""
+    """Return the chips that come with onchip, `generic` first."""
     folder = resources.files("onchip.machines") / "chips"
     chips = [
         parse_chip(entry.read_bytes(), entry.name)
@@ -155,9 +156,10 @@ def builtin_chips() -> tuple[Chip, ...]:
 
 
 def load_chip(name_or_path: str | Path) -> Chip:
-    """A built-in chip by name, or a user's own by the path of its TOML file.
+    """Return a built-in chip by name, or a user's own by the path of its TOML file.
 
-    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or absurd.
+    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or out of
+    range.
     """
     text = str(name_or_path)
     if text.endswith(".toml") or "/" in text:
@@ -171,12 +173,12 @@ def load_chip(name_or_path: str | Path) -> Chip:
 
 
 def parse_chip(content: bytes, where: str) -> Chip:
-    """The chip in a TOML file's bytes; `where` names the file in errors."""
+    """Return the chip in a TOML file's bytes; `where` names the file in errors."""
     return chip_of(parse_toml(content, what="a chip", where=where, error=ChipError), where)
 
 
 def chip_of(table: Mapping[str, Any], where: str) -> Chip:
-    """The chip that a table of its keys describes; `where` names its place in errors."""
+    """Return the chip that a table of its keys describes; `where` names its place in errors."""
     table = dict(table)
     allowed = {f.name for f in fields(Chip)} - {"memories"} | {"memory"}
     for key in table:
@@ -226,7 +228,7 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
 
 
 def _as_scratchpad(table: dict[str, Any], memories: tuple[Memory, ...], where: str) -> None:
-    """Refuse what a `[[memory]]` says instead; a single memory is the scratchpad."""
+    """Refuse keys that `[[memory]]` states instead; a single memory is the scratchpad."""
     for key in ("scratchpad_bytes", *SPLIT):
         if key in table:
             raise ChipError("is for a chip without [[memory]]", where=where, item=key)
@@ -247,7 +249,7 @@ def _as_scratchpad(table: dict[str, Any], memories: tuple[Memory, ...], where: s
 
 
 def _check_together(table: dict[str, Any], where: str) -> None:
-    """Refuse figures that mean nothing without others, or contradict them."""
+    """Refuse figures that have no meaning without others, or contradict them."""
     groups = (("pe_rows", "pe_columns"), ("patch_rows", "patch_columns"), SPLIT, ACCESSES)
     for group in groups:
         missing = [key for key in group if key not in table]

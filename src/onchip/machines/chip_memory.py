@@ -12,7 +12,7 @@ from onchip.base.units import MAX_BYTES
 __all__ = ["MAX_MEMORIES", "Memory", "parse_memories"]
 
 MAX_MEMORIES = 64
-"""Memories of one chip, every bank counted."""
+"""The most memories of one chip, every bank counted."""
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str,
@@ -27,9 +27,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory on chip: `bytes` of it, at which rate it is read or written, and what each byte costs.
+    """A memory on chip: its `bytes`, its rate of reading and writing, and the cost of each byte.
 
-    Where `operands` is False no operator reads or writes it: what lies there has to be moved first. A rate
+    Where `operands` is False no operator reads or writes it: its content has to be moved first. A rate
     that is None is that of the chip's scratchpad.
     """
 
@@ -41,7 +41,7 @@ class Memory:
 
 
 def parse_memories(tables: Any, where: str) -> tuple[Memory, ...]:
-    """The memories of a chip's file, a memory of `banks` banks as so many: `NAME0`, `NAME1` and so on.
+    """Return the memories of a chip's file; `banks` banks of one are `NAME0`, `NAME1` and so on.
 
     A tensor lies within one bank; banks that are `interleaved` are one memory. Raises `ChipError` naming the
     file and the key.

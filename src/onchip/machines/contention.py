@@ -1,9 +1,9 @@
-"""How much a group slows down while others use the same memory: the three-region model of PCCS.
+"""The slowdown of a group while others use the same memory: the three-region model of PCCS.
 
 HaX-CoNN (3.3) takes the model from PCCS: a unit's slowdown follows from the bandwidth its group asks for when
 it runs alone (x) and from what all other units ask for together (y), both in GB/s. Public code fits the
 model's constants but does not evaluate it; the formula here is a reconstruction, so it stays replaceable:
-whatever has a `slowdown` method is a `ContentionModel`.
+any class with a `slowdown` method is a `ContentionModel`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Protocol
 __all__ = ["LEAST_SPEED", "NO_CONTENTION", "Contention", "ContentionModel", "NoContention", "ThreeRegions"]
 
 LEAST_SPEED = 1.0
-"""Percent of its own speed that a unit always keeps: the model's lines would cross zero."""
+"""The percent of its own speed that a unit always keeps: without it, the model's lines would cross zero."""
 
 
 class ContentionModel(Protocol):
-    """What says how much slower a group runs on `unit` (its index in the SoC) beside other traffic.
+    """A model of how much slower a group runs on `unit` (its index in the SoC) beside other traffic.
 
-    `requested` is the bandwidth of the group when alone, `external` the sum of what runs on other units, in
+    `requested` is the bandwidth of the group when alone, `external` the sum of the groups on other units, in
     GB/s. The answer is at least 1, is 1 without external traffic, and depends on nothing else.
     """
 
     def slowdown(self, unit: int, requested: float, external: float) -> float:
-        """Time beside the others over time alone."""
+        """Return the time beside the others over the time alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class Contention:
     rate: float
 
     def speed(self, requested: float, external: float, peak: float) -> float:
-        """Percent of its own speed that a group keeps (PCCS' relative speed, RS); `peak` is the memory's."""
+        """Return the percent of its speed that a group keeps (PCCS' relative speed, RS); `peak` in GB/s."""
         loss = self.mrmc * external / peak
         if requested >= self.intensive_bw:
             loss += self.rate * min(external, self.cbp)
         elif requested >= self.normal_bw:
-            # Beyond tbwdc alone, a group loses to the others no more than their own traffic.
+            # Beyond tbwdc by itself, a group loses at most the others' own traffic.
             onset = max(self.tbwdc, requested)
             loss += self.rate * max(0.0, requested + min(external, self.cbp) - onset)
         return max(100.0 - loss, LEAST_SPEED)
 
     def scaled(self, factor: float) -> Contention:
-        """The same shape for a memory whose bandwidths are `factor` times as large."""
+        """Return the same shape for a memory whose bandwidths are `factor` times as large."""
         return Contention(
             self.normal_bw * factor,
             self.intensive_bw * factor,
@@ -77,16 +77,16 @@ class ThreeRegions:
     peak: float
 
     def slowdown(self, unit: int, requested: float, external: float) -> float:
-        """100 / RS."""
+        """Return 100 / RS."""
         return 100.0 / self.units[unit].speed(requested, external, self.peak)
 
 
 @dataclass(frozen=True, slots=True)
 class NoContention:
-    """A memory that is never the bottleneck: what schedulers blind to contention believe in."""
+    """A memory that is never the bottleneck, as schedulers without contention assume."""
 
     def slowdown(self, unit: int, requested: float, external: float) -> float:
-        """Always 1."""
+        """Return 1."""
         return 1.0
 
 

@@ -13,7 +13,7 @@ __all__ = ["SoC", "Unit"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One processing unit (the paper's accelerator or DSA). What is None is not stated.
+    """One processing unit (the paper's accelerator or DSA). A field that is None is not stated.
 
     The roofline (`macs_per_second`, `gb_per_second`) and the costs of handing tensors over (`out_ms` plus the
     bytes at `out_gb_per_second`, likewise `in_`) serve synthetic profiles only. `unsupported` are operator
@@ -37,9 +37,9 @@ class Unit:
 class SoC:
     """Units and the memory they share. A unit's id is its position in `units`.
 
-    `nominal_gb_per_second` is the memory's data sheet figure, `peak_gb_per_second` what is reached in
-    practice; `contention` has the three-region model's constants by set and unit name. `assumed` names what
-    of all this is no published figure, by its key in the file.
+    `nominal_gb_per_second` is the memory's data sheet figure, `peak_gb_per_second` the bandwidth reached in
+    practice; `contention` has the three-region model's constants by set and unit name. `assumed` names the
+    figures that are not published, by their keys in the file.
     """
 
     name: str
@@ -57,9 +57,10 @@ class SoC:
         return tuple(unit.name for unit in self.units)
 
     def model(self, name: str | None = None) -> ContentionModel:
-        """The contention model of a parameter set, or of the default one; `none` is no contention at all.
+        """Return the contention model of a parameter set, or of the default one; `none` is no contention at
+        all.
 
-        Raises `ChipError` naming the sets there are for an unknown one.
+        Raises `ChipError` listing the sets for an unknown one.
         """
         name = self.default_contention if name is None else name
         if name == "none":

@@ -62,16 +62,17 @@ class _SoC(_Wire):
 
 
 def builtin_socs() -> tuple[SoC, ...]:
-    """The SoCs that come with onchip, by name."""
+    """Return the SoCs that come with onchip, by name."""
     folder = resources.files("onchip.machines") / "socs"
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     return tuple(parse_soc(file.read_bytes(), file.name) for file in files)
 
 
 def load_soc(name_or_path: str | Path) -> SoC:
-    """A built-in SoC by name, or a user's own by the path of its TOML file.
+    """Return a built-in SoC by name, or a user's own by the path of its TOML file.
 
-    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or absurd.
+    Raises `ChipError` naming the file and key for anything missing, unknown, of the wrong type or out of
+    range.
     """
     text = str(name_or_path)
     if text.endswith(".toml") or "/" in text:
@@ -85,7 +86,7 @@ def load_soc(name_or_path: str | Path) -> SoC:
 
 
 def contention_toml(name: str, unit: str, constants: Contention) -> str:
-    """The table of one unit's constants in the set `name`, to be put into a SoC's file."""
+    """Return the table of one unit's constants in the set `name`, to be put into a SoC's file."""
     rows = zip(msgspec.structs.fields(_Contention), astuple(constants), strict=True)
     return "\n".join(
         [f"[contention.{name}.{unit}]", *(f"{row.name} = {value:.6g}" for row, value in rows), ""]
@@ -93,7 +94,7 @@ def contention_toml(name: str, unit: str, constants: Contention) -> str:
 
 
 def parse_soc(content: bytes, where: str) -> SoC:
-    """The SoC in a TOML file's bytes; `where` names the file in errors."""
+    """Return the SoC in a TOML file's bytes; `where` names the file in errors."""
     table = parse_toml(content, what="a SoC", where=where, error=ChipError)
     try:
         wire = msgspec.convert(table, _SoC)
@@ -141,7 +142,7 @@ def _constants(row: _Contention, units: list[str], where: str, item: str) -> Con
 
 
 def _scaled(wire: _SoC, where: str) -> dict[str, dict[str, Contention]]:
-    """The sets of a built-in SoC, unit by unit in order, for this one's peak bandwidth."""
+    """Return the sets of a built-in SoC, unit by unit in order, for this one's peak bandwidth."""
     item = "contention_scaled_from"
     if wire.contention_scaled_from == wire.name:
         raise ChipError("is the SoC itself", where=where, item=item)

@@ -1,7 +1,7 @@
-"""The built-in networks: structure-only ONNX files, so that nobody needs a deep-learning framework to plan.
+"""The built-in networks: structure-only ONNX files, so that planning needs no deep-learning framework.
 
-A weight is an initializer with dims and an element type but no data; what executes a network fills it from a
-seed. `names()` lists them, `describe(name)` says where a definition comes from, `model_bytes(name)` is the
+A weight is an initializer with dims and an element type but no data; an executor fills it from a
+seed. `names()` lists them, `describe(name)` returns a definition's source, `model_bytes(name)` the
 ONNX file. `scripts/make_zoo.py` made them.
 """
 
@@ -21,12 +21,12 @@ __all__ = ["Entry", "describe", "model_bytes", "names"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where one built-in network comes from.
+    """The source of one built-in network.
 
     `source` is the public definition that the file was exported from and `licence` its licence; `input` is
     the network's input shape, batch and channels first where there are any, `also` those of further inputs;
-    `opset` the ONNX operator set; `resizable` whether its other shapes follow when the height and width of
-    the input change; `sizes` are heights and widths for which there is a file of its own.
+    `opset` the ONNX operator set; `resizable` states whether its other shapes follow when the height and
+    width of the input change; `sizes` are heights and widths with a file of their own.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Entry:
 
 
 def names() -> tuple[str, ...]:
-    """The built-in networks, in alphabetical order."""
+    """Return the built-in networks, in alphabetical order."""
     return tuple(_catalogue())
 
 
 def describe(name: str) -> Entry:
-    """What `name` is; raises `ModelError` with the closest names when there is no such network."""
+    """Return the entry of `name`; raises `ModelError` with the closest names for an unknown network."""
     catalogue = _catalogue()
     if name not in catalogue:
         close = difflib.get_close_matches(name.lower(), catalogue, n=3, cutoff=0.5)
@@ -57,7 +57,7 @@ def describe(name: str) -> Entry:
 
 
 def model_bytes(name: str, size: tuple[int, int] | None = None) -> bytes:
-    """The network as an ONNX file whose weights have no data; `size` is one of the entry's `sizes`.
+    """Return the network as an ONNX file whose weights have no data; `size` is one of the entry's `sizes`.
 
     Raises `ModelError` for an unknown name, and for a damaged file: each carries the SHA-256 of its content.
     """
