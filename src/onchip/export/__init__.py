@@ -1,7 +1,7 @@
-"""Writers for whoever consumes a plan: a runtime, a compiler's back end, another packer.
+"""Writers of plans for other programs: a runtime, a compiler's back end, another packer.
 
-Every format is a module with one function `write`; `onchip.export.registry` knows them by name. Writers read
-a plan and nothing of the planner that made it, and the checker has proved the plan before they see it.
+Every format is a module with one function `write`; `onchip.export.registry` knows them by name. Writers
+depend on the plan and not on its planner, and the checker proves the plan before they read it.
 docs/export.md describes the formats.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["FORMATS", "export"]
 
 
 def __getattr__(name: str) -> Any:
-    """What was here before and is a schedule's: for this release, with a line of warning."""
+    """Return an old name that moved to schedules: for this release, with a line of warning."""
     if name not in ("SCHEDULE_FORMATS", "export_schedule"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     there = "onchip.multi_dnn.export"

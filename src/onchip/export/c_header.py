@@ -1,7 +1,7 @@
-"""A C99 header with the layout: macros for what code names, tables for what it loops over.
+"""A C99 header with the layout: macros for names in code, tables for loops.
 
-Everything a model named is data of a stranger: it becomes an identifier of letters, digits and underscores,
-and the name itself stands in comments with all else replaced.
+Every name from a model is untrusted data: it becomes an identifier of letters, digits and underscores,
+and the name itself stands in comments with all other characters replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """The header; raises `UsageError` for a plan that streams operands."""
+    """Return the header; raises `UsageError` for a plan that streams operands."""
     network, layout = plan.network, layout_of(plan, "c")
     low = f"onchip_{plain(network.name, 32).lower()}"
     up = low.upper()
@@ -94,7 +94,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
 def _table(
     what: str, kind: str, fields: tuple[str, ...], name: str, count: str, rows: list[str]
 ) -> list[str]:
-    """The type, the number of rows and, unless there are none, the rows."""
+    """Return the type, the number of rows and, unless there are none, the rows."""
     lines = ["", f"/* {what} */", "typedef struct {", *(f"    {field};" for field in fields), f"}} {kind};"]
     lines.append(f"#define {count} {len(rows)}u")
     if rows:
@@ -107,5 +107,5 @@ def _number(value: int, wide: bool) -> str:
 
 
 def _comment(text: str) -> str:
-    """A name that cannot end a comment, open another, or continue a line."""
+    """Return a name that cannot end a comment, open another, or continue a line."""
     return re.sub(r"[^A-Za-z0-9_.:+\-]", "_", text)[:120]

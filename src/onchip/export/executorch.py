@@ -1,9 +1,9 @@
-"""`onchip.executorch/1`: where ExecuTorch's memory planning is to put every tensor, as JSON.
+"""`onchip.executorch/1`: the places of all tensors for ExecuTorch's memory planning, as JSON.
 
-ExecuTorch gives each planned tensor a `mem_id` (which buffer; 0 is for constants, planned memory starts at 1)
+ExecuTorch gives each planned tensor a `mem_id` (a buffer; 0 is for constants, planned memory starts at 1)
 and a `mem_offset` in it, for as long as the tensor lives; the sizes of all buffers by `mem_id` are its
 `bufsizes`. It keeps graph inputs from the start and outputs to the end, and moves nothing. A plan must fit
-that.
+these rules.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["FORMAT", "write"]
 FORMAT = "onchip.executorch/1"
 
 Life = tuple[int, int, Residency]
-"""First and last step, both inclusive, and where."""
+"""First and last step, both inclusive, and the residency."""
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """The JSON object, one tensor a line; docs/export.md lists its keys.
+    """Return the JSON object, one tensor a line; docs/export.md lists its keys.
 
-    Raises `UsageError` naming the tensor or operator for what ExecuTorch's planning cannot say: tensors that
+    Raises `UsageError` naming the tensor or operator that ExecuTorch's planning cannot express: tensors that
     move or leave for DRAM, workspaces, groups, state, two that would share bytes.
     """
     network = plan.network
@@ -77,7 +77,7 @@ def _row(name: str, mem_id: int, offset: int, size: int, first: int, last: int) 
 
 
 def _lives(plan: Plan, layout: Layout) -> dict[str, Life]:
-    """Every tensor's one place, for as long as ExecuTorch keeps it."""
+    """Return every tensor's one place, for as long as ExecuTorch keeps it."""
     network = plan.network
     inputs = {t.name for t in network.tensors if t.kind == "input"}
     outputs = {network.tensors[network.root[t]].name for t in network.outputs}

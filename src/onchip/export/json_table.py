@@ -15,7 +15,7 @@ FORMAT = "onchip.layout/1"
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """The JSON object; raises `UsageError` for a plan that streams operands."""
+    """Return the JSON object; raises `UsageError` for a plan that streams operands."""
     network, layout = plan.network, layout_of(plan, "json", memories=True)
     name = [t.name for t in network.tensors]
     head: dict[str, Any] = {

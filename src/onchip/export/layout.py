@@ -1,4 +1,4 @@
-"""A plan's program as two tables: who occupies which bytes during which steps, and what is copied when.
+"""A plan's program as two tables: the residencies by bytes and steps, and the copies by step.
 
 Step k is the k-th `run` of the program. Times are half-open, in steps: a residency [first, end) holds its
 bytes while the steps first ... end - 1 run. Two that share a step never share a byte, except an output
@@ -20,7 +20,7 @@ __all__ = ["Copy", "Layout", "Residency", "layout_of"]
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """`name` (a tensor, or an operator whose scratch or weights it is) holds [offset, offset + bytes).
+    """`name` (a tensor, or the operator of a scratch or weights) holds [offset, offset + bytes).
 
     `over` is the tensor it was written over, `by` how many bytes above it that one lies. `memory` is one of
     several on chip.
@@ -66,10 +66,10 @@ class Layout:
 
 
 def layout_of(plan: Plan, what: str, *, memories: bool = False) -> Layout:
-    """The tables of a legal plan, for the format `what`; only one with `memories` can say which of several.
+    """Return the tables of a legal plan for the format `what`; only one with `memories` can name a memory.
 
-    A residency that no step runs in (a tensor that is only copied through) is left out. Raises `UsageError`
-    for a plan that streams operands or joins them to a concat, which these tables cannot say.
+    A residency without a run in it (a tensor that is only copied through) is left out. Raises `UsageError`
+    for a plan that streams operands or joins them to a concat, which these tables cannot express.
     """
     network = plan.network
     if plan.chip.memories and not memories:
@@ -112,7 +112,7 @@ def layout_of(plan: Plan, what: str, *, memories: bool = False) -> Layout:
 
 
 def _residency(network: Network, event: Reserved) -> Residency:
-    """A range as it begins, of as many bytes as are used of it."""
+    """Return a range at its beginning, with the bytes that are used of it."""
     kind: Literal["tensor", "scratch", "weights"] = "tensor"
     if event.tensor is None:
         kind = "weights" if event.cause == "weights" else "scratch"

@@ -1,7 +1,7 @@
 """MiniMalloc's CSV: `id,lower,upper,size,offset`, times in steps of the plan, half-open.
 
-The rows are residencies, so a tensor that is spilled and reloaded has several: what a packer may move freely
-as long as order and evictions stay. Sizes count as in the scratchpad, rounded up to the chip's alignment.
+The rows are residencies, so a tensor that is spilled and reloaded has several: a packer may move them freely
+as long as order and evictions stay. Sizes are rounded up to the chip's alignment, as in the scratchpad.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """The CSV. Raises `UsageError` for a plan with outputs written over inputs: rows cannot share bytes."""
+    """Return the CSV; raises `UsageError` for outputs written over inputs: rows cannot share bytes."""
     rows = ["id,lower,upper,size,offset"]
     used: dict[str, int] = {}
     for r in layout_of(plan, "minimalloc").residencies:

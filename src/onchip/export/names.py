@@ -1,4 +1,4 @@
-"""Names from a model as identifiers: any text may stand in a model, and none of it may reach a program."""
+"""Names from a model as identifiers: a model may contain any text, and none of it may reach a program."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 __all__ = ["identifiers", "plain"]
 
 _LONGEST = 48
-"""C99 promises 63 significant characters; the rest is for prefixes and numbers."""
+"""The identifier's limit: C99 has 63 significant characters; the rest is for prefixes and numbers."""
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """The text with all but ASCII letters, digits and single underscores replaced, cut to `longest`."""
+    """Return the text, cut to `longest`; only ASCII letters, digits and single underscores remain."""
     return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:longest].strip("_") or "unnamed"
 
 
 def identifiers(names: Iterable[str], *, upper: bool = False) -> dict[str, str]:
-    """An identifier for each name, all different; what would be the same gets a number."""
+    """Return a distinct identifier for each name; a duplicate gets a number."""
     found: dict[str, str] = {}
     used: dict[str, int] = {}
     for name in names:

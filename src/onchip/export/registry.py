@@ -1,4 +1,4 @@
-"""Which format is written by which module, and the one function that calls it."""
+"""The module of each format, and the one function that calls it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ FORMATS = {
     "trace": "onchip.export.trace",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
-is now, or None for where the plan says it was, and means something to `tflm` only."""
+is now, or None for the plan's path; only `tflm` reads it."""
 
 _READS_MODEL = frozenset({"tflm"})
 
 
 def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:
-    """The plan in another format (a name in `FORMATS`), as the bytes of a file.
+    """Return the plan in another format (a name in `FORMATS`), as the bytes of a file.
 
     Raises `IllegalPlan` when the plan is illegal, `UsageError` for an unknown format and for a plan that the
-    format cannot say, `InputError` when the model that `tflm` needs is gone or changed.
+    format cannot express, `InputError` when the model that `tflm` needs is missing or changed.
     """
     if to not in FORMATS:
         raise UsageError(f"{to!r} is none of {', '.join(FORMATS)}", item="--to")

@@ -3,7 +3,7 @@
 TFLM runs operators in the file's order out of one arena, and plans offsets itself unless the model's metadata
 has some (its docs/memory_management.md): 32-bit integers, little endian: version, number of subgraphs, number
 of tensors, then an offset for every tensor, -1 for one that the runtime is to place. It keeps inputs from
-before the first operator, outputs until after the last, and has no DRAM; a plan must fit that.
+before the first operator, outputs until after the last, and has no DRAM; a plan must fit these rules.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ VERSION = 1
 
 
 def write(plan: Plan, model: str | Path | None = None) -> bytes:
-    """The copy: the original's bytes behind a new head with the metadata and the plan's order.
+    """Return the copy: the original's bytes behind a new head with the metadata and the plan's order.
 
     Raises `UsageError` naming the tensor or operator for a plan that TFLM cannot follow, `InputError` when
-    the model is gone or changed.
+    the model is missing or changed.
     """
     executable = source_of(plan, model)
     where = plan.network.source or plan.network.name
@@ -65,7 +65,7 @@ def write(plan: Plan, model: str | Path | None = None) -> bytes:
 
 
 def _sizes(plan: Plan, executable: TfliteExecutable) -> None:
-    """Offsets for 8-bit tensors are of no use to a runtime whose tensors are floats."""
+    """Refuse a plan of 8-bit tensors for a model of floats: its offsets do not fit the runtime's tensors."""
     for t in plan.network.tensors:
         stated = executable.file_bytes[t.id]
         if t.bytes != stated:
@@ -76,7 +76,7 @@ def _sizes(plan: Plan, executable: TfliteExecutable) -> None:
 
 
 def _addresses(plan: Plan, layout: Layout) -> dict[str, int]:
-    """The address of every tensor that is not a view."""
+    """Return the address of every tensor that is not a view."""
     found: dict[str, int] = {}
     for r in layout.residencies:
         if r.kind != "tensor":
@@ -94,7 +94,7 @@ def _addresses(plan: Plan, layout: Layout) -> dict[str, int]:
 
 
 def _lifetimes(plan: Plan, layout: Layout) -> None:
-    """No byte is shared while TFLM keeps both tensors: inputs from the start, outputs to the end."""
+    """Check that TFLM's kept tensors share no byte: inputs from the start, outputs to the end."""
     network = plan.network
     inputs = {t.name for t in network.tensors if t.kind == "input"}
     outputs = {network.tensors[network.root[t]].name for t in network.outputs}
@@ -121,7 +121,7 @@ def _lifetimes(plan: Plan, layout: Layout) -> None:
 
 
 def _in_place(plan: Plan, r: Residency, kept: set[str]) -> None:
-    """TFLM's element-wise kernels read an element before they write it; what others do is their affair."""
+    """Allow overwriting only in TFLM's element-wise kernels, which read an element before writing it."""
     network = plan.network
     op = network.operators[network.producer[network.tensor_id[r.name]] or 0]
     same = r.by == 0 and network.tensors[network.tensor_id[r.over or ""]].bytes == r.bytes
@@ -133,7 +133,7 @@ def _in_place(plan: Plan, r: Residency, kept: set[str]) -> None:
 
 
 def _order(plan: Plan, layout: Layout, executable: TfliteExecutable) -> list[int]:
-    """All of the file's nodes in the plan's order; those that move nothing just before who needs them."""
+    """Return the file's nodes in the plan's order; those that move nothing come just before readers."""
     nodes = executable.graph.nodes
     producer = {t: node.index for node in nodes for t in node.outputs if t >= 0}
     done: dict[int, None] = {}

@@ -1,7 +1,7 @@
 """A plan over time as Chrome's trace format, which Perfetto and chrome://tracing show.
 
-Two tracks, the compute unit and the DMA channel, and a counter of the bytes held in the scratchpad. Times are
-the plan's own; on a chip without rates every action takes one unit, one after the other, and
+The trace has two tracks, the compute unit and the DMA channel, and a counter of the bytes held in the
+scratchpad. Times are the plan's own; on a chip without rates every action takes one unit, in sequence, and
 `otherData` says so.
 """
 
@@ -25,7 +25,7 @@ UNITS = "every copy and run takes one unit, one after the other: the chip states
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """The trace as JSON, one event a line, sorted by start."""
+    """Return the trace as JSON, one event a line, sorted by start."""
     clock = clock_of(plan)
     times = None if clock is None else times_of(plan)
     unit = "picoseconds / 10^6"
@@ -55,7 +55,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
 
 
 def _one_by_one(times: Sequence[Timed]) -> tuple[Timed, ...]:
-    """The same actions, each a microsecond long."""
+    """Return the same actions, each a microsecond long."""
     return tuple(
         Timed(t.index, i * 10**6, (i + 1) * 10**6, None if t.fetched is None else (i + 1) * 10**6)
         for i, t in enumerate(times)
@@ -81,7 +81,7 @@ def _event(track: int, name: str, kind: str, start: int, end: int, **args: Any) 
 
 @dataclass
 class _Held:
-    """A range, and when it is first and last touched."""
+    """A range, and the times of its first and last access."""
 
     bytes: int
     first: int | None = None
@@ -95,7 +95,7 @@ class _Held:
 def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[str, Any]]:
     timed = {t.index: t for t in times}
     held: dict[Reserved, _Held] = {}
-    twice: dict[int, _Held] = {}  # by tensor: the bytes that it and the one that it is written over both have
+    twice: dict[int, _Held] = {}  # by tensor: the bytes that it shares with the one that it is written over
     here: dict[int, Reserved] = {}
     parts: dict[int, Sequence[int]] = {}  # concat -> operands in whose bytes it comes to lie
     live = 0
@@ -165,7 +165,7 @@ def _events(plan: Plan, clock: Clock, times: Sequence[Timed]) -> Iterator[dict[s
 
 
 def _occupancy(held: Iterable[_Held], twice: Iterable[_Held]) -> Iterator[dict[str, Any]]:
-    """The bytes in use, at every moment that they change; those held `twice` count once."""
+    """Yield the bytes in use at every moment that they change; those held `twice` count once."""
     change: dict[int, int] = {}
     for sign, one in (*((1, one) for one in held), *((-1, one) for one in twice)):
         if one.first is not None:
