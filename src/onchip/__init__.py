@@ -53,11 +53,11 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "compare",
     "sweep",
     "read",
-    # verbs for what plans while it runs
+    # verbs for planning at run time
     "prepare_fusion",
     "fusion_energy",
     "workload",
-    # what they give
+    # their results
     "Plan",
     "Fused",
     "Branched",
@@ -75,7 +75,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Tensor",
     "View",
     "Geometry",
-    # what they raise
+    # their errors
     "OnchipError",
     "InputError",
     "UsageError",
@@ -131,7 +131,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "onchip.microcontroller.result.microcontroller": ("Microcontroller",),
     "onchip.sweeps.swept": ("Swept",),
 }
-"""Where a name comes from when it is first asked for, so that `import onchip` costs next to nothing."""
+"""The module of each name, imported on its first use, so that `import onchip` costs next to nothing."""
 
 _renamed.install()
 

@@ -124,7 +124,7 @@ def load(
 def chip(
     name_or_path: str | Path = "generic",
 ) -> Chip:
-    """A built-in chip by name, or one from a TOML file by path."""
+    """Return a built-in chip by name, or one from a TOML file by path."""
 
 def plan(
     model: str | Path | Source | Network,
@@ -634,7 +634,7 @@ def workload(
     pipelined: bool = True,
     in_flight: int | None = None,
 ) -> Workload:
-    """Several networks on one SoC as a problem: what `DynamicScheduler.change` is told.
+    """Return several networks on one SoC as a problem, the argument of `DynamicScheduler.change`.
 
     Arguments as in `corun`, whose options of `ReadOptions` and `CorunOptions` are taken.
 

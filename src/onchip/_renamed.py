@@ -1,6 +1,6 @@
-"""Old names of modules: an import of one warns in one line and gives the module as it is now.
+"""Old names of modules: an import of one warns in one line and returns the module under its new name.
 
-`import onchip.placement` gives `onchip.planners.placement`. This file goes with the release after 0.1.
+`import onchip.placement` returns `onchip.planners.placement`. This file goes with the release after 0.1.
 """
 
 from __future__ import annotations
@@ -126,24 +126,24 @@ NOW = {
     "toml_file": "base.toml_file",
     "units": "base.units",
 }
-"""Old name, new name, both below `onchip`; what lies below an old name lies below the new one, too."""
+"""Old name, new name, both below `onchip`; names below an old one are renamed likewise."""
 
 
 def install() -> None:
-    """Let old names be imported."""
+    """Make old names importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 
 
 class _Verb(ModuleType):
-    # An old module that stands where a verb is: it can still be called as the verb.
+    # An old module whose name is now a verb's: it can still be called as the verb.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return getattr(import_module("onchip.api"), self.__name__.rpartition(".")[2])(*args, **kwargs)
 
 
 class _Finder:
-    # A finder and loader by what it does: `importlib.abc` alone takes longer to import than all of this.
+    # A finder and loader by duck typing: `importlib.abc` alone takes longer to import than all of this.
 
     def __init__(self) -> None:
         self.specs: dict[str, ModuleSpec | None] = {}
@@ -159,7 +159,7 @@ class _Finder:
         if spec.name.removeprefix("onchip.") not in VERBS:
             self.specs[there.__name__] = there.__spec__
             return there
-        verb = _Verb(spec.name)  # what is bound to `onchip` by that name from now on
+        verb = _Verb(spec.name)  # bound to `onchip` by that name from now on
         verb.__dict__.update({k: v for k, v in vars(there).items() if k not in ("__name__", "__spec__")})
         return verb
 
@@ -170,7 +170,7 @@ class _Finder:
 
 
 def _now(name: str) -> str | None:
-    """The name of today of a module, None where it has no other."""
+    """Return the current name of a module, None where it has no other."""
     old = name.removeprefix("onchip.")
     if old == name:
         return None

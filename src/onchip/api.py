@@ -60,7 +60,7 @@ def load(model: str | Path, **options: Any) -> Source:
 
 
 def chip(name_or_path: str | Path = "generic") -> Chip:
-    """A built-in chip by name, or one from a TOML file by path."""
+    """Return a built-in chip by name, or one from a TOML file by path."""
     return load_chip(name_or_path)
 
 
@@ -325,7 +325,7 @@ def mcu(
 
 
 def _less_ram(on: Board, ram: str | int) -> int:
-    """The bytes of RAM asked for, of those that the board has."""
+    """Return the requested bytes of RAM; refuse more than the board has."""
     bytes_ = sized(ram, "--ram")
     if bytes_ > on.ram_bytes:
         raise UsageError(f"{bytes_:,} bytes are more than the {on.ram_bytes:,} of {on.name}", item="--ram")

@@ -1,4 +1,4 @@
-"""What every verb does with what it was asked: read the model, sort the options, record the answer."""
+"""The steps common to all verbs: read the model, sort the options, record the answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def options_of(kind: type[Any], given: dict[str, Any]) -> Any:
-    """The options of a kind with these values; raises `UsageError` for a name that is none of its fields."""
+    """Return the options of a kind with these values; raises `UsageError` for a name of no field."""
     unknown = sorted(set(given) - {f.name for f in fields(kind)})
     if unknown:
         known = ", ".join(f.name for f in fields(kind))
@@ -40,14 +40,14 @@ def options_of(kind: type[Any], given: dict[str, Any]) -> Any:
 
 
 def taken(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Take the values of a kind's fields out of `options`."""
+    """Remove the values of a kind's fields from `options`, and return them."""
     return {f.name: options.pop(f.name) for f in fields(kind) if f.name in options}
 
 
 def read_if_needed(
     model: str | Path | Source | Network, options: dict[str, Any]
 ) -> tuple[Source | Network, dict[str, Any]]:
-    """The model, read if it is a path, and the options that are not the reader's."""
+    """Return the model, read if it is a path, and the options that are not the reader's."""
     from onchip.readers import Source, load
 
     rest = dict(options)
@@ -62,12 +62,12 @@ def read_if_needed(
 
 
 def network_of(model: Source | Network) -> Network:
-    """What planners see of a model."""
+    """Return the network of a model, as planners see it."""
     return model if isinstance(model, Network) else model.network
 
 
 def as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with the chip's elements for a zoo network unless they say which."""
+    """Return the options, with the chip's elements for a zoo network unless they state some."""
     zoo = isinstance(model, str) and model.startswith("zoo:")
     if zoo and options.get("dtype") is None and on.element in ("int8", "int16", "float32"):
         return {
@@ -78,19 +78,19 @@ def as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, A
 
 
 def how_read(options: Any) -> dict[str, Any]:
-    """What a plan records of the reader's options, so that `run` can read the same network again."""
+    """Return the reader's options for a plan's record, so that `run` can read the same network again."""
     return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
 
 
 def recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
-    """The plan with its verbs, and with how its model was read among its options, and `more`."""
+    """Return the plan with its verbs, and with its model's reader options and `more` among its options."""
     guard.found()
     how = {} if isinstance(model, Network) else how_read(model.options)
     return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
 
 
 def cannot_run(model: Source | Network, plan: Plan | None) -> str:
-    """Why the executor refuses a fused plan that was proved; empty where it does not."""
+    """Return why the executor refuses a proved fused plan; empty where it does not."""
     from onchip.readers.source import Executable, Source, TfliteExecutable
 
     if not isinstance(model, Source) or plan is None or not plan.groups:

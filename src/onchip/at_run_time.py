@@ -1,7 +1,8 @@
 """Verbs for systems that plan while they run, and for the energy of a fusion.
 
-`prepare_fusion` answers a new buffer size in milliseconds. `workload` is what a `DynamicScheduler` is told
-when the set of networks changes. `fusion_energy` prices the groups of a fusion on an accelerator.
+`prepare_fusion` answers a new buffer size in milliseconds. `workload` makes the argument of a
+`DynamicScheduler` when the set of networks changes. `fusion_energy` prices the groups of a fusion on an
+accelerator.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["Prepared", "fusion_energy", "prepare_fusion", "refuse_no_list", "wor
 
 
 class Prepared:
-    """A network that is fused anew for every buffer size; `prepare_fusion` makes it."""
+    """A network that can be fused again for every buffer size; `prepare_fusion` makes it."""
 
     def __init__(
         self,
@@ -53,14 +54,15 @@ class Prepared:
 
     @property
     def most(self) -> int:
-        """The largest budget in bytes that may be asked for."""
+        """The largest permitted budget in bytes."""
         return self._prepared.problem.budget
 
     def fuse(self, budget: str | int) -> Fused:
-        """The groups for a budget in bytes or a size like "512KiB", with their plan.
+        """Return the groups for a budget in bytes or a size like "512KiB", with their plan.
 
-        Never `optimal`: only groups within the rules of the on-line variant are looked at. No baselines are
-        worked out. Raises `Infeasible` naming the operator that fits in no way, `UsageError` beyond `most`.
+        The result is never `optimal`: only groups within the rules of the on-line variant are searched.
+        Baselines are not computed. Raises `Infeasible` naming the operator that fits in no way, `UsageError`
+        beyond `most`.
         """
         from onchip.results.fused import fused_of
 
@@ -132,7 +134,7 @@ def workload(
     progress: Progress | None = None,
     **options: Any,
 ) -> Workload:
-    """Several networks on one SoC as a problem: what `DynamicScheduler.change` is told.
+    """Return several networks on one SoC as a problem, the argument of `DynamicScheduler.change`.
 
     Arguments as in `corun`, whose options of `ReadOptions` and `CorunOptions` are taken.
 

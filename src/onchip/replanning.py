@@ -31,9 +31,9 @@ def what_if(
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> WhatIf:
-    """DRAM bytes of a plan's network for other budgets in bytes, each a plan of its own.
+    """Return DRAM bytes of a plan's network for other budgets in bytes, each a plan of its own.
 
-    `model` is where the model is now, if it has moved; `chip` is needed for a chip that is not built in;
+    `model` is the model's current path, if it has moved; `chip` is needed for a chip that is not built in;
     `time_limit` are the seconds for each plan. Raises `UsageError` where the model or the chip is not known,
     `InputError` when the model has changed.
     """
@@ -46,7 +46,7 @@ def replanner(
     chip: str | Path | Chip | None = None,
     time_limit: float | None = None,
 ) -> Callable[[int], Plan]:
-    """What makes the plan for another budget; see `what_if`."""
+    """Return the function that makes the plan for another budget; see `what_if`."""
     source, on = _source(plan, model), _chip(plan, chip)
     network = source if isinstance(source, Network) else source.network
     name = str(plan.options.get("planner", "placement"))
@@ -68,7 +68,7 @@ def replanner(
 
 
 def _source(plan: Plan, model: str | Path | None) -> Source | Network:
-    """The model read again; the network of the plan where it names none."""
+    """Return the model read again; the plan's own network where it names no model."""
     from onchip.readers.reference import check_named
     from onchip.run.source import read_options
 
