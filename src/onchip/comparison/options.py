@@ -1,4 +1,4 @@
-"""What a caller may ask of a comparison: strategies, baselines, planners; the fields are also the flags."""
+"""The options of a comparison: strategies, baselines, planners; the fields are also the flags."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from onchip.planners.protocol import Planner
 __all__ = ["CompareOptions", "other_planners"]
 
 SECONDS = 10.0
-"""So long at most does a row search, unless the caller says otherwise: most searches end by themselves
-sooner, and one that does not would keep all others waiting."""
+"""The default time limit of a row: most searches end sooner by themselves, and one that does not would
+delay all others."""
 
 ORDERS = get_args(get_type_hints(PlacementOptions)["order"])
 STRATEGIES = get_args(get_type_hints(PlacementOptions)["strategy"])
 
 
 def other_planners() -> dict[str, Planner]:
-    """The planners beside placement, whose strategies are rows of their own: by name, in order of rows."""
+    """Return the planners beside placement, whose strategies are rows of their own: by name, in row order."""
     found = [planner for planner in registry.listed() if planner.name != "placement"]
     return {p.name: p for p in sorted(found, key=lambda p: p.name != "joint")}  # joint may do what all may
 
@@ -33,7 +33,7 @@ def other_planners() -> dict[str, Planner]:
 @options
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """What is compared. The fields are also the command line's flags."""
+    """The options of a comparison. The fields are also the command line's flags."""
 
     strategies: str = option(
         "exact",

@@ -1,4 +1,4 @@
-"""What a caller may ask of a sweep beside its spec; the fields are also the flags."""
+"""The options of running a sweep; the fields are also the command line's flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SweepOptions"]
 @options
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """How a sweep is worked off. The fields are also the command line's flags."""
+    """The options of running a sweep. The fields are also the command line's flags."""
 
     jobs: int = option(0, "Worker processes on this machine; 0: one for each core.")
 
