@@ -1,4 +1,4 @@
-"""The sizes of boxes worth a look along one axis, and what boxes of a size need of an operand's side."""
+"""The candidate sizes of boxes along one axis, and the needs of boxes of a size of an operand's side."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LONG = 1 << 20
 """Axes longer than this are cut into fewer numbers of boxes."""
 
 WINDOWED = 1 << 13
-"""Axes with windows longer than this are cut into boxes of the least size of every number only."""
+"""Axes with windows longer than this are cut only into boxes of the least size of every number."""
 
 MOST_BOXES = 1 << 22
-"""Boxes of a plan that the checker looks at, along any axis."""
+"""The most boxes of a plan that the checker accepts, along any axis."""
 
 
 def thinned(every: Sequence[list[int]], outer: int, most: int) -> list[list[int]]:
-    """Of the sizes to look at along every axis those that make at most so many shapes."""
+    """Return, of the candidate sizes along every axis, a choice that makes at most `most` shapes."""
     sizes = list(every)
     for axis in range(outer, len(sizes)):
-        # Along a sum everything, one by one, and something between: the rest matters more.
+        # Along a sum keep the least, the middle and the largest size: the other axes matter more.
         if prod(map(len, sizes)) > most:
             along = sizes[axis]
             sizes[axis] = sorted({along[0], along[len(along) // 2], along[-1]})
@@ -42,11 +42,11 @@ def thinned(every: Sequence[list[int]], outer: int, most: int) -> list[list[int]
 
 
 def sizes_along(n: int, sides: Iterable[Side] = ()) -> tuple[list[int], bool]:
-    """The sizes of boxes worth a look along an axis, and whether no other is better.
+    """Return the candidate sizes of boxes along an axis, and whether no other size is better.
 
-    For every number of boxes the least; and any that needs less of a side than all smaller ones of that
-    number, as where two outputs share an input and a box ends between them. Of a very long axis the least for
-    every number that is small, and then for some.
+    For every number of boxes the least size; and any size that needs less of a side than all smaller ones of
+    that number, as when two outputs share an input and a box ends between them. For a very long axis the
+    least size for every small number, and for some larger ones.
     """
     if n > LONG:
         counts = [*range(1, 1024), *(1 << k for k in range(10, 64) if 1 << k <= min(n, MOST_BOXES))]
@@ -62,13 +62,15 @@ def sizes_along(n: int, sides: Iterable[Side] = ()) -> tuple[list[int], bool]:
 
 
 def _even(side: Side) -> bool:
-    """Whether neighbouring boxes share nothing of a side and skip the same, wherever they are cut."""
+    """Return whether neighbouring boxes share nothing of a side and skip the same, wherever they are cut."""
     return side.per == 1 and side.before == 0 and side.span <= side.stride
 
 
 def _undominated(n: int, sides: Sequence[Side]) -> list[int]:
-    """Sizes of boxes but those of which a smaller one makes as many boxes and needs no more of any side, in
-    all and at once."""
+    """Return the undominated sizes of boxes.
+
+    A smaller size dominates one if it makes as many boxes and needs no more of any side, in all and at once.
+    """
     found: list[int] = []
     count, kept = 0, list[list[int]]()
     for size in range(1, n + 1):
@@ -83,7 +85,7 @@ def _undominated(n: int, sides: Sequence[Side]) -> list[int]:
 
 
 def spans(side: Side, size: int, box: int) -> Numbers:
-    """How many of a side's elements every box along its axis needs."""
+    """Return the number of a side's elements that every box along its axis needs."""
     import numpy as np
 
     first, last = ranges(side, size, box)
@@ -92,7 +94,7 @@ def spans(side: Side, size: int, box: int) -> Numbers:
 
 
 def ranges(side: Side, size: int, box: int) -> tuple[Numbers, Numbers]:
-    """From where and to where every box along a side's axis needs it."""
+    """Return the first and the end of the elements that every box along a side's axis needs."""
     import numpy as np
 
     wide = size * side.stride + abs(side.before) >= 1 << 62

@@ -1,12 +1,12 @@
-"""A single operator in boxes of its output, in any number of dimensions: for what runs in no bands.
+"""A single operator in boxes of its output, in any number of dimensions: for operators without bands.
 
-The operator's reach says which box of every operand a box of the output needs, of what is constant too. Boxes
-follow each other in loops over the output's axes; what is needed of an operand comes again whenever an index
-along one of its axes has changed. So an operand comes once where its axes are the outermost loops, and its
-overlap with the box before comes again.
+The operator's reach gives the box of every operand, constants included, that a box of the output needs. Boxes
+follow each other in loops over the output's axes; an operand's part is fetched again whenever an index along
+one of its axes has changed. So an operand is fetched once if its axes are the outermost loops, and its
+overlap with the previous box is fetched again.
 
-All sizes and the orders worth a look are laid out once, by the scratchpad they take, with the best up to
-there: a staircase that answers every budget. Operators that look alike share one.
+All sizes and the candidate orders are listed once, by the scratchpad they take, with the best up to there: a
+staircase that answers every budget. Operators that look alike share one.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 __all__ = ["Boxed", "Ways", "best_boxes", "box_ways", "crossing_in_boxes", "least_read", "least_weights"]
 
 MOST_SHAPES = 1 << 22
-"""Shapes of boxes times orders of loops that are looked at; beyond, fewer sizes of every axis."""
+"""The most shapes of boxes times orders of loops that are tried; beyond, fewer sizes of every axis."""
 
 SLAB = 1 << 18
-"""Shapes that are looked at together: it bounds the memory."""
+"""The most shapes that are tried together: it bounds the memory."""
 
 MOST_ORDERS = 120
-"""Orders of the operands whose loops are looked at: all of five."""
+"""The most orders of the operands whose loops are tried: all of five."""
 
 MOST_MOVED = 1 << 53
-"""Bytes and boxes beyond which no shape is counted: integers are exact far below where they wrap around."""
+"""Shapes with more bytes or boxes are not counted: integers are exact far below the point of overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """A shape of boxes and what it costs: `moved_bytes` of operands, `weight_bytes` of what is constant."""
+    """A shape of boxes and its cost: `moved_bytes` of operands, `weight_bytes` of constants."""
 
     boxes: Boxes
     scratch_bytes: int
@@ -58,7 +58,7 @@ class Boxed:
 class Ways:
     """The shapes of boxes of an operator that are the best at some budget, by scratchpad.
 
-    `complete` says that every shape was looked at, in every order worth it; else there may be better ones.
+    `complete`: every shape was tried, in every candidate order; otherwise there may be better ones.
     """
 
     boxes: tuple[Boxed, ...] = ()
@@ -76,9 +76,9 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """All that the best boxes of an operator depend on, but the budget."""
+    """All that the best boxes of an operator depend on, except the budget."""
 
-    extents: tuple[int, ...]  # of the output, then of what is summed over
+    extents: tuple[int, ...]  # of the output, then of the axes that are summed over
     outer: int  # axes of the output
     element: int
     parts: tuple[_Part, ...]
@@ -88,13 +88,13 @@ class _Task:
 
 
 def box_ways(network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int) -> Ways:
-    """Every shape of boxes that is the best at some budget, by scratchpad; none for what states no reach."""
+    """Return every shape of boxes that is the best at some budget, by scratchpad; none without a reach."""
     task = _task(network, op, alignment, maps_budget, weights_budget)
     return Ways() if task is None else _stairs(task)
 
 
 def best_boxes(ways: Sequence[Boxed], budget: int) -> Boxed | None:
-    """The best of them within `budget` bytes."""
+    """Return the best of them within `budget` bytes, None if none fits."""
     i = bisect_right(ways, budget, key=lambda way: way.scratch_bytes)
     return ways[i - 1] if i else None
 
@@ -102,7 +102,7 @@ def best_boxes(ways: Sequence[Boxed], budget: int) -> Boxed | None:
 def crossing_in_boxes(
     op: Operator, boxes: Boxes, sizes: Sequence[int], roots: Sequence[int]
 ) -> dict[int, int]:
-    """By root tensor, the bytes of an operator's inputs that cross. `sizes` and `roots` are by tensor."""
+    """Return by root tensor the bytes of an operator's inputs that cross; `sizes`, `roots` are by tensor."""
     reach = op.reach
     assert reach is not None
     counts = [-(-size // box) for size, box in zip(reach.extents, boxes.sizes, strict=True)]
@@ -119,7 +119,7 @@ def crossing_in_boxes(
 
 
 def least_read(op: Operator, tensor: int, size: int) -> int:
-    """Bytes of an input of `size` bytes that an operator with a reach cannot do without."""
+    """Return the fewest bytes of an input of `size` bytes that an operator with a reach needs."""
     reach = op.reach
     assert reach is not None
     if tensor not in op.inputs:
@@ -128,7 +128,7 @@ def least_read(op: Operator, tensor: int, size: int) -> int:
 
 
 def least_weights(op: Operator) -> int:
-    """Bytes of its weights that an operator cannot do without."""
+    """Return the fewest bytes of its weights that an operator needs."""
     reach = op.reach
     if reach is None or sum(c.bytes for c in reach.weights) != op.weight_bytes:
         return op.weight_bytes
@@ -136,7 +136,7 @@ def least_weights(op: Operator) -> int:
 
 
 def _needed(reach: Reach, sides: Sequence[Side], size: int) -> int:
-    """Of an operand of `size` bytes those that the whole output needs."""
+    """Return the bytes of an operand of `size` bytes that the whole output needs."""
     import numpy as np
 
     elements = 1
@@ -186,7 +186,7 @@ def _task(
 
 @lru_cache(maxsize=1024)
 def _stairs(task: _Task) -> Ways:
-    """Every shape of boxes that is the best at some budget."""
+    """Return every shape of boxes that is the best at some budget."""
     orders, complete = _orders(task)
     every = []
     for axis, n in enumerate(task.extents):
@@ -205,7 +205,7 @@ def _stairs(task: _Task) -> Ways:
 
 
 def _slabs(sizes: list[list[int]]) -> Iterator[list[list[int]]]:
-    """The same shapes in parts of at most `SLAB`."""
+    """Yield the same shapes in parts of at most `SLAB`."""
     if prod(map(len, sizes)) <= SLAB:
         yield sizes
         return
@@ -216,7 +216,7 @@ def _slabs(sizes: list[list[int]]) -> Iterator[list[list[int]]]:
 
 
 def _steps(ways: Iterable[Boxed]) -> Iterator[Boxed]:
-    """Of some ways those that move fewer bytes than all that take no more room; fewer boxes among equals."""
+    """Yield the ways that move fewer bytes than all that take no more room; ties go to fewer boxes."""
     least: tuple[int, int] | None = None
     for way in sorted(ways, key=_rank):
         now = (way.moved_bytes + way.weight_bytes, way.tiles)
@@ -230,8 +230,8 @@ def _rank(way: Boxed) -> tuple[int, int, int]:
 
 
 def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]) -> tuple[list[Boxed], bool]:
-    """Of all shapes with these sizes along the axes, in these orders, the best of every scratchpad, and
-    whether all could be counted."""
+    """Return the best of every scratchpad over all shapes with these sizes, in these orders, and whether all
+    could be counted."""
     import numpy as np
 
     rank = len(sizes)
@@ -240,7 +240,7 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
     ]
 
     def along(axis: int, values: Sequence[int] | Numbers) -> Numbers:
-        """Values by the size of a box along an axis, ready to be multiplied with those of others."""
+        """Return values by the size of a box along an axis, shaped to broadcast with those of others."""
         return np.asarray(values, np.int64).reshape([-1 if i == axis else 1 for i in range(rank)])
 
     def up(values: Numbers) -> Numbers:
@@ -312,12 +312,12 @@ def _slab(task: _Task, sizes: list[list[int]], orders: Sequence[tuple[int, ...]]
 
 
 def _orders(task: _Task) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """Orders of the loops worth a look, and whether that is all of them: the axes of one operand, then what
-    those of another add, and so on.
+    """Return the candidate orders of the loops, and whether they are all: the axes of one operand, then the
+    additional axes of another, and so on.
 
-    No other order moves less. Of any order take the operand whose last loop comes first: putting the loops
-    before it that are not its own behind it spares that operand, and leaves what stands before the last loop
-    of every other as it was; so on with the loops behind.
+    No other order moves less. In any order, take the operand whose last loop comes first: moving the foreign
+    loops before it behind it helps that operand, and keeps the loops before the last one of every other;
+    continue with the loops behind.
     """
     axes = range(len(task.extents))
     own = list(dict.fromkeys(frozenset(s.axis for s in part.sides if s.axis >= 0) for part in task.parts))
@@ -332,8 +332,8 @@ def _orders(task: _Task) -> tuple[tuple[tuple[int, ...], ...], bool]:
 def _comes_again(
     sides: Sequence[Side], counts: Sequence[Numbers], order: Sequence[int], along: Any
 ) -> Numbers:
-    """How often all of an operand comes, by the size of boxes: once for every turn of the loops that are not
-    along it and stand outside of the innermost one that is, of those that turn at all."""
+    """Return how often all of an operand is fetched, by the size of boxes: once for every turn of the loops
+    that are not along it and lie outside of the innermost turning loop that is."""
     import numpy as np
 
     own = [axis for axis in order if any(side.axis == axis for side in sides)]
@@ -349,7 +349,7 @@ def _comes_again(
 
 
 def _again(sides: Sequence[Side], counts: Sequence[int], order: Sequence[int]) -> int:
-    """The same for one shape of boxes."""
+    """Return the same for one shape of boxes."""
     own = {side.axis for side in sides}
     result, after = 1, True
     for axis in reversed(order):

@@ -1,4 +1,4 @@
-"""Which plans the claims of fusion range over: one sentence, made from the options."""
+"""The plans that the claims of fusion range over: one sentence, made from the options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["space_of", "ways"]
 
 
 def ways(options: FusionOptions, channel_tile: int, least_rows: int = 1) -> str:
-    """How groups and operators may run: part of a sentence."""
+    """Return how groups and operators may run, as a part of a sentence."""
     images = {
         "held": "any number of images together",
         "per-image": "one image at a time or several whole ones",
@@ -25,7 +25,7 @@ def ways(options: FusionOptions, channel_tile: int, least_rows: int = 1) -> str:
 
 
 def space_of(options: FusionOptions, channel_tile: int, least_rows: int = 1) -> str:
-    """What `optimal`, the bound and `infeasible` of fused groups range over."""
+    """Return the plans that `optimal`, the bound and `infeasible` of fused groups range over."""
     among = "" if options.space == "full" else f" that {options.space} knows"
     return (
         f"all partitions into groups{among}, every operator run once, what passes between groups through"

@@ -1,4 +1,4 @@
-"""Groups of one cell again in the cells that are like it: networks repeat themselves, so columns may, too."""
+"""Copies of a group in similar cells: networks repeat themselves, so columns may, too."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST_PERIODS = 24
 
 
 class Copies:
-    """Where else in the order a group may stand: shifted so that all its operators meet ones like them.
+    """The copies of a group: shifted in the order so that all its operators meet operators like them.
 
-    Groups are given by places in the network's order, ascending. A copy is convex; its cost is for the caller
-    to work out.
+    Groups are given by places in the network's order, ascending. A copy is convex; the caller computes its
+    cost.
     """
 
     def __init__(self, problem: FusionProblem) -> None:
@@ -37,7 +37,7 @@ class Copies:
 
     @cached_property
     def periods(self) -> tuple[int, ...]:
-        """Distances at which operators often meet ones like them, commonest first."""
+        """Return distances at which operators often meet operators like them, commonest first."""
         last: dict[object, list[int]] = {}
         seen: Counter[int] = Counter()
         for v, kind in enumerate(self.kind):
@@ -47,7 +47,7 @@ class Copies:
         return tuple(d for d, _ in seen.most_common(MOST_PERIODS))
 
     def of(self, members: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The copies of a group."""
+        """Yield the copies of a group."""
         for period in self.periods:
             for shift in (period, -period):
                 if members[0] + shift < 0 or members[-1] + shift >= len(self.kind):
@@ -58,7 +58,7 @@ class Copies:
                     yield moved
 
     def convex(self, members: tuple[int, ...]) -> bool:
-        """Whether no path between members leaves them."""
+        """Return whether no path between members leaves them."""
         above = below = inside = 0
         for v in members:
             above |= self.above[v]
@@ -68,7 +68,7 @@ class Copies:
 
 
 def _kind(problem: FusionProblem, v: int) -> object:
-    """What makes operators alike: form, windows, maps and weights."""
+    """Return the properties that make operators alike: form, windows, maps and weights."""
     op = problem.operators[v]
     windows = tuple((problem.maps[x.tensor], x.rows, x.columns, x.whole) for x in op.operands)
     return op.form, windows, tuple(problem.maps[t] for t in op.outputs), op.weight_bytes

@@ -1,7 +1,7 @@
-"""The DRAM traffic of a fused group, by definition: what a group costs, and how it runs at that cost.
+"""The DRAM traffic of a fused group, by definition: its cost, and its tiling at that cost.
 
 Optimus eq. 3 and 4, made exact and executable; docs/fusion-model.md derives every term. This is the readable
-reference; the search has a fast one of its own, and tests hold the two against each other.
+reference; the search has a fast one of its own, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch", "whole_scra
 
 @dataclass(frozen=True, slots=True)
 class GroupCost:
-    """What a group costs in bytes of all images, and how it runs.
+    """The cost of a group in bytes of all images, and its tiling.
 
     `members` and `resident` are bitsets of operators, `streamed` of tensors. `rows` is t (0: whole, opaque or
-    in blocks), `images` how many images a sub-group does at once, `subgroups` how many there are over the
-    batch. `dram_bytes` = `io_bytes` + `halo_bytes` + `weight_bytes`.
+    in blocks), `images` the images of a sub-group, `subgroups` the number of sub-groups over the batch.
+    `dram_bytes` = `io_bytes` + `halo_bytes` + `weight_bytes`.
     """
 
     members: int
@@ -47,7 +47,7 @@ class GroupCost:
     blocks: Blocks | Boxes | None = None
 
     def figures(self, network: Network, name: str) -> FusedGroup:
-        """The group's record, by names, as a plan has them."""
+        """Return the group's record, by names, as a plan has them."""
         place = {v: i for i, v in enumerate(network.order)}
         members = sorted(bits(self.members), key=place.__getitem__)
         operators = [network.operators[v] for v in members]
@@ -75,15 +75,16 @@ class GroupCost:
 
     @property
     def weight_fetches(self) -> int:
-        """How often the weights of an operator that is not resident are fetched."""
+        """The number of times that the weights of an operator that is not resident are fetched."""
         return 1 if isinstance(self.blocks, Blocks) and self.blocks.keep_weights else self.subgroups
 
 
 def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
-    """The cheapest way to run a convex group (bitset of operators) within the budget; None if there is none.
+    """Return the cheapest way to run a convex group (bitset of operators) within the budget, or None.
 
-    Least DRAM bytes over all bands, streamed sets and resident weights that the options allow, of an operator
-    alone over all blocks too; among equals bands, then the fewest sub-groups, then the least scratchpad.
+    Least DRAM bytes over all bands, streamed sets and resident weights that the options allow, for an
+    operator alone over all blocks too; ties go to bands, then the fewest sub-groups, then the least
+    scratchpad.
     """
     bands = bands_cost(problem, members)
     if members.bit_count() == 1 and (bands is None or problem.options.blocks == "best"):
@@ -92,7 +93,7 @@ def group_cost(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
-    """The same in bands of rows only; an opaque operator runs whole or in boxes."""
+    """Return the same in bands of rows only; an opaque operator runs whole or in boxes."""
     bands = bands_of(problem, members)
     if bands is None:
         return _opaque(problem, members) if members.bit_count() == 1 else None
@@ -104,8 +105,8 @@ def bands_cost(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
-    """An opaque operator: whole, all its operands at once and its weights once; or in boxes, where it does
-    not fit or they move less, since they skip what no element of theirs needs."""
+    """Return an opaque operator's cost: whole, with all its operands at once and its weights once; or in
+    boxes, if it does not fit or they move less, since they skip elements that nothing needs."""
     v = members.bit_length() - 1
     network = problem.network
     op = network.operators[v]
@@ -127,7 +128,7 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
 
 
 def whole_scratch(problem: FusionProblem, operator: int, passing: int = 0) -> int:
-    """Bytes that an operator needs as it is, some operands passing through its workspace."""
+    """Return the scratchpad bytes of an operator run whole, some operands passing through its workspace."""
     network = problem.network
     held = (network.reads[operator] | network.writes[operator]) & ~passing
     needs = sum(problem.round_up(network.tensors[t].bytes) for t in bits(held))
@@ -135,20 +136,20 @@ def whole_scratch(problem: FusionProblem, operator: int, passing: int = 0) -> in
 
 
 def _passing(problem: FusionProblem, operator: int) -> int:
-    """The operands that pass through an operator's workspace where that needs the least scratchpad."""
+    """Return the operands that pass through an operator's workspace at its least scratchpad."""
     ways = (0, *problem.operators[operator].streams)
     return min(ways, key=lambda passing: whole_scratch(problem, operator, passing))
 
 
 def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) -> GroupCost | None:
-    """The best of the best bands and the best blocks of one operator."""
+    """Return the better of the best bands and the best blocks of one operator."""
     v = members.bit_length() - 1
     network, op = problem.network, problem.operators[v]
     if not op.windowed:
         return bands
     floor = problem.crossing_bytes(members) + op.weight_bytes
     if bands is not None and bands.dram_bytes <= floor and not skips(problem, v):
-        return bands  # everything crosses once, and windows without gaps read all there is
+        return bands  # everything crosses once, and windows without gaps read all elements
     found = best_blocks(problem, v)
     if found is None:
         return bands
@@ -161,12 +162,12 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
 def _cut(
     members: int, tiles: int, scratch: int, moved: tuple[int, int, int], blocks: Blocks | Boxes
 ) -> GroupCost:
-    """An operator alone in blocks or boxes; `moved`: bytes that cross, that cross again, and of weights."""
+    """Return an operator alone in blocks or boxes; `moved`: bytes that cross, cross again, and of weights."""
     return GroupCost(members, 0, tiles, 1, 0, 0, scratch, *moved, sum(moved), blocks)
 
 
 def least_scratch(problem: FusionProblem, operator: int) -> int:
-    """The fewest bytes of scratchpad in which an operator can run alone."""
+    """Return the fewest bytes of scratchpad in which an operator can run alone."""
     members = 1 << operator
     bands = bands_of(problem, members)
     if bands is None:
@@ -185,7 +186,7 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
 
 
 def misfit(problem: FusionProblem, operator: int, needs: int | None = None) -> Infeasible:
-    """That an operator fits in no tiling; `needs`: bytes that it needs at least (None: `least_scratch`)."""
+    """Return the error that an operator fits in no tiling; `needs` bytes at least (None: `least_scratch`)."""
     network = problem.network
     op = network.operators[operator]
     touched = bits(network.reads[operator] | network.writes[operator])
@@ -203,7 +204,7 @@ def misfit(problem: FusionProblem, operator: int, needs: int | None = None) -> I
 
 
 def misfits(problem: FusionProblem, operators: Iterable[int]) -> Infeasible:
-    """The same of some operators that fit in no tiling: what the network needs, and for which of them."""
+    """Return the same for some operators that fit in no tiling: the largest need, and its operator."""
     needs, operator = max((least_scratch(problem, v), -v) for v in operators)
     return misfit(problem, -operator, needs)
 
@@ -230,7 +231,7 @@ class _Search:
         self.candidates = candidates(problem, bands)
 
     def without_halo(self) -> None:
-        """Every number of bands, with the set that needs the fewest bytes and makes nothing cross twice."""
+        """Try every number of bands, with the set of fewest bytes that makes nothing cross twice."""
         problem, bands = self.problem, self.bands
         recompute = problem.options.halo == "recompute"
         for t in self.band_rows(every=problem.options.halo == "lines"):
@@ -244,7 +245,7 @@ class _Search:
                     self.offer(t, images, *found)
 
     def with_halo(self) -> None:
-        """The sets that stream external inputs, whose shared rows cross again, where they may be cheaper."""
+        """Try sets that stream external inputs, whose shared rows cross again, if they may be cheaper."""
         problem, bands = self.problem, self.bands
         recompute = problem.options.halo == "recompute"
         outer = self.candidates & bands.external
@@ -263,15 +264,15 @@ class _Search:
                         self.offer(t, images, size, streamed)
 
     def images(self, t: int) -> Sequence[int]:
-        """How many images a sub-group may do at once: of bands of an image one, unless `held`."""
+        """Return the candidate images of a sub-group: for bands of an image one, unless `held`."""
         batch, how = self.problem.batch, self.problem.options.batch_weights
         if how == "shared" or (how == "per-image" and self.count(t) > 1):
             return (1,)
-        # Of as many rounds those of the fewest images.
+        # Of equally many rounds take the fewest images.
         return sorted({-(-batch // -(-batch // m)) for m in range(1, batch + 1)})
 
     def band_rows(self, *, every: bool) -> Iterator[int]:
-        """The heights of a band: all, or for each number of bands the least."""
+        """Yield the heights of a band: all, or for each number of bands the least."""
         longest = self.bands.longest
         last = 0
         for t in range(min(self.problem.least_rows, longest), longest + 1):
@@ -280,26 +281,26 @@ class _Search:
                 yield t
 
     def count(self, t: int) -> int:
-        """Bands of an image."""
+        """Return the bands of an image."""
         return self.bands.count(self.rows, t)
 
     def fetches(self, t: int, images: int) -> int:
-        """How often refilled weights are fetched."""
+        """Return the number of times that refilled weights are fetched."""
         if self.problem.options.batch_weights == "shared":
             return self.count(t)
         return -(-self.problem.batch // images) * self.count(t)
 
     def residents(self, size: int, fetches: int) -> Residents | None:
-        """The best residents beside buffers of `size` bytes; with one fetch all are equal."""
+        """Return the best residents beside buffers of `size` bytes; with one fetch all are equal."""
         residency = self.problem.options.residency
         return choose(self.weights, self.problem.weights_room(size), "none" if fetches == 1 else residency)
 
     def spent(self, chosen: Residents, fetches: int) -> int:
-        """Bytes of weights fetched."""
+        """Return the bytes of weights fetched."""
         return sum(w.bytes for w in self.weights) + (fetches - 1) * chosen.refilled_bytes
 
     def promising(self, size: int, t: int, images: int) -> bool:
-        """Whether buffers of `size` bytes could beat the best if nothing crossed twice."""
+        """Return whether buffers of `size` bytes could beat the best if nothing crossed twice."""
         fetches = self.fetches(t, images)
         chosen = self.residents(size, fetches)
         if chosen is None:
@@ -307,7 +308,7 @@ class _Search:
         return self.best is None or self.io + self.spent(chosen, fetches) < self.best.dram_bytes
 
     def offer(self, t: int, images: int, size: int, streamed: int) -> None:
-        """Take this way to run the group if it is the best so far."""
+        """Keep this way to run the group if it is the best so far."""
         problem = self.problem
         fetches = self.fetches(t, images)
         chosen = self.residents(size, fetches)

@@ -1,10 +1,10 @@
-"""What one operator asks of the buffer, the array and the registers under a dataflow, in words and cycles.
+"""The accesses of one operator to the buffer, the array and the registers under a dataflow, and its cycles.
 
 The accelerator is Optimus' Fig. 4: an array of processing elements over one buffer, each element with a
-register file and a multiplier. A dataflow says which loops the array unrolls: `ow-cout` output columns and
-channels, `oh-ow` output rows and columns, `cin-cout` input and output channels. The registers of an element
-keep a block of partial sums (`ow-cout`, `oh-ow`) or of weights (`cin-cout`); the block that reads the buffer
-least is chosen. docs/fusion-energy.md derives every count.
+register file and a multiplier. A dataflow names the loops that the array unrolls: `ow-cout` output columns
+and channels, `oh-ow` output rows and columns, `cin-cout` input and output channels. The registers of an
+element keep a block of partial sums (`ow-cout`, `oh-ow`) or of weights (`cin-cout`); the block with the
+fewest reads of the buffer is chosen. docs/fusion-energy.md derives every count.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Array:
 class Work:
     """One operator on one image: `rows` x `columns` x `out_channels` words, each from a window.
 
-    `rows` counts those made more than once as often as they are made, in `bands` pieces. A word is made from
-    `in_channels` channels (those of its group; its own one where channels do not mix) and `kernel_rows` x
-    `kernel_columns` pixels, `stride` apart. `weights` are its words of parameters, `slices` the number of
-    pieces in which its input arrives by channels: between them the sums wait in the buffer.
+    `rows` counts rows as often as they are made, in `bands` pieces. A word is made from `in_channels`
+    channels (those of its group; its own one if channels do not mix) and `kernel_rows` x `kernel_columns`
+    pixels, `stride` apart. `weights` are its words of parameters, `slices` the number of pieces in which its
+    input arrives by channels: between them the sums wait in the buffer.
     """
 
     rows: int
@@ -58,7 +58,7 @@ class Work:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates; none where there is nothing to multiply with."""
+        """Multiply-accumulates; none if there are no weights to multiply with."""
         return self.window if self.weights else 0
 
     @property
@@ -88,7 +88,7 @@ class Accesses:
 
 
 def accesses(work: Work, on: Array) -> Accesses:
-    """The accesses of one operator on one image (Optimus section 7.1, after Eyeriss' way of counting)."""
+    """Return the accesses of one operator on one image (Optimus section 7.1, counted as in Eyeriss)."""
     if not work.outputs:
         return Accesses()
     if on.dataflow == "cin-cout":
@@ -100,7 +100,7 @@ def accesses(work: Work, on: Array) -> Accesses:
 
 
 def _blocks(work: Work, on: Array) -> Iterator[tuple[int, int, int]]:
-    """Blocks of sums that fit the registers beside a word of each operand: (rows, columns, channels)."""
+    """Yield blocks (rows, columns, channels) of sums that fit the registers beside a word of each operand."""
     most = max(1, on.registers - 2)
     for rows in range(1, min(-(-work.rows // work.bands), most) + 1):
         for columns in range(1, min(work.columns, most // rows) + 1):
@@ -109,7 +109,8 @@ def _blocks(work: Work, on: Array) -> Iterator[tuple[int, int, int]]:
 
 
 def _sums_stay(work: Work, on: Array, rows: int, columns: int, channels: int) -> Accesses:
-    """Each element sums up `rows` x `columns` pixels of `channels` channels, and writes them when whole."""
+    """Return the accesses if each element sums up `rows` x `columns` pixels of `channels` channels, and
+    writes them when they are complete."""
     down, deep = (1, on.rows) if on.dataflow == "ow-cout" else (on.rows, 1)
     tall = _pieces(work, down * rows)
     across = _ceil(work.columns, on.columns * columns)
@@ -128,7 +129,8 @@ def _sums_stay(work: Work, on: Array, rows: int, columns: int, channels: int) ->
 
 
 def _weights_stay(work: Work, on: Array) -> Accesses:
-    """Each element keeps weights of one input and one output channel; sums travel along the array."""
+    """Return the accesses if each element keeps weights of one input and one output channel, and sums travel
+    along the array."""
     taps = work.kernel_rows * work.kernel_columns
     held = min(taps, max(1, on.registers - 2))
     turns = _ceil(taps, held) * _ceil(work.in_channels, on.columns)
@@ -146,17 +148,17 @@ def _weights_stay(work: Work, on: Array) -> Accesses:
 
 
 def _turns(work: Work, channels: int) -> int:
-    """Rounds in which all output channels are made, `channels` of one group at a time."""
+    """Return the rounds in which all output channels are made, `channels` of one group at a time."""
     return work.groups * _ceil(work.out_channels // work.groups, channels)
 
 
 def _channel_reads(work: Work, channels: int) -> int:
-    """Channels read while all output channels are made, `channels` at a time."""
+    """Return the channels read while all output channels are made, `channels` at a time."""
     return work.in_channels * _turns(work, channels) if work.mixes else work.out_channels
 
 
 def _pieces(work: Work, high: int) -> int:
-    """Steps of `high` rows in which all bands are made, the last one of a band perhaps not full."""
+    """Return the steps of `high` rows in which all bands are made; the last step of a band may be partial."""
     if not work.bands:
         return 0
     each, more = divmod(work.rows, work.bands)
@@ -164,7 +166,7 @@ def _pieces(work: Work, high: int) -> int:
 
 
 def _seen(outputs: int, pieces: int, kernel: int, stride: int) -> int:
-    """Input positions read for `outputs` positions made in `pieces`; what two pieces share is read twice."""
+    """Return the input positions read for `outputs` positions made in `pieces`; shared ones count twice."""
     pieces = min(pieces, outputs)
     return (outputs - pieces) * min(stride, kernel) + pieces * kernel
 

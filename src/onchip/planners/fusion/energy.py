@@ -1,8 +1,8 @@
 """Energy and time of a fused group on an accelerator, level by level, relative to one multiply-accumulate.
 
-The way of counting is Eyeriss', which Optimus uses (section 7.1): words that cross to DRAM, words read and
-written in the buffer, words that travel along the array, register accesses, multiply-accumulates, each at a
-price. docs/fusion-energy.md derives the counts.
+The counts follow Eyeriss, as in Optimus (section 7.1): words that cross to DRAM, words read and written in
+the buffer, words that travel along the array, register accesses, multiply-accumulates, each at a price.
+docs/fusion-energy.md derives the counts.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ LEVELS = ("dram", "buffer", "array", "register")
 
 @dataclass(frozen=True, slots=True)
 class GroupEnergy:
-    """What a group takes, all images together: energies in multiply-accumulates, times in seconds.
+    """The energy and time of a group, all images together: in multiply-accumulates and seconds.
 
     `seconds` is the longer of `compute_seconds` (cycles of the array) and `dram_seconds`: copies and
-    computation of a group overlap. A time is None where the chip does not say how fast.
+    computation of a group overlap. A time is None if the chip does not state the rate.
     """
 
     dram_words: int
@@ -44,22 +44,22 @@ class GroupEnergy:
 
     @property
     def energy(self) -> float:
-        """All of it."""
+        """The sum of all energies."""
         return self.dram + self.buffer + self.array + self.registers + self.macs
 
     @property
     def seconds(self) -> float | None:
-        """How long the group takes."""
+        """The time of the group; None if a part of it is."""
         if self.compute_seconds is None or self.dram_seconds is None:
             return None
         return max(self.compute_seconds, self.dram_seconds)
 
 
 def group_energy(problem: FusionProblem, cost: GroupCost, chip: Chip) -> GroupEnergy:
-    """The energy and time of one group on `chip`; raises `ChipError` when it states no array or prices."""
+    """Return the energy and time of one group on `chip`; raises `ChipError` without an array or prices."""
     array = _array(chip)
     words = -(-cost.dram_bytes // ELEMENTS[chip.element])
-    found = Accesses(buffer=words)  # what crosses to DRAM is written or read in the buffer, too
+    found = Accesses(buffer=words)  # words that cross to DRAM are also written or read in the buffer
     for work in works(problem, cost):
         found += accesses(work, array)
     price = {level: chip.require(f"{level}_access_macs", "an energy") for level in LEVELS}
@@ -79,7 +79,7 @@ def group_energy(problem: FusionProblem, cost: GroupCost, chip: Chip) -> GroupEn
 
 
 def works(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
-    """What each operator of a group does, all images together."""
+    """Yield the work of each operator of a group, all images together."""
     bands = bands_of(problem, cost.members) if cost.rows else None
     if bands is None:
         yield from _alone(problem, cost)
@@ -97,7 +97,7 @@ def works(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
 
 
 def _alone(problem: FusionProblem, cost: GroupCost) -> Iterator[Work]:
-    """An operator that runs whole, or in blocks: every output once."""
+    """Yield the work of an operator that runs whole, or in blocks: every output once."""
     for v in bits(cost.members):
         op = problem.operators[v]
         shape = problem.maps[op.outputs[0]]
@@ -125,7 +125,7 @@ def _work(problem: FusionProblem, v: int, rows: int, bands: int, slices: int) ->
         out_channels=shape.channels,
         in_channels=deep,
         groups=groups,
-        kernel_rows=high * operands,  # an operand more is a word more to read for each word made
+        kernel_rows=high * operands,  # each additional operand is one more word to read for each word made
         kernel_columns=wide,
         stride=stride,
         weights=op.weight_bytes // element,
@@ -135,7 +135,7 @@ def _work(problem: FusionProblem, v: int, rows: int, bands: int, slices: int) ->
 
 
 def _rows_made(problem: FusionProblem, bands: Bands, cost: GroupCost) -> dict[int, int]:
-    """Rows of one image of each tensor that are made, those that bands make anew as often as they do."""
+    """Return the rows of one image of each tensor that are made, repeated ones as often as they are."""
     anew = (1 << len(problem.maps)) - 1 if problem.options.halo == "recompute" else cost.streamed
     made = dict.fromkeys(bands.tensors, 0)
     for band in walk(problem, bands, cost.streamed, cost.rows):
@@ -145,7 +145,7 @@ def _rows_made(problem: FusionProblem, bands: Bands, cost: GroupCost) -> dict[in
 
 
 def _array(chip: Chip) -> Array:
-    """The chip's array; one word of registers for a sum where it states no register file."""
+    """Return the chip's array; one word of registers for a sum if it states no register file."""
     rows, columns = (int(chip.require(key, "an energy")) for key in ("pe_rows", "pe_columns"))
     match chip.dataflow:
         case "ow-cout" | "oh-ow" | "cin-cout" as dataflow:

@@ -25,18 +25,18 @@ from onchip.plans import Group, Plan, Status
 __all__ = ["FusedPlan", "PreparedFusion", "fuse"]
 
 OTHERS_SECONDS = 20.0
-"""So long at most are baselines searched: they are context, and the plan is there."""
+"""The most seconds of the search for baselines, which are only a comparison."""
 
 
 @dataclass(frozen=True)
 class FusedPlan:
     """A partition of a network into groups, its figures in bytes of all images, and its plan if it has one.
 
-    `groups` stand in program order, and so do `declared`, which leave out operators that run whole.
+    `groups` are in program order, and so are `declared`, which omit operators that run whole.
     `lower_bound_bytes` bounds `dram_bytes` over the partitions that the options allow. Options that describe
-    no machine have figures only: then `plan` is None and `not_executable` says why. `baselines` are what
-    others move, under the same options; of `baselines_incomplete` only the best that was found. `note` is a
-    sentence about the search where there is one to say.
+    no machine have figures only: then `plan` is None and `not_executable` gives the reason. `baselines` are
+    the bytes of other fusers, under the same options; those in `baselines_incomplete` are only the best that
+    was found. `note` is a sentence about the search, or empty.
     """
 
     problem: FusionProblem
@@ -53,17 +53,17 @@ class FusedPlan:
 
     @property
     def space(self) -> str:
-        """Which partitions and tilings `status` and `lower_bound_bytes` range over."""
+        """The partitions and tilings that `status` and `lower_bound_bytes` range over."""
         return space_of(self.problem.options, self.problem.channel_tile, self.problem.least_rows)
 
     @property
     def executable(self) -> bool:
-        """Whether there is a plan that runs."""
+        """True if there is a plan that runs."""
         return self.plan is not None
 
     @property
     def dram_bytes(self) -> int:
-        """Everything that crosses between DRAM and the chip, weights included."""
+        """All bytes that cross between DRAM and the chip, weights included."""
         return sum(g.dram_bytes for g in self.groups)
 
 
@@ -76,12 +76,12 @@ def fuse(
     *,
     beside: bool = True,
 ) -> FusedPlan:
-    """Fuse a network (read at the batch it is to run with) within `budget` bytes; None: what the chip states.
+    """Fuse a network (read at its batch) within `budget` bytes; None: the budget that the chip states.
 
-    `optimal` when the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
-    naming the operator that fits in no tiling, `UsageError` where neither caller nor chip states a budget.
-    With a limit reached, or on Ctrl-C, the result is the best so far; `limits` go before those in `options`.
-    Without `beside` no baselines are worked out, which take as long as the rest.
+    `optimal` if the search over partitions was complete, else `feasible` with a bound. Raises `Infeasible`
+    naming the operator that fits in no tiling, `UsageError` if neither caller nor chip states a budget.
+    When a limit is reached, or on Ctrl-C, the result is the best so far; `limits` override those in
+    `options`. Without `beside` no baselines are computed, which take as long as the rest.
     """
     began = time.perf_counter()
     limits = limits or Limits.of(options)
@@ -95,15 +95,15 @@ def fuse(
     with limits.interruptible() as limits:
         found = partition(problem, price, limits)
         others = Baselines({}, ())
-        if beside:  # in what is left of the time
+        if beside:  # in the remaining time
             others = baselines(problem, price, limits.at_most(OTHERS_SECONDS).over)
     return _certified(problem, chip, found, others, began)
 
 
 class PreparedFusion:
-    """A network prepared for one chip: fused anew for every buffer size (Optimus, section 6, Algorithm 3).
+    """A network prepared for one chip: fused again for every buffer size (Optimus, section 6, Algorithm 3).
 
-    `most` is the largest budget in bytes that will be asked for. Raises what `fuse` raises.
+    `most` is the largest budget in bytes that will be asked for. Raises the errors of `fuse`.
     """
 
     def __init__(self, network: Network, chip: Chip, most: int, options: FusionOptions = DEFAULTS) -> None:
@@ -112,10 +112,10 @@ class PreparedFusion:
         self._fuser = OnlineFuser.of(self.problem)
 
     def fuse(self, budget: int) -> FusedPlan:
-        """The best groups for `budget` bytes within the rules of the on-line variant, certified.
+        """Return the best groups for `budget` bytes within the rules of the on-line variant, certified.
 
-        Never `optimal`: groups that break the rules were not looked at. Raises `Infeasible` naming the
-        operator that fits in no tiling, `UsageError` for more than `most` bytes.
+        Never `optimal`: groups that break the rules were not tried. Raises `Infeasible` naming the operator
+        that fits in no tiling, `UsageError` for more than `most` bytes.
         """
         began = time.perf_counter()
         if budget > self.problem.budget:
@@ -129,7 +129,7 @@ class PreparedFusion:
 def _certified(
     problem: FusionProblem, chip: Chip, found: Chosen, others: Baselines, began: float
 ) -> FusedPlan:
-    """The plan of a partition, if a machine can run it, and what is known of it."""
+    """Return a partition with its plan, if a machine can run it, and its figures."""
     network, budget, options = problem.network, problem.budget, problem.options
     groups = in_order(network, found.groups)
     reason = why_not(problem, groups)
@@ -169,7 +169,7 @@ def _certified(
 
 
 def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
-    """Raise `Infeasible` when some operators alone fit in no tiling, with what the hardest of them needs."""
+    """Raise `Infeasible` if some operators alone fit in no tiling, with the largest need among them."""
     hard = [misfit(problem, v) for v in problem.network.order if price(1 << v) is None]
     if hard:
         worst = max(hard, key=lambda no: no.needs)
@@ -181,7 +181,7 @@ def _refuse_if_infeasible(problem: FusionProblem, price: Priced) -> None:
 
 
 def _recorded(network: Network, options: FusionOptions) -> dict[str, str | int | float | bool | None]:
-    """What the plan records of how it was made."""
+    """Return the plan's record of how it was made."""
     made: dict[str, str | int | float | bool | None] = {
         "planner": "fusion",
         "granularity": network.granularity,

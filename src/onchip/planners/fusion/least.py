@@ -1,4 +1,4 @@
-"""What crosses to DRAM whatever is fused, tiled or kept."""
+"""The bytes that cross to DRAM whatever is fused, tiled or kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["least_alone", "least_bytes"]
 
 
 def least_bytes(problem: FusionProblem) -> int:
-    """What no way to run the network moves less than: weights, outputs, what is read of inputs, each once."""
+    """Return a bound for every way to run the network: weights, outputs and needed inputs, each once."""
     network = problem.network
     made = 0
     for v in range(len(network.operators)):
@@ -21,7 +21,7 @@ def least_bytes(problem: FusionProblem) -> int:
 
 
 def least_alone(problem: FusionProblem, v: int) -> int:
-    """What an operator that states a reach moves at least where it runs alone, however it is cut."""
+    """Return the fewest bytes that an operator with a reach moves if it runs alone, however it is cut."""
     network = problem.network
     op, read = network.operators[v], dict[int, int]()
     for t in op.inputs:
@@ -32,9 +32,9 @@ def least_alone(problem: FusionProblem, v: int) -> int:
 
 
 def _read(problem: FusionProblem, tensor: int) -> int:
-    """Bytes of a graph input that its most demanding reader cannot do without.
+    """Return the bytes of a graph input that its most demanding reader needs.
 
-    A window as wide as its stride, or wider, reads all positions up to the last; where pixels lie between
+    A window as wide as its stride, or wider, reads all positions up to the last; if pixels lie between
     windows, blocks need not read them, and nothing is counted.
     """
     shape, most = problem.maps[tensor], 0

@@ -1,8 +1,8 @@
-"""Partitions where sets of operators that have run explode: set partitioning over groups, for least bytes.
+"""Partitions of networks with too many sets of finished operators: set partitioning over groups.
 
-`choose` is the integer program: groups that cover every operator once, with a cut for every circle of groups
-that wait for each other, added when one turns up. `solve_large` finds the groups by column generation
-(`pricing`), chooses among them, and holds the result against the bound over all groups.
+`choose` is the integer program: groups that cover every operator once, with a cut for every cycle of groups
+that wait for each other, added when one appears. `solve_large` finds the groups by column generation
+(`pricing`), chooses among them, and compares the result with the bound over all groups.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Group = tuple[int, ...]
 """Operators by their places in the network's order, ascending."""
 
 HALO_PERCENT = 25
-"""The bound charges the halo of an operand up to this part of it."""
+"""The bound charges the halo of an operand up to this percentage of it."""
 
 MOST_COLUMNS = 20_000
 GUESSING, PRICING, CHOOSING = 0.2, 0.85, 0.1
-"""Parts of the time: by when good groups are found, by when they are bounded; what the choice may take."""
+"""Shares of the time: until good groups are found, until they are bounded, and at most for the choice."""
 
 GUESS_DEPTHS, BOUND_DEPTHS = slice(0, 3), slice(2, None)
-"""Depths of pricing that good groups are looked for at, and bounded."""
+"""Depths of pricing at which good groups are searched, and bounded."""
 
 
 def solve_large(
@@ -47,16 +47,17 @@ def solve_large(
     fuser: Fuser | None = None,
     alone: Alone | None = None,
 ) -> Partition:
-    """The cheapest partition that column generation and an integer program find, and a bound over all groups.
+    """Return the cheapest partition that column generation and an integer program find, and a bound.
 
-    Never dearer than `incumbent`, never with a weaker bound. `complete` when the bound is reached. Ctrl-C and
-    limits give the best so far. Every operator alone must have a cost: by itself, or by `alone`.
+    The bound holds for all groups. Never dearer than `incumbent`, never with a weaker bound. `complete` if
+    the bound is reached. Ctrl-C and limits give the best so far. Every operator alone must have a cost: by
+    itself, or by `alone`.
     """
     return _Large(problem, incumbent, limits, fuser or Fuser(problem, alone=alone), alone).run()
 
 
 class _Large:
-    """One run: what is known so far, so that it can end at any time."""
+    """One run, with its state so far, so that it can end at any time."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class _Large:
         found = self.relax(pricer, [*known, *groups], PRICING, keep=self.keep)
         self.choose_from(found, groups)
         if found.complete and self.bound < self.dram_bytes:
-            # Cheap as that was, the true costs may be, too.
+            # Pricing was cheap so far: with the true costs it may be, too.
             pricer = _core.Pricer(self.fuser.core, self.problem.budget, alone, -1)
             found = self.relax(pricer, [*groups, *found.columns], 1 - CHOOSING, keep=self.keep)
             self.choose_from(found, [])
@@ -117,7 +118,7 @@ class _Large:
         depths: slice = BOUND_DEPTHS,
         keep: Callable[[int], None] | None = None,
     ) -> Relaxation:
-        """Column generation until this part of the time is spent."""
+        """Generate columns until this share of the time is spent."""
         return relax(
             pricer,
             len(self.order),
@@ -134,13 +135,13 @@ class _Large:
         self.bound = max(self.bound, bound)
 
     def stop(self, now: Round) -> bool:
-        """Tell how far pricing has come; whether to end it."""
+        """Report the progress of pricing; return whether to end it."""
         self.columns, self.rounds = now.columns, self.rounds + 1
         self.limits.say(line_of(now.columns, self.rounds))
         return self.limits.stopped()
 
     def choose_from(self, found: Relaxation, more: list[Group]) -> None:
-        """The best partition into columns: those that could be part of one better than the incumbent."""
+        """Choose the best partition into columns that could be part of one better than the incumbent."""
         self.nodes += found.nodes
         ranked = sorted(
             (cost - sum(found.worth[v] for v in members), members) for members, cost in found.columns.items()
@@ -185,10 +186,10 @@ def choose(
     incumbent: Sequence[Group],
     limits: Limits = NO_LIMITS,
 ) -> list[Group]:
-    """The cheapest partition into groups of `cost` that can run one after the other, or the best so far.
+    """Return the cheapest partition into groups of `cost` that can run one by one, or the best so far.
 
-    `before` are the operators that an operator reads from; `incumbent` is such a partition. Circles of groups
-    that wait for each other are cut off one at a time, as they turn up.
+    `before` are the operators that an operator reads from; `incumbent` is such a partition. Cycles of groups
+    that wait for each other are cut off one at a time, as they appear.
     """
     from ortools.sat.python import cp_model
 
@@ -231,12 +232,12 @@ def choose(
 
 
 def _stop_when(solver: cp_model.CpSolver, cancelled: Callable[[], bool]) -> None:
-    """CP-SAT asks nobody whether to go on, but tells of every bound."""
+    """Make CP-SAT poll `cancelled` at every bound: it offers no other callback for that."""
     solver.best_bound_callback = lambda _: solver.stop_search() if cancelled() else None
 
 
 def circle(before: Sequence[Iterable[int]], groups: Sequence[Group]) -> list[Group]:
-    """Groups that wait for each other in a circle, a shortest one from some group; empty when all can run."""
+    """Return a cycle of groups that wait for each other, a shortest one from some group; empty if none do."""
     owner = {v: i for i, members in enumerate(groups) for v in members}
     needs = [sorted({owner[p] for v in members for p in before[v]} - {i}) for i, members in enumerate(groups)]
     left = set(range(len(groups)))
@@ -270,13 +271,13 @@ def circle(before: Sequence[Iterable[int]], groups: Sequence[Group]) -> list[Gro
 
 
 def _single(problem: FusionProblem, v: int, fuser: Fuser, alone: Alone | None) -> GroupCost:
-    """An operator by itself."""
+    """Return the cheapest cost of an operator by itself."""
     ways = (fuser.cost(1 << v), alone(problem, 1 << v) if alone is not None else None)
     return min((g for g in ways if g is not None), key=lambda g: g.dram_bytes)
 
 
 def _in_order(before: Sequence[Iterable[int]], groups: Sequence[Group]) -> list[Group]:
-    """The groups in an order in which they can run."""
+    """Return the groups in an order in which they can run."""
     owner = {v: i for i, members in enumerate(groups) for v in members}
     needs = [{owner[p] for v in members for p in before[v]} - {i} for i, members in enumerate(groups)]
     done: set[int] = set()

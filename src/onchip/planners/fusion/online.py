@@ -1,14 +1,15 @@
 """The on-line variant (Optimus section 6, Algorithm 3): prepared once, planned anew for every buffer size.
 
-Three rules keep the space small enough to search while a network waits. A member whose output some member
-reads has all its readers in the group: what is written back for one gains little by staying for another.
-Members hang together: each feeds another or shares an input with it. And a group has at most n operators,
-where n comes from a table made beforehand: memo[n] is the fewest bytes that the feature maps of any group of
-n operators take when its sub-groups are a quarter of the output high and wide; smaller ones would fetch the
-weights more than 16 times. With a budget between memo[n] and memo[n + 1], larger groups are not looked at.
+Three rules keep the space small enough to search while a network waits. If one member reads the output of
+another, all its readers are in the group: a tensor that is written back for one reader gains little by
+staying for another. Members are connected: each feeds another or shares an input with it. And a group has at
+most n operators, where n comes from a table made beforehand: memo[n] is the fewest bytes of the feature maps
+of any group of n operators whose sub-groups are a quarter of the output high and wide; smaller ones would
+fetch the weights more than 16 times. With a budget between memo[n] and memo[n + 1], larger groups are not
+tried.
 
 Our reading where the listing is missing: `memo` counts feature maps alone, of the groups that obey the other
-two rules; t_w is applied to every map's width (without its halo); phi is the streamed set that takes fewest
+two rules; t_w is applied to every map's width (without its halo); phi is the streamed set with the fewest
 bytes. Within the rules the search is exact, unlike Algorithm 1, which the paper builds on.
 """
 
@@ -28,21 +29,21 @@ from onchip.planners.limits import NO_LIMITS, Limits
 __all__ = ["OnlineFuser", "OnlinePlan"]
 
 GROUPS_PER_OPERATOR = 20
-"""Groups that are prepared at most; where there are more, the table ends at a smaller group."""
+"""The most groups that are prepared; with more, the table ends at a smaller group."""
 
 MOST_STATES = 2_000
-"""Sets of finished operators that a plan follows before it turns to the most promising ones."""
+"""The most sets of finished operators that a plan follows before it keeps only the most promising ones."""
 
 LARGEST = 12
-"""The table has no entry beyond groups of so many operators: larger ones bring nothing on our networks."""
+"""The table's largest group: larger ones bring nothing on our networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnlinePlan:
     """Groups in an order that can run, for one budget.
 
-    `limit` is the table's n: no group has more operators. `complete`: the search within the rules ran to its
-    end. That says nothing about groups that break the rules, so a plan is never called optimal.
+    `limit` is the table's n: no group has more operators. `complete`: the search within the rules was
+    complete. It does not cover groups that break the rules, so a plan is never called optimal.
     """
 
     groups: tuple[GroupCost, ...]
@@ -60,7 +61,7 @@ class OnlinePlan:
 class OnlineFuser:
     """A network prepared for one chip: its size table and the groups that the rules allow.
 
-    `most` is the largest budget in bytes that will be asked for (the chip's scratchpad unless given).
+    `most` is the largest budget in bytes that will be asked for (by default the chip's scratchpad).
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class OnlineFuser:
 
     @classmethod
     def of(cls, problem: FusionProblem, *, alone: Alone | None = None) -> OnlineFuser:
-        """The same from a problem: its budget is the largest that will be asked for."""
+        """Prepare a problem; its budget is the largest that will be asked for."""
         made = cls.__new__(cls)
         made._prepare(problem, alone)
         return made
@@ -89,13 +90,13 @@ class OnlineFuser:
         self._fuser.list_groups(self.most)
 
     def limit(self, budget: int) -> int:
-        """n: the most operators of a group at `budget` bytes, at least 1."""
+        """Return n: the most operators of a group at `budget` bytes, at least 1."""
         return max((n for n, least in enumerate(self.table, 1) if least <= budget), default=1)
 
     def plan(self, budget: int, *, limits: Limits = NO_LIMITS, most_states: int = MOST_STATES) -> OnlinePlan:
-        """The best groups within the rules for `budget` bytes.
+        """Return the best groups within the rules for `budget` bytes.
 
-        Raises `ValueError` for more than `most` bytes, `Infeasible` naming an operator that fits in nothing.
+        Raises `ValueError` for more than `most` bytes, `Infeasible` naming an operator that fits nowhere.
         """
         if budget > self.most:
             raise ValueError(f"prepared for {self.most:,} bytes, not for {budget:,}")
@@ -106,11 +107,11 @@ class OnlineFuser:
 
 
 def size_table(problem: FusionProblem) -> tuple[int, ...]:
-    """memo[1], memo[2], ...: bytes that a group of so many operators needs, as far as the budget reaches.
+    """Return memo[1], memo[2], ...: the bytes of a group of that many operators, up to the budget.
 
-    Ascending, for a group takes no less than the groups in it; a size that no group has takes the next one's.
-    Ends before the first that needs more than the problem's budget, at `LARGEST`, and where there are more
-    than `GROUPS_PER_OPERATOR` groups for every operator to look at.
+    Ascending, for a group takes no less than the groups in it; a size without a group takes the next one's.
+    Ends before the first that needs more than the problem's budget, at `LARGEST`, and at more than
+    `GROUPS_PER_OPERATOR` groups for every operator.
     """
     most_groups = GROUPS_PER_OPERATOR * len(problem.operators)
     narrow = _quarter_wide(problem)
@@ -134,7 +135,7 @@ def size_table(problem: FusionProblem) -> tuple[int, ...]:
 
 
 def _quarter_wide(problem: FusionProblem) -> FusionProblem:
-    """The problem with maps a quarter as wide (t_w = O_w / 4) and without weights, which memo leaves out."""
+    """Return the problem with maps a quarter as wide (t_w = O_w / 4) and no weights, which memo excludes."""
     maps = tuple(None if m is None else replace(m, columns=-(-m.columns // 4)) for m in problem.maps)
     operators = tuple(replace(op, weight_bytes=0, tile_bytes=0) for op in problem.operators)
     return replace(problem, maps=maps, operators=operators)

@@ -1,4 +1,4 @@
-"""What a caller may ask of fusion."""
+"""The options of fusion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DEFAULTS", "FusionOptions"]
 @options
 @dataclass(frozen=True, slots=True)
 class FusionOptions:
-    """How fusion works. The fields are also the command line's flags."""
+    """The options of fusion. The fields are also the command line's flags."""
 
     batch_weights: Literal["per-image", "held", "shared"] = option(
         "per-image",
@@ -83,7 +83,7 @@ class FusionOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.halo == "auto":  # from here on it is one of the others
+        if self.halo == "auto":  # from now on it is one of the others
             object.__setattr__(self, "halo", "paper" if self.isoa == "paper" else "lines")
         for key, hint in get_type_hints(type(self)).items():
             value, allowed = getattr(self, key), get_args(hint)

@@ -1,11 +1,11 @@
 """A bound over all groups without listing them: column generation with exact pricing.
 
-The linear relaxation of set partitioning knows some groups (columns) and finds what each operator is worth in
-it. Pricing (`_core/fusion_pricing.cpp`) then asks, operator by operator from the last to the first, for the
-group starting there that costs least beyond the worth of its operators. A group that costs less joins the
-columns; an operator whose cheapest group costs less by d is worth d less in the bound, and then the worths
-together bound every partition (docs/fusion-pricing.md). So there is a bound after every round, and when no
-operator has a cheaper group, it is the value of the relaxation over all groups.
+The linear relaxation of set partitioning knows some groups (columns) and gives each operator a worth. Pricing
+(`_core/fusion_pricing.cpp`) then finds, operator by operator from the last to the first, the group starting
+there whose cost is least in excess of the worth of its operators. A group that costs less than the worth
+joins the columns; an operator whose cheapest group costs less by d is worth d less in the bound, and then the
+worths together bound every partition (docs/fusion-pricing.md). So every round gives a bound, and when no
+operator has a cheaper group, the bound is the value of the relaxation over all groups.
 
 Pricing may charge the halo of an operand only up to a part of it: that bounds the true costs, and is faster.
 """
@@ -22,7 +22,7 @@ from onchip.planners.limits import NO_LIMITS, Limits
 __all__ = ["Relaxation", "Round", "relax"]
 
 UNIT = 1e6
-"""Bytes of one unit of the linear programs, which want numbers near 1."""
+"""Bytes of one unit of the linear programs, whose numbers should be near 1."""
 
 DEPTHS: tuple[tuple[int, int], ...] = (
     (1_000, 2_000),
@@ -32,17 +32,17 @@ DEPTHS: tuple[tuple[int, int], ...] = (
     (2_000_000, 400_000),
     (0, 0),
 )
-"""Nodes for every operator, and what part of the relaxation's value (1 / n) a cheaper group may go unfound;
-0: no limit, and none."""
+"""Nodes for every operator, and the share of the relaxation's value (1 / n) by which a cheaper group may be
+missed; 0: no limit, and none."""
 
 GRACE = 2.0
-"""Seconds beyond the limit for the first round, which makes the first bound."""
+"""Seconds beyond the limit for the first round, which gives the first bound."""
 
 LAST_NODES = 2_000
-"""Nodes for operators that are left when time is up."""
+"""Nodes for operators that remain when time is up."""
 
 SLOW = 1_000
-"""A round that gains less than this part (1 / n) is the last at its depth."""
+"""A round that gains less than this share (1 / n) is the last at its depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """What column generation found: columns (places in the order, ascending) with their charged bytes.
+    """The result of column generation: columns (places in the order, ascending) with their charged bytes.
 
     `bound`: no partition costs less. `worth` are the last worths; `complete`: no group at all is cheaper than
-    those. `value`: of the relaxation over the columns. `used` are the columns that it uses.
+    its worth. `value` is that of the relaxation over the columns, `used` are the columns in it.
     """
 
     columns: dict[tuple[int, ...], int]
@@ -95,7 +95,7 @@ class _Master:
         return True
 
     def solve(self) -> tuple[int, list[int], tuple[tuple[int, ...], ...]]:
-        """Value, worths and columns used; any worths give a bound, so rounding them is no harm."""
+        """Return value, worths and columns used; any worths give a bound, so they may be rounded."""
         result = self.solver.solve()
         duals, values = result.dual_values(), result.variable_values()
         worth = [round(duals[row] * UNIT) for row in self.rows]
@@ -115,11 +115,11 @@ def relax(
     stop: Callable[[Round], bool] | None = None,
     keep: Callable[[int], None] | None = None,
 ) -> Relaxation:
-    """Column generation until nothing is cheaper, the bound is `enough`, or time is up.
+    """Generate columns until nothing is cheaper, the bound is `enough`, or time is up.
 
-    `known` are columns to start with, beside every operator alone; `copies` gives further groups that may be
-    worth it because one is. `depths`: which of `DEPTHS` are tried. `stop` hears of
-    every round and ends the search when it returns true; Ctrl-C ends it, too. `keep` hears of every bound.
+    `known` are columns to start with, besides every operator alone; `copies` gives further groups that may
+    pay because one does. `depths` selects from `DEPTHS`. `stop` is called after every round and ends the
+    search if it returns true; Ctrl-C ends it, too. `keep` is called with every bound.
     """
     search = _Search(pricer, operators, known, copies)
     began = time.perf_counter()
@@ -163,7 +163,7 @@ class _Search:
         self.nodes = self.done = 0
 
     def rounds(self, depths: Sequence[tuple[int, int]], limits: Limits) -> Iterator[None]:
-        """Rounds of pricing, ever deeper; between the last worths and the ones with the best bound."""
+        """Run rounds of pricing, ever deeper, between the last worths and those with the best bound."""
         depth, between = 0, 0.0
         self.value, self.worth, self.used = self.master.solve()
         while limits.left() != 0.0:
@@ -196,7 +196,7 @@ class _Search:
             between = 0.5
 
     def _price(self, worth: Sequence[int], nodes: int, tolerance: int, limits: Limits) -> tuple[int, bool]:
-        """Price every operator; new columns, and whether every least was reached."""
+        """Price every operator; return the number of new columns, and whether every minimum was reached."""
         bound, added, exact = list(worth), 0, True
         for v in range(self.operators - 1, -1, -1):
             left = None if limits.time_limit is None else limits.time_limit - limits.spent()
@@ -216,7 +216,7 @@ class _Search:
         return added, exact
 
     def _take(self, columns: Iterable[tuple[Sequence[int], int]]) -> int:
-        """Add columns and their copies; how many of them are new, copies not counted."""
+        """Add columns and their copies; return how many of them are new, copies not counted."""
         new = 0
         for members, cost in columns:
             group = tuple(members)

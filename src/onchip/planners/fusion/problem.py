@@ -1,7 +1,7 @@
-"""A fusion problem: what the cost model needs of a network, a chip and the options, and nothing else.
+"""A fusion problem: the inputs of the cost model from a network, a chip and the options.
 
-Tensors with a known map [images, channels, rows, columns] and operators whose windows onto them are known can
-run in bands of rows; every other operator is *opaque*: it runs alone, whole or in boxes.
+Tensors with a known map [images, channels, rows, columns] and operators with known windows over them can run
+in bands of rows; every other operator is *opaque*: it runs alone, whole or in boxes.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ CHANNEL_TILE = 16
 """T_c of a chip that states no array of processing elements."""
 
 MOST_STREAMED = 8
-"""Operands of an operator with a workspace, of which all sets are tried."""
+"""The most operands of an operator with a workspace, of which all sets are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusedOperator:
     """One operator as fusion sees it.
 
-    `access` is how its outputs depend on its operands, None for an opaque operator. `outputs` are root
+    `access` is the dependence of its outputs on its operands, None for an opaque operator. `outputs` are root
     tensors. `weight_bytes` are all its weights, `tile_bytes` those of one channel tile of inputs and outputs.
     `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
-    operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones.
+    operands (bitsets) that can pass through its workspace; if `thinned`, there may be better ones.
     """
 
     id: int
@@ -50,17 +50,17 @@ class FusedOperator:
 
     @property
     def form(self) -> Form | Literal["opaque"]:
-        """What an output channel is made from; `opaque` where that is not known."""
+        """The dependence of an output channel on input channels; `opaque` if it is not known."""
         return "opaque" if self.access is None else self.access.form
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands of one that is not opaque."""
+        """The operands; none for an opaque operator."""
         return () if self.access is None else self.access.operands
 
     @property
     def windowed(self) -> bool:
-        """Whether it may run in blocks of its output."""
+        """True if it may run in blocks of its output."""
         return self.access is not None and self.access.windowed
 
 
@@ -68,7 +68,7 @@ class FusedOperator:
 class FusionProblem:
     """The arrays of a fusion problem: `maps` by tensor id (None: unknown), `operators` by operator id.
 
-    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. Of a buffer in
+    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. In a buffer with
     parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`.
     """
 
@@ -86,7 +86,7 @@ class FusionProblem:
 
     @classmethod
     def of(cls, network: Network, chip: Chip, options: FusionOptions, budget: int) -> FusionProblem:
-        """The problem of fusing `network` (at batch N) on `chip` within `budget` bytes of scratchpad."""
+        """Return the problem of fusing `network` (at batch N) on `chip` within `budget` scratchpad bytes."""
         least_rows, _, tile = getattr(chip, "tile", (1, 1, CHANNEL_TILE))
         tile = options.channel_tile or tile
         maps = Maps(network)
@@ -117,7 +117,7 @@ class FusionProblem:
         )
 
     def round_up(self, size: int) -> int:
-        """`size` bytes as they count in the scratchpad."""
+        """Return `size` bytes rounded up to the alignment."""
         return -(-size // self.alignment) * self.alignment
 
     @property
@@ -126,16 +126,16 @@ class FusionProblem:
         return min(self.budget, self.maps_budget)
 
     def weights_room(self, maps: int) -> int:
-        """Bytes that weights may take beside feature maps of `maps` bytes."""
+        """Return the bytes that weights may take beside feature maps of `maps` bytes."""
         return min(self.budget - maps, self.weights_budget)
 
     def misses(self, needs: int) -> int:
-        """The budget, or the part of it, that `needs` bytes are more than."""
+        """Return the budget, or the part of it, that `needs` bytes exceed."""
         parts = (self.budget, self.maps_budget, self.weights_budget)
         return next((part for part in parts if part < needs), self.budget)
 
     def channels_at_a_time(self, tensor: int) -> int:
-        """Channels of a map that are in the scratch when it is streamed: min(T_c, C)."""
+        """Return the channels of a map that are in the scratch when it is streamed: min(T_c, C)."""
         shape = self.maps[tensor]
         assert shape is not None
         return min(self.channel_tile, shape.channels)
@@ -149,7 +149,7 @@ class FusionProblem:
         return tuple(result)
 
     def external(self, members: int) -> int:
-        """Bitset of the tensors that a group reads and does not write."""
+        """Return the bitset of the tensors that a group reads and does not write."""
         read = written = 0
         for v in bits(members):
             read |= self.network.reads[v]
@@ -157,7 +157,7 @@ class FusionProblem:
         return read & ~written
 
     def escaping(self, members: int) -> int:
-        """Bitset of the tensors that a group writes and somebody else needs, or nobody reads."""
+        """Return the bitset of a group's tensors that are read outside, are outputs, or are never read."""
         result = 0
         for v in bits(members):
             for t in bits(self.network.writes[v]):
@@ -167,20 +167,20 @@ class FusionProblem:
         return result
 
     def crossing_bytes(self, members: int) -> int:
-        """Bytes of all images of a group's external inputs and escaping outputs, each once."""
+        """Return the bytes of all images of a group's external inputs and escaping outputs, each once."""
         return sum(
             self.network.tensors[t].bytes for t in bits(self.external(members) | self.escaping(members))
         )
 
     @property
     def executable(self) -> bool:
-        """Whether the options describe something that a machine can run."""
+        """True if the options describe something that a machine can run."""
         o = self.options
         return o.batch_weights != "shared" and o.weight_tile and o.halo != "recompute"
 
 
 def _streams(network: Network, op: Operator) -> tuple[tuple[int, ...], bool]:
-    """The sets of operands that can pass through an operator's workspace, and whether those are all."""
+    """Return the sets of operands that can pass through an operator's workspace, and whether they are all."""
     if not op.workspace:
         return (), True
     operands = tuple(bits(network.reads[op.id] | network.writes[op.id]))
@@ -195,10 +195,10 @@ def _streams(network: Network, op: Operator) -> tuple[tuple[int, ...], bool]:
 
 
 def _parts(chip: Chip) -> tuple[int, int]:
-    """What a chip with a buffer in parts has for feature maps and for weights.
+    """Return the bytes for feature maps and for weights on a chip with a buffer in parts.
 
-    An output is the next operator's input where it lies, so the buffers for inputs and for outputs swap their
-    roles from one operator to the next, and what binds is their sum.
+    An output is the next operator's input in place, so the buffers for inputs and for outputs swap their
+    roles from one operator to the next, and only their sum is a bound.
     """
     maps = (chip.input_buffer_bytes, chip.output_buffer_bytes)
     if None in (*maps, chip.weight_buffer_bytes):

@@ -16,7 +16,7 @@ __all__ = ["crossing", "declare", "group_names", "in_order", "passes_whole", "pr
 
 
 def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, ...]:
-    """The groups in an order in which they can run; raises ValueError for groups that wait for each other."""
+    """Return the groups in an order in which they can run; raises ValueError if they wait for each other."""
     done, waiting, result = 0, list(groups), list[GroupCost]()
     while waiting:
         for g in waiting:
@@ -34,7 +34,7 @@ def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, 
 
 
 def group_names(network: Network, groups: Sequence[GroupCost]) -> tuple[str, ...]:
-    """A name for every group that no operator has: g0, g1, ... with as many underscores as it takes."""
+    """Return a name for every group that no operator has: g0, g1, ... with the underscores necessary."""
     prefix = "g"
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in network.operator_id):
         prefix += "_"
@@ -44,10 +44,10 @@ def group_names(network: Network, groups: Sequence[GroupCost]) -> tuple[str, ...
 def program(
     problem: FusionProblem, groups: Sequence[GroupCost]
 ) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
-    """The program that runs `groups`, which stand in an order that they can run in, and their declarations.
+    """Return the program that runs `groups`, given in an order in which they can run, and their declarations.
 
-    A group's tensors live in its scratch; an operator without known windows is loaded and
-    stored whole if it fits.
+    A group's tensors live in its scratch; an operator without known windows is loaded and stored whole if it
+    fits.
     """
     instructions: list[Instruction] = []
     declared = []
@@ -61,7 +61,7 @@ def program(
 
 
 def declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
-    """The declaration of a group that runs in tiles."""
+    """Return the declaration of a group that runs in tiles."""
     network = problem.network
     ops = sorted(bits(g.members), key=problem.position.__getitem__)
     with_weights = [v for v in ops if network.operators[v].weight_bytes and not isinstance(g.blocks, Boxes)]
@@ -81,7 +81,7 @@ def declare(problem: FusionProblem, name: str, g: GroupCost) -> Group:
 
 
 def crossing(problem: FusionProblem, g: GroupCost, whole: int = 0) -> tuple[tuple[str, int], ...]:
-    """Every external input and escaping output of a group but those that are `whole` on chip (bitset), with
+    """Return every external input and escaping output of a group that is not `whole` on chip (bitset), with
     the bytes that cross."""
     network = problem.network
     external, escaping = problem.external(g.members), problem.escaping(g.members)
@@ -103,12 +103,12 @@ def crossing(problem: FusionProblem, g: GroupCost, whole: int = 0) -> tuple[tupl
 
 
 def passes_whole(problem: FusionProblem, members: int, way: GroupCost) -> bool:
-    """Whether an operator runs as it is, in no tiles."""
+    """Return whether an operator runs whole, in no tiles."""
     return problem.operators[members.bit_length() - 1].form == "opaque" and way.blocks is None
 
 
 def _whole(problem: FusionProblem, g: GroupCost) -> list[Instruction]:
-    """An operator as it is: operands pass through its workspace where only that fits its scratch."""
+    """Return the instructions of a whole operator: operands pass through its workspace if only that fits."""
     network = problem.network
     v = g.members.bit_length() - 1
     op = network.operators[v]
@@ -133,7 +133,7 @@ def _whole(problem: FusionProblem, g: GroupCost) -> list[Instruction]:
 
 
 def why_not(problem: FusionProblem, groups: Sequence[GroupCost]) -> str:
-    """Why a partition cannot be executed, in a few words; empty when it can."""
+    """Return why a partition cannot be executed, in a few words; empty if it can."""
     o = problem.options
     if o.batch_weights == "shared":
         return "shared weights need the whole batch at once, in the buffers of one image"

@@ -1,5 +1,5 @@
-"""Other fusers' own methods, for `--search`, `--space` and the baselines beside a result.
+"""The methods of other fusers, for `--search`, `--space` and the baselines beside a result.
 
-Algorithm 1 of Optimus, the spaces and the cost model of DNNVM and Efficient-S. The product's own search
-stands outside.
+Algorithm 1 of Optimus, the spaces and the cost model of DNNVM and Efficient-S. The product's own search is
+not here.
 """

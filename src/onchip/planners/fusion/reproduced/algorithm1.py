@@ -4,20 +4,20 @@ The listing is not in the text we have, so these are our readings:
 
 - *Groups.* Operators are added in reversed topological order, each to any group of later ones that stays
   valid with it. "Groups that have data dependencies with it" is taken in the widest sense, for only then are
-  as many groups evaluated as Table 5 says (VGG16 171, SqueezeNet 1057, ResNet-50 3510, ResNet-152 24250:
-  every convex set). That members feed one another or share an input is a rule of the on-line variant alone.
+  as many groups evaluated as Table 5 states (VGG16 171, SqueezeNet 1057, ResNet-50 3510, ResNet-152 24250:
+  every convex set). Only the on-line variant requires that members feed one another or share an input.
 - *Validity* (ISValid): a group with the new operator is refused if a successor of that operator lies outside
   the group and has a descendant in it. This judges one group at a time.
 - *Bottom-up* tabulates cost[V'] for the sets V' that a visit has completed, the suffixes of the topological
-  order. Eq. 2 needs cost[V' - G']; where that set is no suffix it is not in the table, and the choice of G'
-  falls away. What is left are partitions into intervals of one topological order: always runnable, not always
-  the best.
-- *Top-down* solves eq. 2 by recursion with a memo for whatever set V' - G' comes up, so every partition into
+  order. Eq. 2 needs cost[V' - G']; if that set is no suffix it is not in the table, and the choice of G' is
+  dropped. The rest are partitions into intervals of one topological order: always runnable, not always the
+  best.
+- *Top-down* solves eq. 2 by recursion with a memo for every set V' - G' that occurs, so every partition into
   valid groups counts, and among them some whose groups wait for each other in a cycle: never dearer than the
   optimum, not always runnable. `untangled` cuts such a scheme until it can run.
 
-A group that costs nothing known (`None`: it does not fit) is not extended: one with more operators needs at
-least as much.
+A group without a known cost (`None`: it does not fit) is not extended: one with more operators needs at least
+as much.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from onchip.planners.fusion.reproduced.dag import Dag
 __all__ = ["GroupCostFunction", "Scheme", "TooManyStates", "bottom_up", "top_down", "untangled", "valid"]
 
 GroupCostFunction = Callable[[int], int | None]
-"""Bytes (or words) that a group moves to and from DRAM, by its bitset; None where it cannot run."""
+"""Bytes (or words) that a group moves to and from DRAM, by its bitset; None if it cannot run."""
 
 MAX_STATES = 200_000
-"""Sub-problems that `top_down` remembers before it gives up: some 100 MB."""
+"""The most sub-problems that `top_down` remembers before it gives up: some 100 MB."""
 
 
 class TooManyStates(Exception):
@@ -43,10 +43,10 @@ class TooManyStates(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A partition into groups, its cost, how many distinct groups the cost function was asked for, and
-    how many sub-problems were solved.
+    """A partition into groups, its cost, the number of distinct groups that the cost function was asked for,
+    and the number of sub-problems solved.
 
-    `groups` may form a cycle (`Dag.knots`) when they come from `top_down`.
+    `groups` may form a cycle (`Dag.knots`) if they come from `top_down`.
     """
 
     groups: tuple[int, ...]
@@ -56,12 +56,12 @@ class Scheme:
 
 
 def valid(dag: Dag, v0: int, group: int) -> bool:
-    """ISValid: no successor of `v0` outside `group` has a descendant in it (section 4.3)."""
+    """Return ISValid: no successor of `v0` outside `group` has a descendant in it (section 4.3)."""
     return not any(dag.descendants[s] & group for s in bits(dag.successors[v0] & ~group))
 
 
 def bottom_up(dag: Dag, cost: GroupCostFunction) -> Scheme:
-    """Algorithm 1 by tabulation: the best partition into intervals of one topological order.
+    """Run Algorithm 1 by tabulation: the best partition into intervals of one topological order.
 
     Raises `ValueError` if some operator alone has no cost.
     """
@@ -80,9 +80,9 @@ def bottom_up(dag: Dag, cost: GroupCostFunction) -> Scheme:
 
 
 def top_down(dag: Dag, cost: GroupCostFunction, *, max_states: int = MAX_STATES) -> Scheme:
-    """Algorithm 1 by recursion with a memo: the best partition into groups that are valid one by one.
+    """Run Algorithm 1 by recursion with a memo: the best partition into groups that are valid one by one.
 
-    Its cost is never above that of the best scheme that can run, and is below where its groups form a cycle.
+    Its cost is never above that of the best scheme that can run, and is below if its groups form a cycle.
     Raises `TooManyStates`, and `ValueError` if some operator alone has no cost.
     """
     starting: dict[int, list[tuple[int, int]]] = {}  # every group, filed under its first operator
@@ -113,7 +113,7 @@ def top_down(dag: Dag, cost: GroupCostFunction, *, max_states: int = MAX_STATES)
 
 
 def _groups(dag: Dag, cost: GroupCostFunction) -> Iterator[tuple[int, list[tuple[int, int]], int]]:
-    """Each operator, last first, the groups that begin with it with their cost, and how many were tried."""
+    """Yield each operator, last first, the groups that begin with it and their cost, and the number tried."""
     grown: list[int] = []
     for v0 in reversed(dag.order):
         tried = [1 << v0, *(group | 1 << v0 for group in grown if valid(dag, v0, group))]
@@ -125,10 +125,10 @@ def _groups(dag: Dag, cost: GroupCostFunction) -> Iterator[tuple[int, list[tuple
 
 
 def untangled(dag: Dag, cost: GroupCostFunction, scheme: Scheme) -> Scheme:
-    """The scheme with groups cut in two, the cheapest cut first, until no groups wait for each other.
+    """Cut groups of the scheme in two, the cheapest cut first, until no groups wait for each other.
 
-    A group is cut into the first and the last part of it in topological order, so both stay convex. The
-    scheme itself where it can run already.
+    A group is cut into the first and the last part of it in topological order, so both stay convex. A scheme
+    that can run is returned unchanged.
     """
     rank = {v: i for i, v in enumerate(dag.order)}
     groups, total, evaluated = list(scheme.groups), scheme.cost, scheme.evaluated
@@ -153,7 +153,7 @@ def untangled(dag: Dag, cost: GroupCostFunction, scheme: Scheme) -> Scheme:
 
 
 def _trace(best: dict[int, int], everything: int) -> tuple[int, ...]:
-    """The groups of the optimum, first to last: S_opt followed from the whole graph down to nothing."""
+    """Return the groups of the optimum, first to last: S_opt from the whole graph down to nothing."""
     groups = []
     left = everything
     while left:

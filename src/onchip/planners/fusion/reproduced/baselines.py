@@ -1,12 +1,12 @@
-"""What fusion is compared with: no fusion, two earlier fusers, their spaces, their cost model, and the ideal.
+"""The baselines of fusion: no fusion, two earlier fusers, their spaces, their cost model, and the ideal.
 
-A baseline is a partition with the bytes its own model gives it. Each group of it can be priced again by ours
-(`repriced`), which never makes it dearer as long as the options allow resident weights: nothing about another
-fuser is taken on trust.
+A baseline is a partition with the bytes that its own model gives it. Our model can price each of its groups
+again (`repriced`), which never makes it dearer as long as the options allow resident weights: the figures of
+another fuser are not taken on trust.
 
 - `none`: every operator alone, as our own model runs it.
-- `dnnvm`, `efficient-s`: their spaces (`spaces`) and their cost (`published`); what no group of theirs holds
-  is priced as in `none`.
+- `dnnvm`, `efficient-s`: their spaces (`spaces`) and their cost (`published`); operators in no group of
+  theirs are priced as in `none`.
 - `space1`, `space2`: the same two spaces with our cost (the paper's "w/o Full Space 1 and 2", figure 15).
 - `without-model`: every convex group, with their cost ("w/o Model"); of very many the best found.
 - `oracle`: network inputs and outputs once for every image, weights once in all. No partition has it.
@@ -35,10 +35,10 @@ NAMES = ("none", "dnnvm", "efficient-s", "space1", "space2", "without-model")
 
 
 MOST_GROUPS = 10_000
-"""Groups that `without-model` looks at before it settles for the best found."""
+"""The most groups that `without-model` tries before it settles for the best found."""
 
 NARROW = 4
-"""Sets of finished operators that are then followed at a time."""
+"""The most sets of finished operators that are then followed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,9 @@ class Baseline:
 def baseline(
     problem: FusionProblem, name: str, cost: GroupCostFunction, stop: Callable[[], bool] | None = None
 ) -> Baseline:
-    """One baseline by its name; `cost` is our model's bytes of a group.
+    """Return one baseline by its name; `cost` is our model's bytes of a group.
 
-    Once `stop` says so, the best so far: only `without-model` takes long, and is then not complete.
-
+    Once `stop` returns true, the best so far: only `without-model` takes long, and is then not complete.
     Raises `Infeasible` naming the first operator that does not fit alone, `KeyError` for another name.
     """
     dag = Dag.of(problem.network)
@@ -88,7 +87,7 @@ def baseline(
 def _without_model(
     dag: Dag, theirs: GroupCostFunction, cost: GroupCostFunction, stop: Callable[[], bool] | None
 ) -> Baseline:
-    """The best of all groups at their price; of too many the best found, no dearer than Efficient-S'."""
+    """Return the best of all groups at their price; of too many the best found."""
     name, alone = "without-model", {1 << v: cost(1 << v) or 0 for v in dag.order}
     fitting = connected_groups(dag, theirs, limit=MOST_GROUPS, stop=stop)
     # their price of an operator alone counts where it is the lower one
@@ -117,7 +116,7 @@ class Baselines:
 def baselines(
     problem: FusionProblem, cost: GroupCostFunction, stop: Callable[[], bool] | None = None
 ) -> Baselines:
-    """What the result is set beside. Once `stop` says so, the best found so far."""
+    """Return the baselines of a result. Once `stop` returns true, the best found so far."""
     cost = cache(cost)
     named = {
         name.replace("-", "_"): baseline(problem, name, cost, stop)
@@ -131,7 +130,7 @@ def baselines(
 
 
 def oracle_bytes(problem: FusionProblem) -> int:
-    """Network inputs and outputs of all images, each once, and all weights once: no schedule moves less."""
+    """Return inputs and outputs of all images and all weights, each once: no schedule moves less."""
     network = problem.network
     crossing = network.input_roots | network.output_roots
     for t in bits(network.roots):
@@ -141,7 +140,7 @@ def oracle_bytes(problem: FusionProblem) -> int:
 
 
 def repriced(given: Baseline, cost: GroupCostFunction) -> int | None:
-    """The bytes of a baseline's partition by our model; None where it does not take one of the groups."""
+    """Return the bytes of a baseline's partition by our model; None if it refuses one of the groups."""
     prices = [cost(group) for group in given.groups]
     known = [price for price in prices if price is not None]
     return sum(known) if len(known) == len(prices) else None

@@ -1,9 +1,9 @@
-"""What earlier fusers take a group to cost: all its weights and a band of every map on chip, or no group.
+"""The group costs of earlier fusers: all weights and a band of every map on chip, or no group.
 
 DNNVM and Efficient-S, after section 2.2 of Optimus: a group is valid if sum of C * R_h * R_w over its feature
 maps plus all its parameters fit the buffer together; then everything crosses once. The tile is not stated;
 ours is the least one, T_h rows (one, on most chips) of the coarsest output over the whole width, with R_h as
-eq. 4 counts it. No channel streaming, no refilling.
+in eq. 4. No channel streaming, no refilling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Published"]
 
 
 class Published:
-    """The older cost model on one problem. Calls work out bands in C++; `need` defines them."""
+    """The older cost model on one problem. Calls derive bands in C++; `need` defines them."""
 
     def __init__(self, problem: FusionProblem) -> None:
         self.problem = problem
@@ -30,14 +30,14 @@ class Published:
         self._maps = Fuser(replace(self._plain, operators=bare))
 
     def __call__(self, members: int) -> int | None:
-        """Bytes of all images that a group moves, None where it is not valid.
+        """Return the bytes of all images that a group moves, None if it is not valid.
 
-        That is never less than the group's own cost where the options allow resident weights (`Bands` of T_h
-        rows without streaming are among the ways to run it), and equal to it where it is valid.
+        They are never fewer than the group's own cost if the options allow resident weights (`Bands` of T_h
+        rows without streaming are among the ways to run it), and equal to it for a valid group.
         """
         problem = self.problem
         weights = sum(self._rounded[v] for v in bits(members))
-        if weights > problem.weights_room(0):  # most groups end here, before their bands are looked at
+        if weights > problem.weights_room(0):  # most groups end here, before their bands are derived
             return None
         if any(problem.operators[v].form == "opaque" for v in bits(members)):
             return None
@@ -47,9 +47,9 @@ class Published:
         return problem.crossing_bytes(members) + sum(problem.operators[v].weight_bytes for v in bits(members))
 
     def need(self, members: int) -> int | None:
-        """Bytes on chip that the model asks for: a band of T_h rows of every map, and all weights.
+        """Return the bytes on chip that the model requires: a band of T_h rows of every map, and all weights.
 
-        None where strides do not fit together, or something in the group runs whole only.
+        None if strides do not fit together, or an operator of the group runs only whole.
         """
         problem = self.problem
         bands = bands_of(problem, members)

@@ -1,7 +1,7 @@
-"""The operators of a network as a bare graph of bitsets: what a fusion algorithm sees before any cost.
+"""The operators of a network as a plain graph of bitsets, the input of fusion algorithms before any cost.
 
 Groups are bitsets over the nodes. A *scheme* is a partition into groups; it can run only if the groups, each
-contracted to one node, form no cycle, which asks more than that every group is convex by itself.
+contracted to one node, form no cycle, which is more than the convexity of every single group.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["Dag"]
 class Dag:
     """A directed acyclic graph on nodes 0..n-1.
 
-    `successors[v]` is the bitset of nodes that read what `v` writes; `inputs[v]` names the tensors that `v`
-    reads, as a bitset of whatever ids the caller likes: two nodes with a common bit share data.
+    `successors[v]` is the bitset of nodes that read what `v` writes; `inputs[v]` is the bitset of the tensors
+    that `v` reads, with any ids of the caller's choice: two nodes with a common bit share data.
     """
 
     successors: tuple[int, ...]
@@ -28,7 +28,7 @@ class Dag:
 
     @classmethod
     def of(cls, network: Network) -> Dag:
-        """The graph of a network's operators, node ids = operator ids."""
+        """Return the graph of a network's operators, node ids = operator ids."""
         successors = [0] * len(network.operators)
         for v, before in enumerate(network.predecessors):
             for p in bits(before):
@@ -37,8 +37,8 @@ class Dag:
 
     @classmethod
     def from_edges(cls, nodes: int, edges: Iterable[tuple[int, int]]) -> Dag:
-        """A graph from its edges; every node writes one tensor (its own number), and those that read none
-        read a tensor of their own."""
+        """Return a graph from its edges; every node writes one tensor (its own number), and nodes without
+        predecessors read a tensor of their own."""
         successors = [0] * nodes
         inputs = [0] * nodes
         for a, b in edges:
@@ -65,7 +65,7 @@ class Dag:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """A topological order: nodes as numbered, moved only as far as their inputs demand."""
+        """A topological order: nodes as numbered, moved only as far as their inputs require."""
         left = [before.bit_count() for before in self.predecessors]
         ready = mask(v for v, n in enumerate(left) if n == 0)
         result = []
@@ -120,7 +120,7 @@ class Dag:
         )
 
     def closure(self, group: int) -> int:
-        """The least convex group that holds `group`."""
+        """Return the least convex group that holds `group`."""
         above = below = 0
         for v in bits(group):
             above |= self.ancestors[v]
@@ -128,7 +128,7 @@ class Dag:
         return group | above & below
 
     def convex(self, group: int) -> bool:
-        """Whether no path leaves `group` and comes back."""
+        """Return whether no path leaves `group` and comes back."""
         for v in bits(group):
             for s in bits(self.successors[v] & ~group):
                 if self.descendants[s] & group:
@@ -136,9 +136,9 @@ class Dag:
         return True
 
     def knots(self, groups: Sequence[int]) -> list[list[int]]:
-        """The cycles between groups: strongly connected sets of two or more, by position in `groups`.
+        """Return the cycles between groups: strongly connected sets of two or more, by position in `groups`.
 
-        An empty list means that the scheme can run group by group, each after what it reads.
+        An empty list means that the scheme can run group by group, each after the groups that it reads from.
         """
         home = {v: i for i, group in enumerate(groups) for v in bits(group)}
         after: list[set[int]] = [set() for _ in groups]
@@ -147,7 +147,7 @@ class Dag:
         return [part for part in _strong(after) if len(part) > 1]
 
     def in_order(self, groups: Sequence[int]) -> tuple[int, ...]:
-        """The groups, each after all that it reads; raises `ValueError` for a scheme with a cycle."""
+        """Return the groups, each after all that it reads; raises `ValueError` for a scheme with a cycle."""
         if self.knots(groups):
             raise ValueError("the groups form a cycle")
         home = {v: i for i, group in enumerate(groups) for v in bits(group)}
@@ -171,7 +171,7 @@ class Dag:
 
 
 def _strong(after: list[set[int]]) -> Iterator[list[int]]:
-    """The strongly connected components of a graph (Tarjan), without recursion: schemes are long chains."""
+    """Yield the strongly connected components of a graph (Tarjan), without recursion: schemes are long."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []

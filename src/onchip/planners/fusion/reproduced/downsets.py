@@ -1,7 +1,7 @@
-"""The best scheme out of given groups: dynamic programming over what has been done so far.
+"""The best scheme out of given groups: dynamic programming over the sets of finished operators.
 
-A scheme can run group by group exactly if every set "done so far" is closed under predecessors (a downset),
-so the shortest path from nothing to everything over downsets is the best scheme that has no cycle.
+A scheme can run group by group exactly if every set of finished operators is closed under predecessors (a
+downset), so the shortest path from nothing to everything over downsets is the best scheme without a cycle.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from onchip.planners.fusion.reproduced.dag import Dag
 __all__ = ["WIDTH", "best_scheme"]
 
 WIDTH = 2000
-"""Downsets of one size that are followed, the most promising first."""
+"""The most downsets of one size that are followed, the most promising first."""
 
 
 def best_scheme(
     dag: Dag, costs: Mapping[int, int], *, width: int = WIDTH, stop: Callable[[], bool] | None = None
 ) -> tuple[Scheme, bool]:
-    """The cheapest runnable scheme of the groups in `costs`, and whether every downset was followed.
+    """Return the cheapest runnable scheme of the groups in `costs`, and whether every downset was followed.
 
     Every operator alone must be among them (`ValueError`). Groups that are no cheaper than their members
     alone are left out: splitting one up keeps a scheme runnable. Beyond `width` downsets with equally many
     operators only those that have saved most so far are followed, and the scheme is not proved best; once
-    `stop` says so, only the one.
+    `stop` returns true, only the single best.
     """
     alone = []
     for v in range(len(dag)):
@@ -45,7 +45,7 @@ def best_scheme(
             starting[min(bits(group), key=rank.__getitem__)].append((group, needs & ~group, saved))
             wanted |= group
     levels: list[dict[int, tuple[int, int, int]]] = [{} for _ in range(len(alone) + 1)]
-    levels[0][0] = (0, 0, 0)  # done -> saved so far, the last group, what was done before it
+    levels[0][0] = (0, 0, 0)  # done -> saved so far, the last group, the set done before it
     complete = True
     states = 0
     for size, level in enumerate(levels[:-1]):
@@ -60,7 +60,7 @@ def best_scheme(
             states += 1
             ready = [v for v in bits(dag.everything & ~done) if not dag.predecessors[v] & ~done]
             plain = next((v for v in ready if not wanted >> v & 1), None)
-            if plain is not None:  # nothing else can be done with it, and it is in nobody's way
+            if plain is not None:  # no other group is worth starting with it, and it blocks none
                 ready = [plain]
             for v in ready:
                 for group, needs, saved in ((1 << v, 0, 0), *starting[v]):

@@ -1,8 +1,8 @@
-"""Which groups there are: convex, held together by data, grown until the cost function refuses.
+"""The candidate groups: convex, connected by data, grown until the cost function refuses.
 
 A group needs at least as much buffer as any part of it, so growth stops at the first that does not fit. A
-group that falls into parts, none feeding another or sharing an input with it, saves nothing over them, and is
-not looked at.
+group of unconnected parts, none feeding another or sharing an input with it, saves nothing over them, and is
+not tried.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ def connected_groups(
     closed: Callable[[int], int] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> dict[int, int]:
-    """Every group of at most `most` operators that `cost` accepts, with its cost, smaller ones first.
+    """Return every group of at most `most` operators that `cost` accepts, with its cost, smaller ones first.
 
-    No more than `limit` of them; once `stop` says so, those found up to then.
-
-    `closed` maps a set to the least group that holds it (`Dag.closure` unless a narrower family of groups is
-    asked for). Every group of a family closed under intersection is reached: from any member, add a
-    neighbour inside it, close, and go on; no step leaves it.
+    At most `limit` of them; once `stop` returns true, those found up to then.
+    `closed` maps a set to the least group that holds it (`Dag.closure`, unless a narrower family of groups is
+    required). Every group of a family closed under intersection is reached: from any member, add a neighbour
+    inside it, close, and go on; no step leaves it.
     """
     closed = closed or dag.closure
     most = len(dag) if most is None else min(most, len(dag))
@@ -60,9 +59,9 @@ def connected_groups(
 
 
 def all_or_none(dag: Dag, group: int) -> int:
-    """The least convex group that holds `group` in which a member with one reader inside has all inside.
+    """Return the least convex group around `group` in which a member with one reader inside has all inside.
 
-    Optimus section 6: what is written back for one reader anyway gains little from being kept for another.
+    Optimus section 6: a tensor written back for one reader anyway gains little from staying for another.
     """
     while True:
         grown = dag.closure(group)
