@@ -1,4 +1,4 @@
-"""What each verb returns: a plan, a fusion, a co-run, a comparison; their figures, and how they are printed.
+"""The result of each verb: a plan, a fusion, a co-run, a comparison; their figures, and their printing.
 
-A result holds no search. `X` is the result, `X_table` what it looks like in a terminal.
+A result holds no search. `X` is the result, `X_table` its form in a terminal.
 """

@@ -1,4 +1,4 @@
-"""A network in modules of branches, and what they move: what `onchip.branches` gives."""
+"""A network in modules of branches, and the bytes they move: the result of `onchip.branches`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Branched:
     """A network's modules processed by the simple method: the plan, and Table 1 of its paper for it.
 
     Every figure of `table` is counted on the plan's program. `plan` covers the whole network: modules on
-    chip, the layers outside any streamed. `seconds` is how long planning took, `options` are the planner's.
+    chip, the layers outside any streamed. `seconds` is the time of planning, `options` are the planner's.
     """
 
     network: Network
@@ -48,9 +48,9 @@ class Branched:
     machine: Chip = field(repr=False)
 
     def beside(self, *, time_limit: float | None = 60.0, progress: Progress | None = None) -> Beside:
-        """The modules placed exactly, with the same chip and sizes, and the smallest buffers of both methods.
+        """Return the modules placed exactly, on the same chip and sizes, and both methods' smallest buffers.
 
-        `time_limit` is for each exact search, in seconds; Ctrl-C gives what is finished.
+        `time_limit` is for each exact search, in seconds; after Ctrl-C the result has the finished parts.
         """
         from onchip.comparison.beside import beside
 
@@ -73,12 +73,12 @@ class Branched:
 
     @property
     def processing(self) -> Mapping[str, int]:
-        """How many modules have processing I, and how many II."""
+        """The number of modules with processing I and with processing II."""
         count = Counter(row.processing for row in self.rows)
         return {kind: count[kind] for kind in ("I", "II")}
 
     def data(self) -> dict[str, Any]:
-        """The result as JSON has it: KB of 1,024 bytes, ratios in percent, None for nothing of nothing."""
+        """Return the result as JSON data: KB of 1,024 bytes, ratios in percent, None for 0 / 0."""
         result = self.plan.result
         return {
             "network": self.network.name,
@@ -125,7 +125,7 @@ def _module_data(module: BranchedModule) -> dict[str, Any]:
 
 
 def branched_of(made: BranchPlan, chip: Chip, plan: Plan, again: Callable[[int], Program | None]) -> Branched:
-    """What the planner found, as its user meets it; `plan` is its plan with the verbs."""
+    """Return the planner's answer as the user's result; `plan` is its plan with the verbs."""
     network, rows, layers = plan.network, module_table(plan), _layers(made)
     modules = tuple(
         BranchedModule(row, section, regions, layers.get(section.name, ()))
@@ -149,7 +149,7 @@ def branched_of(made: BranchPlan, chip: Chip, plan: Plan, again: Callable[[int],
 
 
 def _layers(made: BranchPlan) -> dict[str, tuple[Layer, ...]]:
-    """By module, in running order."""
+    """Return the layers by module, in running order."""
     found: dict[str, list[Layer]] = {}
     for fit in made.layers:
         layer = Layer(fit.operator, fit.branch, fit.required, fit.available, fit.forwarded)

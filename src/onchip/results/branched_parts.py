@@ -1,4 +1,4 @@
-"""What a network in modules of branches consists of."""
+"""The parts of a network in modules of branches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["BranchedModule", "Layer", "LongSkip", "Unmerged"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one layer of a module requires beside what there is, in bytes (Algorithm 6; Figure 10).
+    """The bytes that one layer of a module requires and has (Algorithm 6; Figure 10).
 
-    `branch` are the places of its branches in the processing order, outermost first and from 1; empty for the
-    merge. `forwarded` says that its output stays on chip for the next layer.
+    `branch` are the numbers of its branches in the processing order, outermost first and from 1; empty for
+    the merge. `forwarded` states that its output stays on chip for the next layer.
     """
 
     operator: str = figure(key="operator")
@@ -29,7 +29,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class BranchedModule:
-    """One module: its row of the table, how its branches run, and where everything lies."""
+    """One module: its row of the table, the processing of its branches, and its memory regions."""
 
     row: Row
     section: Section
@@ -41,7 +41,7 @@ class BranchedModule:
 class LongSkip:
     """A connection around `layers` layers, too many for a module: it goes through DRAM.
 
-    `cost` is what that moves; it is part of the rows of the sections where it happens.
+    `cost` are the bytes moved; it is part of the rows of the sections where they cross.
     """
 
     tensor: str = figure(key="tensor")
@@ -52,7 +52,7 @@ class LongSkip:
 
 @dataclass(frozen=True, slots=True)
 class Unmerged:
-    """A concat or sum that closes no module, and why."""
+    """A concat or sum that closes no module, with the reason."""
 
     operator: str = figure(key="merge")
     reason: str = figure(key="reason")

@@ -22,16 +22,16 @@ from onchip.results.branched_parts import BranchedModule, LongSkip, Unmerged
 __all__ = ["resource_map", "table"]
 
 MOST_ROWS = 100
-"""Modules, and stretches, that the terminal lists; the rest is in the totals and in --json."""
+"""The most modules, and stretches, that the terminal lists; the rest is in the totals and in --json."""
 
 MOST_REASONS = 12
-"""The same of long connections and of concats and sums that close no module."""
+"""The most long connections, and concats and sums that close no module."""
 
 SHORTEST_NAME, LONGEST_NAME = 9, 24
 
 
 class InModules(Protocol):
-    """What the tables show of a network in modules (`onchip.Branched` says what each is)."""
+    """The fields of a network in modules that the tables show (`onchip.Branched` documents them)."""
 
     @property
     def network(self) -> Network: ...
@@ -71,7 +71,7 @@ class InModules(Protocol):
 
 
 def table(made: InModules, width: int) -> RenderableType:
-    """A rich renderable: what was found, the table, the stretches, and what has no module and why."""
+    """Return a rich renderable: what was found, the table, the stretches, merges without module and why."""
     head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
     head.append(f", {exact(made.budget)}: {modules_in_words(made)}", style="not bold")
     parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
@@ -97,7 +97,7 @@ def table(made: InModules, width: int) -> RenderableType:
 
 
 def modules_in_words(made: InModules) -> str:
-    """`11 modules, 10 with processing I and 1 with II`."""
+    """Return `11 modules, 10 with processing I and 1 with II`."""
     if not made.rows:
         return "no module of branches"
     count = counted(len(made.rows), "module")
@@ -154,7 +154,7 @@ def _rows(rows: Sequence[Row], *sums: tuple[str, Row], width: int) -> Renderable
 
 
 def _cut(grid: Grid, rest: int) -> RenderableType:
-    """The rows that are shown, and where the others are."""
+    """Return the rows that are shown, and a line that says where the others are."""
     return Group(grid, Text(f"{rest:,} more: --json lists all", style="dim")) if rest > 0 else grid
 
 
@@ -177,7 +177,7 @@ def _reasons(made: InModules, width: int) -> RenderableType:
 
 
 def resource_map(made: InModules, width: int) -> RenderableType:
-    """Module by module: the regions with their offsets as they begin, then what layers require and have."""
+    """Return, module by module: the regions with their offsets as they begin, then layers' needs and room."""
     parts: list[RenderableType] = []
     for module in made.modules:
         title = Text(visible(module.row.name), style="bold")

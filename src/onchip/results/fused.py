@@ -1,4 +1,4 @@
-"""A network in fused groups, and what its figures are worth: what `onchip.fuse` gives."""
+"""A network in fused groups, with its bounds and baselines: the result of `onchip.fuse`."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ BASELINES = {
 
 @dataclass(frozen=True)
 class Fused:
-    """A network's fused groups: the least DRAM traffic that was found, and how little any partition needs.
+    """A network's fused groups: the least DRAM traffic found, and a lower bound of any partition's.
 
-    `plan` runs them, and is None where no machine could; `why_not` says why `executable` is False.
+    `plan` runs them, and is None where no machine could; `why_not` is the reason why `executable` is False.
     `lower_bound_bytes` bounds `dram_bytes` over all partitions into groups that the options allow: `status`
-    is `optimal` where it is reached. `baselines` are DRAM bytes by name, counted as the result's own: `none`
-    (no fusion), `dnnvm`, `efficient_s`, `without_model`, and `oracle`, which no plan can beat. `options` are
-    those of the search; `space` names the partitions and tilings that the bound ranges over, `note` is a
-    sentence about the search where there is one to say. Baselines that are named in `baselines_incomplete`
-    are only the best that was found.
+    is `optimal` where it is reached. `baselines` are DRAM bytes by name, counted like the result's own:
+    `none` (no fusion), `dnnvm`, `efficient_s`, `without_model`, and `oracle`, which no plan can beat.
+    `options` are those of the search; `space` names the partitions and tilings that the bound ranges over,
+    `note` is a sentence about the search, if any. Baselines named in `baselines_incomplete` are only the best
+    found.
     """
 
     network: Network
@@ -61,17 +61,17 @@ class Fused:
 
     @property
     def executable(self) -> bool:
-        """Is there a plan that `onchip run` can execute?"""
+        """True if there is a plan that `onchip run` can execute."""
         return self.plan is not None and not self.why_not
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of a word."""
+        """The bytes of a word."""
         return ELEMENTS.get(self.network.element, 1)
 
     @property
     def dram_words(self) -> int | float:
-        """Words that cross to DRAM."""
+        """The words that cross to and from DRAM."""
         return self._words(self.dram_bytes)
 
     def _words(self, n: int) -> int | float:
@@ -79,7 +79,7 @@ class Fused:
         return n / self.element_bytes if rest else whole
 
     def data(self) -> dict[str, Any]:
-        """The result as JSON has it; words are of the network's element."""
+        """Return the result as JSON data; words are of the network's element."""
         groups = [figures.data(group, {"words": self._words}) for group in self.groups]
         baselines = {k: None if n is None else self._words(n) for k, n in self.baselines.items()}
         return {
@@ -103,7 +103,7 @@ class Fused:
         }
 
     def rows(self) -> tuple[FusedGroup, ...]:
-        """The groups, under the name that they had ready to be shown."""
+        """Return the groups, under their former name for display."""
         warnings.warn("Fused.rows() is Fused.groups", FutureWarning, stacklevel=2)
         return self.groups
 
@@ -114,7 +114,7 @@ class Fused:
 
 
 def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "") -> Fused:
-    """What the planner found, as its user meets it; `unsupported`: why `onchip run` takes no such plan."""
+    """Return the planner's answer as the user's result; `unsupported`: why `onchip run` refuses the plan."""
     from onchip.planners.fusion.program import group_names
 
     problem = made.problem
@@ -142,7 +142,7 @@ def fused_of(made: FusedPlan, chip: str, plan: Plan | None, unsupported: str = "
 
 
 def table(made: Fused, width: int) -> RenderableType:
-    """A rich renderable: what was found, the groups, and what others need."""
+    """Return a rich renderable: what was found, the groups, and the baselines' bytes."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -176,7 +176,7 @@ def table(made: Fused, width: int) -> RenderableType:
 
 
 def status_words(made: Fused) -> str:
-    """`optimal in its space`, or how far above the bound at most."""
+    """Return `optimal in its space`, or the largest excess over the bound."""
     if made.status == "optimal":
         return "optimal in its space"
     if made.lower_bound_bytes <= 0:

@@ -1,4 +1,4 @@
-"""A plan as its user meets it: a program that checks, runs, exports and shows itself."""
+"""A plan as the user's result: a program that checks, runs, exports and shows itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Plan(PlanProgram):
 
     @classmethod
     def of(cls, program: PlanProgram) -> Plan:
-        """The same plan with these verbs."""
+        """Return the same plan with these verbs."""
         return cls(**{f.name: getattr(program, f.name) for f in fields(PlanProgram)})
 
     def check(self) -> Result:
@@ -43,19 +43,19 @@ class Plan(PlanProgram):
     ) -> RunReport:
         """Execute the plan on `seed`'s weights and input, and compare every tensor with the whole network.
 
-        `model` is where the model is now, if it has moved since it was planned.
+        `model` is the model's current path, if it has moved since it was planned.
 
         Raises `Mismatch` naming the tensor that differs, `IllegalPlan` when `checked` and it is illegal,
-        `InputError` when the model is gone or changed.
+        `InputError` when the model is missing or changed.
         """
         from onchip.run import run
 
         return run(self, model, seed=seed, checked=checked)
 
     def report(self, path: str | Path | None = None, *, what_if: WhatIf | None = None) -> str:
-        """The report as one self-contained HTML page; written to `path` when given.
+        """Return the report as one self-contained HTML page; written to `path` when given.
 
-        `what_if` adds what other budgets would cost: `onchip.replanning.what_if(plan)`.
+        `what_if` adds the costs at other budgets: `onchip.replanning.what_if(plan)`.
         """
         from onchip.report import html
 
@@ -65,10 +65,10 @@ class Plan(PlanProgram):
         return page
 
     def export(self, to: str, path: str | Path | None = None, *, model: str | Path | None = None) -> bytes:
-        """The plan in another program's format (`minimalloc`, `tflm`, `c`, `json`), checked first.
+        """Return the plan in another program's format (`minimalloc`, `tflm`, `c`, `json`), checked first.
 
-        Written to `path` when given. `model` is where the model is now, for `tflm`, if it has moved. Raises
-        `UsageError` when the format cannot say the plan.
+        It is written to `path` when given. `model` is the model's current path, for `tflm`, if it has moved.
+        Raises `UsageError` when the format cannot express the plan.
         """
         from onchip.export import export
 
@@ -82,16 +82,16 @@ class Plan(PlanProgram):
         write_plan(self, path)
 
     def to_json(self) -> str:
-        """The JSON form."""
+        """Return the JSON form."""
         return to_json(self)
 
     def to_text(self) -> str:
-        """The text form."""
+        """Return the text form."""
         return to_text(self)
 
     @classmethod
     def from_text(cls, text: str) -> Plan:
-        """The plan in either written form."""
+        """Return the plan in either written form."""
         return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""A plan's claim, proved again: its planner solves its problem anew, and the answers are compared.
+"""A plan's claim, proved again: its planner solves its problem again, and the answers are compared.
 
-The problem is the plan's own: its network, chip, budget and options, whatever file it came from. So a forged
-digest, an edited budget or an invented bound does not survive.
+The problem is the plan's own: its network, chip, budget and options, whatever file it came from. A forged
+digest, an edited budget or an invented bound is therefore detected.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ GOALS = {
     "dram": ("dram_bytes", "dram_lower_bound_bytes"),
     "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }
-"""Objective -> what it makes small, and the planner's bound of that."""
+"""Objective -> its value's field, and the field of the planner's bound of it."""
 
 Outcome = Literal["proved", "refuted", "not decided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What solving a plan's problem again has shown.
+    """The result of solving a plan's problem again.
 
-    `proved`: the claim holds. `refuted`: `better` is a plan of the same problem below what was claimed to be
-    the least. `not decided`: neither, for the `reason`. `claimed` is the bound in the plan, `bound` the one
-    proved now, `best` the figure of the best plan found now; all of `what`, a field of the result. `space`
-    says among which plans was searched now, which a file may not name. `holds` are the bounds in the plan
-    that were proved, `unproved` the others: they stand in the file, and nothing more.
+    `proved`: the claim holds. `refuted`: `better` is a plan of the same problem below the claimed least. `not
+    decided`: neither, for the `reason`. `claimed` is the bound in the plan, `bound` the one proved now,
+    `best` the figure of the best plan found now; all of `what`, a field of the result. `space` names the
+    plans that were searched now, which a file may not name. `holds` are the bounds in the plan that were
+    proved, `unproved` the others, which are merely stated in the file.
     """
 
     outcome: Outcome
@@ -57,7 +57,7 @@ class Proof:
     unproved: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Everything but the plan, for JSON."""
+        """Return everything but the plan, for JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "better"}
 
 
@@ -68,11 +68,11 @@ def prove(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Proof:
-    """Solve the problem of a plan that `check` accepts, and compare what comes with what it claims.
+    """Solve the problem of a plan that `check` accepts, and compare the answer with the plan's claim.
 
     `chip` is for plans of groups on a chip that is not built in, `time_limit` the seconds for the search.
     Raises `UsageError` where nothing is claimed, or by no planner of this version, and where `chip` is not
-    what the plan records of its chip.
+    the chip that the plan records.
     """
     goal = str(plan.options.get("objective", "traffic"))
     if goal not in GOALS or standing(plan) == "none":
@@ -83,7 +83,7 @@ def prove(
     planner = registry.find(name)
     if planner is None:
         raise UsageError(f"plans by {name[:60]} cannot be made again", item="--prove")
-    # How hard to search is the caller's business, and a proof wants the search that comes to an end.
+    # The caller decides the effort of the search, and a proof needs the search that ends.
     options = planner.options_of(replace(plan, options={**plan.options, **planner.exactly}))
     limits = replace(Limits.of(options, progress), time_limit=guard.left(time_limit))
     outside = why_outside(plan, name)
@@ -102,12 +102,12 @@ def prove(
 
 
 def stated_bounds(plan: Plan) -> tuple[str, ...]:
-    """The bounds in a plan that say anything: those above 0."""
+    """Return the meaningful bounds in a plan: those above 0."""
     return tuple(bound for _, bound in GOALS.values() if getattr(plan.result, bound))
 
 
 def _found(outcome: Outcome, plan: Plan, goal: str, made: Plan | None, reason: str = "") -> Proof:
-    """What the search has shown of a goal's bound."""
+    """Return the proof of a goal's bound from the search's outcome."""
     what, bound_of = GOALS[goal]
     best, bound = (None, None) if made is None else (getattr(made.result, key) for key in (what, bound_of))
     better, space = (made if outcome == "refuted" else None), "" if made is None else made.result.space
@@ -121,7 +121,7 @@ def _found(outcome: Outcome, plan: Plan, goal: str, made: Plan | None, reason: s
 
 
 def _compared(plan: Plan, made: Plan, goal: str, *, one_order: bool) -> Proof:
-    """What a plan claims beside what its planner has found now; `one_order`: in the order that it chose."""
+    """Compare a plan's claims with its planner's answer now; `one_order`: in the order that it chose."""
     claims, found = plan.result, made.result
 
     def undecided(reason: str) -> Proof:
@@ -139,7 +139,7 @@ def _compared(plan: Plan, made: Plan, goal: str, *, one_order: bool) -> Proof:
         return undecided("the plan found now has other traffic, and its times say nothing")
     for other, (figure, bound) in GOALS.items():
         has, least, value = (getattr(r, k) for r, k in ((claims, figure), (found, bound), (found, figure)))
-        if other == "memory" and other != goal:  # that one is of plans with as little traffic alone
+        if other == "memory" and other != goal:  # that bound covers only plans with as little traffic
             continue
         if has is not None and least is not None and least > has:
             return undecided(_stranger(figure, least, has))
@@ -154,7 +154,7 @@ def _compared(plan: Plan, made: Plan, goal: str, *, one_order: bool) -> Proof:
 
 
 def _stranger(figure: str, least: int, has: int) -> str:
-    """Why a plan with a figure below what is proved is none of those that were searched."""
+    """Return why a plan with a figure below the proved bound is not among the searched ones."""
     return (
         f"the plan is not among the plans that it names: they have {figure} of {least:,} or more, it {has:,}"
     )
@@ -185,7 +185,7 @@ def _order(plan: Plan) -> list[str]:
 
 
 def _chip(plan: Plan) -> Chip:
-    """The chip that a plan was made for, as far as its planners look at it."""
+    """Return the chip that a plan was made for, as far as its planners read it."""
     named = next((chip for chip in builtin_chips() if chip.name == plan.chip.name), None)
     stated: dict[str, Any] = {key: getattr(plan.chip, key) for key in (*RATES, "alignment_bytes", "memories")}
     stated["weight_scratchpad_bytes"] = plan.chip.weight_scratchpad_bytes
