@@ -2,7 +2,7 @@
 
 The program runs in one byte array as large as the budget, with a second memory as DRAM; operators run through
 onnxruntime on the model's original nodes; every tensor must equal the whole network in unoptimised
-onnxruntime bit for bit, and the bytes moved are counted by the copies themselves. docs/execution.md says what
+onnxruntime bit for bit, and the copies themselves count the bytes moved. docs/execution.md explains what
 that proves.
 """
 

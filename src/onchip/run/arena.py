@@ -1,8 +1,8 @@
-"""The scratchpad as bytes, with a shadow that remembers whose bytes they are.
+"""The scratchpad as bytes, with a shadow that records the owner of each byte.
 
-The bytes alone cannot show every wrong plan: an overwritten zero may have been a zero before. So each range
-also has an owner, the last thing that reserved or wrote it, and whoever reads a tensor asks whether all its
-bytes are still its own.
+The bytes alone cannot reveal every wrong plan: an overwritten zero may have been a zero before. So each range
+also has an owner, the last claim that reserved or wrote it, and every read of a tensor checks that all its
+bytes still have that owner.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POISON = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who owns a range: a tensor or a scratch area, and the instruction that reserved or wrote it."""
+    """The owner of a range: a tensor or a scratch area, and the instruction that reserved or wrote it."""
 
     owner: str
     instruction: int
@@ -62,11 +62,11 @@ class Arena:
         self._mark(start, end, claim)
 
     def read(self, start: int, end: int) -> Bytes:
-        """A copy of a range."""
+        """Return a copy of a range."""
         return self.bytes[start:end].copy()
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int, Claim | None]]:
-        """The range cut where the owner changes."""
+        """Return the range cut where the owner changes."""
         found = []
         i = bisect_right(self._starts, start) - 1
         while start < end and i < len(self._starts) and self._starts[i] < end:
@@ -76,7 +76,7 @@ class Arena:
         return found
 
     def intruder(self, start: int, end: int, *owners: str) -> tuple[int, int, Claim | None] | None:
-        """The first piece of the range that belongs to none of `owners`; None when all of it does."""
+        """Return the first piece of the range that belongs to none of `owners`; None when there is none."""
         for piece in self.pieces(start, end):
             if piece[2] is None or piece[2].owner not in owners:
                 return piece

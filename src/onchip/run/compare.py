@@ -22,17 +22,17 @@ TILED_TOLERANCE = 1e-4
 
 
 ROUNDING = 1e-7
-"""What sums that cancel out leave in another order, over the network's largest magnitude: float32's own."""
+"""Rounding error of sums that cancel out in another order, over the network's largest magnitude (float32)."""
 
 
 class Comparison:
     """Compares tensors with the reference, and keeps count.
 
     Without a tolerance every byte must be equal. With one, elements may differ by `tolerance` times the
-    largest magnitude of the reference tensor. Tensors that were made in parts, or of such, are `approximate`:
-    sums of floating point in another order. They may differ by 1e-4 of that magnitude, or by a rounding error
-    of the network's largest. A view has the bytes of its root (`roots`, by tensor; each its own if not given)
-    and is as approximate.
+    largest magnitude of the reference tensor. Tensors that were made in parts, or from such, are
+    `approximate`: their floating-point sums have another order. They may differ by 1e-4 of that magnitude, or
+    by a rounding error of the network's largest. A view has the bytes of its root (`roots`, by tensor; each
+    its own if not given) and is approximate if its root is.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class Comparison:
         self.max_difference = self.relative_difference = 0.0
 
     def same(self, tensor: int, found: Array, when: str) -> None:
-        """Compare one tensor's value; `when` says by whom and where. Raises `Mismatch` naming all of it."""
+        """Compare one tensor's value; raises `Mismatch` with `when`, the reader or writer and its place."""
         self._same(tensor, found, self.reference[tensor], when)
 
     def follow(self, operands: Iterable[int], results: Iterable[int]) -> None:
-        """What is made of approximate tensors is approximate."""
+        """Mark the results of approximate operands as approximate."""
         if self.approximate(operands):
             self.make_approximate(*results)
 
     def approximate(self, tensors: Iterable[int]) -> bool:
-        """Whether one of these tensors was made in parts, or of such."""
+        """Return whether one of these tensors was made in parts, or from such."""
         return not self._approximate.isdisjoint(map(self._root, tensors))
 
     def make_approximate(self, *tensors: int) -> None:
-        """Sums of these tensors are in another order from now on."""
+        """Mark these tensors as approximate: their sums have another order from now on."""
         self._approximate.update(map(self._root, tensors))
 
     def _root(self, tensor: int) -> int:
@@ -131,12 +131,12 @@ class Comparison:
         return max(map(self._magnitude_of, self.reference), default=0.0)
 
     def digests(self) -> dict[str, str]:
-        """The CRC-32 of every tensor compared, by name: enough to see which ones an input changes."""
+        """Return the CRC-32 of every tensor compared, by name: enough to see which ones an input changes."""
         return {self.names[t]: f"{crc32(_bytes(self.reference[t]).data):08x}" for t in sorted(self.compared)}
 
 
 def largest_difference(found: Array, expected: Array) -> float:
-    """Largest absolute difference of two arrays of one shape; infinite where only one is a number."""
+    """Return the largest absolute difference of two equal shapes; infinite where only one is a number."""
     if not found.size:
         return 0.0
     a, b = (
@@ -150,7 +150,7 @@ def largest_difference(found: Array, expected: Array) -> float:
 
 
 def relative_difference(found: Array, expected: Array) -> float:
-    """Largest difference over the largest magnitude expected."""
+    """Return the largest difference over the largest magnitude expected."""
     return largest_difference(found, expected) / max(_magnitude(expected), 1e-30)
 
 

@@ -1,4 +1,4 @@
-"""The tensors' copies in DRAM, and where the operands of a concat lie in its output."""
+"""The tensors' copies in DRAM, and the places of a concat's operands in its output."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 def offsets_of(network: Network, slots: Slots, op: Operator) -> dict[int, int]:
-    """Where each operand lies in the output of a concat, in bytes of its slot; empty if they do not add up.
+    """Return each operand's place in the output of a concat, in bytes of its slot; empty if sizes do not add
+    up.
 
-    Only sizes are looked at: whether the operator really puts its operands one after another shows when it
-    runs.
+    Only sizes are examined: the run shows whether the operator really concatenates its operands in order.
     """
     if len(op.outputs) != 1 or any(network.root[t] != t for t in op.inputs):
         return {}
@@ -33,7 +33,7 @@ def offsets_of(network: Network, slots: Slots, op: Operator) -> dict[int, int]:
 
 
 class Copies:
-    """The tensors' copies in DRAM. What the program joins lies in one buffer, each part a slice of it."""
+    """The tensors' copies in DRAM. Joined tensors lie in one buffer, each part a slice of it."""
 
     def __init__(self, plan: Plan, slots: Slots) -> None:
         network = plan.network
@@ -78,6 +78,6 @@ class Copies:
         return iter(self._copies)
 
     def joined(self, t: int) -> Bytes:
-        """The output of a join, there from now on: the bytes that its operands have written."""
+        """Return the output of a join, which exists from now on: the bytes that its operands have written."""
         self._copies[t] = self._places[t]
         return self._copies[t]

@@ -1,4 +1,4 @@
-"""What runs operators: one engine for each kind of model, all asked the same four things."""
+"""The engines that run operators: one for each kind of model, all with the same interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What the plan's execution is compared with, in messages."""
+        """The reference of the plan's execution, in messages."""
 
     @property
     def optimised(self) -> str:
@@ -29,26 +29,26 @@ class Engine(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a report should say about the values used."""
+        """Notes for a report about the values used."""
 
     def seeded_inputs(self, seed: int) -> dict[int, Array]:
-        """A value for each graph input."""
+        """Return a value for each graph input."""
 
     def reference(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Every tensor's value, from one run of the whole network."""
+        """Return every tensor's value, from one run of the whole network."""
 
     def kernel(self, op: Operator, operands: Mapping[int, Array]) -> Mapping[int, Array]:
-        """One operator's outputs, from nothing but its operands and constants."""
+        """Return one operator's outputs, from only its operands and constants."""
 
     def second_opinion(self, inputs: Mapping[int, Array], reference: Mapping[int, Array]) -> float:
-        """The largest relative difference of an output from the runtime's optimised kernels.
+        """Return the largest relative difference of an output from the runtime's optimised kernels.
 
         Raises `Mismatch` where it is too large to be rounding.
         """
 
 
 def engine_of(network: Network, slots: Slots, executable: Executable | TfliteExecutable, seed: int) -> Engine:
-    """The engine for a model; raises `MissingExtra` when its runtime is not installed."""
+    """Return the engine for a model; raises `MissingExtra` when its runtime is not installed."""
     if isinstance(executable, TfliteExecutable):
         from onchip.run.tflite_engine import TfliteEngine
 

@@ -42,10 +42,10 @@ def run(
     An ONNX model runs in onnxruntime, a `.tflite` one in LiteRT with its reference kernels.
 
     `source` is the model that the plan was made from: a `Source`, the path of the file if it moved, or None
-    to read what the plan names. Missing weights are drawn from `seed`, the input from `input_seed` (None: the
-    same). With `checked`, the plan goes through the checker first. `progress` is called with a line now and
-    then. Every tensor must equal that bit for bit, or within `tolerance` times its largest
-    magnitude; the network's outputs must also be within 1e-4 of the runtime's optimised kernels.
+    for the model that the plan names. Missing weights are drawn from `seed`, the input from `input_seed`
+    (None: the same). With `checked`, the plan goes through the checker first. `progress` is called with a
+    line now and then. Every tensor must equal the reference bit for bit, or within `tolerance` times its
+    largest magnitude; the network's outputs must also be within 1e-4 of the runtime's optimised kernels.
 
     Raises `Mismatch` naming tensor, operator and instruction when they differ, when a tensor's bytes were
     overwritten, or when the bytes moved are not those the plan states; `IllegalPlan` for an instruction that
@@ -152,7 +152,7 @@ def _next_inference(
     tolerance: float | None,
     say: Callable[[str], None],
 ) -> Machine:
-    """The program once more, on the state that its first execution left in the scratchpad."""
+    """Run the program again, on the state that its first execution left in the scratchpad."""
     network = plan.network
     after = dict(inputs)
     for pair in plan.state:

@@ -1,6 +1,6 @@
-"""Concats that move nothing: operands that lie in their output on chip, or side by side in DRAM.
+"""Concats that move nothing: operands that lie in their output on chip, or contiguously in DRAM.
 
-Both are shown, not assumed: the bytes that are there already must be what the operator's kernel computes.
+Both are verified: the bytes already there must equal the output of the operator's kernel.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def join(state: State, name: str) -> None:
 def reserve_around(
     state: State, t: int, address: int, parts: Sequence[int], memory: str | None = None
 ) -> None:
-    """Reserve a concat's output around operands that lie in it, each exactly where it belongs."""
+    """Reserve a concat's output around operands that lie in it, each exactly at its place."""
     state.expect_new(t)
     producer = state.network.producer[t]
     assert producer is not None
@@ -80,7 +80,7 @@ def reserve_around(
 def write_around(state: State, op: Operator, results: Mapping[int, Array], named: Mapping[int, int]) -> None:
     """Let a concat's output take over the operands `named` (at those bytes of the arena), and write the rest.
 
-    Their bytes are not touched: that they are what the kernel computes is what is shown.
+    The operands' bytes are not written: the comparison shows that they equal the kernel's output.
     """
     [t] = op.outputs
     start, end = state.slot(t)

@@ -1,4 +1,4 @@
-"""How a tensor's elements lie in its slot: one after another, or channel by channel in patches."""
+"""The layout of a tensor's elements in its slot: contiguous, or channel by channel in patches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 @dataclass(frozen=True)
 class Layout:
-    """`slot` bytes hold the elements of a value, one every `pitch` bytes from byte 0 on.
+    """`slot` bytes that hold the elements of a value, one every `pitch` bytes from byte 0 on.
 
     Without patches they are in the order of the value; with them in that of `onchip.network.Patches`, and
-    `last` says that the value has its channels last (NHWC). Bytes that hold no element are poison.
+    `last` states that the value has its channels last (NHWC). Bytes that hold no element are poison.
     """
 
     slot: int
@@ -36,11 +36,11 @@ class Layout:
 
     @cached_property
     def count(self) -> int:
-        """Elements, the padding of patches included."""
+        """The number of elements, the padding of patches included."""
         return math.prod(self.shape) if self.patches is None else self.patches.elements
 
     def pack(self, value: Array) -> Bytes:
-        """A value as the bytes of its slot."""
+        """Return a value as the bytes of its slot."""
         elements = np.ascontiguousarray(value, self.dtype).reshape(-1)
         if self.patches is not None:
             elements = _in_patches(self.planes(elements), self.patches)
@@ -51,7 +51,7 @@ class Layout:
         return slot
 
     def unpack(self, slot: Bytes) -> Array:
-        """The value in the bytes of a slot."""
+        """Return the value in the bytes of a slot."""
         spread = slot[: self.count * self.pitch].reshape(self.count, self.pitch)
         elements = np.ascontiguousarray(spread[:, : self.dtype.itemsize]).reshape(-1).view(self.dtype)
         if self.patches is None:
@@ -59,7 +59,7 @@ class Layout:
         return self.from_planes(_out_of_patches(elements, self.patches))
 
     def planes(self, value: Array) -> Array:
-        """[channels, rows, columns] of a patched tensor's value."""
+        """Return [channels, rows, columns] of a patched tensor's value."""
         p = self.patches
         assert p is not None
         if not self.last:
@@ -68,7 +68,7 @@ class Layout:
         return pixels.transpose(0, 3, 1, 2).reshape(p.channels, p.rows, p.columns)
 
     def from_planes(self, planes: Array) -> Array:
-        """The value whose planes those are."""
+        """Return the value with these planes."""
         if not self.last:
             return np.ascontiguousarray(planes).reshape(self.shape)
         images = planes.reshape(self.images, -1, *planes.shape[1:])
@@ -82,7 +82,8 @@ class Layout:
 def layout_of(
     tensor: Tensor, scale: int, dtype: np.dtype[np.generic], shape: tuple[int, ...], *, last: bool
 ) -> Layout:
-    """The layout of a root tensor at `scale` times its planned size; `last`: the model's maps are NHWC.
+    """Return the layout of a root tensor at `scale` times its planned size; `last`: the model's maps are
+    NHWC.
 
     Raises `ModelError` naming the tensor when its patches are not those of a map of this shape.
     """
@@ -108,7 +109,7 @@ def layout_of(
 
 
 def _in_patches(planes: Array, p: Patches) -> Array:
-    """The elements in the order of the patches, padding poisoned."""
+    """Return the elements in the order of the patches, padding poisoned."""
     down, across = p.grid
     poison = np.full(p.elements * planes.itemsize, POISON, np.uint8).view(planes.dtype)
     padded = poison.reshape(p.channels, down * p.height, across * p.width)
@@ -118,7 +119,7 @@ def _in_patches(planes: Array, p: Patches) -> Array:
 
 
 def _out_of_patches(elements: Array, p: Patches) -> Array:
-    """[channels, rows, columns] of elements in the order of the patches."""
+    """Return [channels, rows, columns] of elements in the order of the patches."""
     down, across = p.grid
     cut = elements.reshape(p.channels, down, across, p.height, p.width).transpose(0, 1, 3, 2, 4)
     return cut.reshape(p.channels, down * p.height, across * p.width)[:, : p.rows, : p.columns]

@@ -1,7 +1,7 @@
 """The machine that a plan's program runs on: a scratchpad, a DRAM, and one method per instruction.
 
-It trusts nothing. It does what an instruction says with real bytes, and stops with one line when that cannot
-be done (`IllegalPlan`) or has done harm to another tensor (`Mismatch`). It shares no code with the checker.
+It trusts no plan: it executes each instruction on real bytes, and stops with one line when that is impossible
+(`IllegalPlan`) or has damaged another tensor (`Mismatch`). It shares no code with the checker.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Machine(State):
     # -- the program ---------------------------------------------------------------------------------------
 
     def execute(self, progress: Callable[[str], None] | None = None) -> None:
-        """The whole program, then the claims about its end."""
+        """Run the whole program, then check the claims about its end."""
         total = len(self.plan.program)
         for index, instruction in enumerate(self.plan.program):
             self.index = index
@@ -188,7 +188,7 @@ class Machine(State):
             self.arena.release(start, end, f"the scratch of {name}")
 
     def run_operator(self, op: Operator, streamed: dict[int, Array | None]) -> None:
-        """One operator: inputs out of the bytes, outputs into them, every one compared."""
+        """Run one operator: inputs out of the bytes, outputs into them, every one compared."""
         at = f"{op.name} ({self.where()})"
         inputs = {t: self.operand(t, op, at, streamed) for t in op.inputs}
         self.expect_reserved(op, streamed, at)
@@ -206,7 +206,7 @@ class Machine(State):
                 continue
             start, end = self.slot(root)
             if root in self.over:
-                # Read for the last time: it gives back what the output leaves of it.
+                # After its last read, it releases the bytes that the output leaves of it.
                 self.give_back(self.over.pop(root))
                 self.arena.reserve(start, end, self.claim(root))
             self.arena.write(start, self.to_slot(t, results[t]), self.claim(root))
@@ -234,7 +234,7 @@ class Machine(State):
     # -- groups ------------------------------------------------------------------------------
 
     def inner_addresses(self, name: str, operators: Sequence[Operator]) -> dict[int, int]:
-        """Where, one after another in the group's scratch, the tensors lie that live nowhere else."""
+        """Return the places in the group's scratch, one after another, of tensors that live only there."""
         members = mask(op.id for op in operators)
         start, end = (x // self.slots.scale for x in self.scratch.get(name, (0, 0)))
         placed: dict[int, int] = {}

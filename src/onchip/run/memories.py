@@ -1,6 +1,7 @@
-"""The byte arrays of a chip's memories: side by side in one arena, each as long as its part of the program.
+"""The byte arrays of a chip's memories: contiguous in one arena, each as long as its part of the program.
 
-A range lies within one of them: what leaves its memory is refused, so no tensor reaches into the next array.
+A range lies within one of them: one that leaves its memory is refused, so no tensor reaches into the next
+array.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["Arrays", "arrays_of"]
 
 @dataclass(frozen=True)
 class Arrays:
-    """By memory (None is a single scratchpad), in planned bytes: where its array begins, and its size.
+    """By memory (None is a single scratchpad), in planned bytes: the start of its array, and its size.
 
     `total` is the length of all arrays together.
     """
@@ -25,12 +26,12 @@ class Arrays:
     total: int
 
     def home(self, address: int) -> str | None:
-        """The memory of a byte of the arena."""
+        """Return the memory of a byte of the arena."""
         return max((at, name or "") for name, at in self.base.items() if at <= address)[1] or None
 
 
 def arrays_of(plan: Plan, size_of: Callable[[Load | Alloc | Scratch | Move], int], held: int) -> Arrays:
-    """The arrays that a program needs: `size_of` tells what one reserves, `held` what is there."""
+    """Return the arrays of a program; `size_of` gives an instruction's bytes, `held` those held before."""
     size: dict[str | None, int] = {m.name: m.bytes for m in plan.chip.memories} or {None: plan.budget}
     extent = dict.fromkeys(size, 1)
     extent[next(iter(size))] = max(1, held)

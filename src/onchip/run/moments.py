@@ -1,7 +1,7 @@
-"""How large every value of a network will be: mean and variance, from the graph alone.
+"""The magnitude of every value of a network: mean and variance, from the graph alone.
 
 Seeded weights have to keep a deep network's values in range and its output dependent on its input. That needs
-the second moment E[x^2] of what each weight will multiply: for zero-mean independent weights of variance s^2,
+the second moment E[x^2] of each weight's operand: for zero-mean independent weights of variance s^2,
 a sum over `fan_in` products has the second moment fan_in * s^2 * E[x^2] whatever the input's distribution
 (He et al. 2015, eq. 6-10). E[x^2] is followed through the graph instead of assumed to halve at each ReLU,
 because residual sums, concats, gates and poolings would drift otherwise. The estimates need not be sharp:
@@ -26,7 +26,7 @@ _RECTIFIERS = frozenset(
 _NORMS = frozenset({"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"})
 _LAYOUT = frozenset({"Transpose", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Flatten", "Cast", "Expand"})
 _MOST, _LEAST = 1e6, 1e-6
-"""Second moments are kept between these, so that one odd operator cannot make a weight zero or infinite."""
+"""The limits of second moments, so that one unusual operator cannot make a weight zero or infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Moments:
 
     @classmethod
     def of(cls, mean: float, second: float) -> Moments:
-        """From the mean and E[x^2]."""
+        """Return the moments for a mean and E[x^2]."""
         return cls(mean, max(second - mean**2, 0.0))
 
     def rectified(self) -> Moments:
-        """Of max(x, 0), if x is normal."""
+        """Return the moments of max(x, 0), if x is normal."""
         deviation = math.sqrt(max(self.variance, _LEAST))
         ratio = self.mean / deviation
         density = math.exp(-ratio * ratio / 2) / math.sqrt(2 * math.pi)
@@ -65,7 +65,7 @@ class Spread:
 
     @classmethod
     def around(cls, centre: float, deviation: float) -> Spread:
-        """Uniform with this mean and standard deviation."""
+        """Return the uniform range with this mean and standard deviation."""
         half = 3**0.5 * deviation
         return cls(centre - half, centre + half)
 
@@ -86,10 +86,10 @@ def follow(
     known: Mapping[str, Moments],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Spread]:
-    """A spread for every placeholder (name to shape), by one walk over the nodes.
+    """Return a spread for every placeholder (name to shape), by one walk over the nodes.
 
     `known` are the moments of constants that have data; `shapes` those of any values known. A placeholder's
-    spread is decided by its first reader in the graph's order; layout operators pass it on.
+    first reader in the graph's order decides its spread; layout operators pass it on.
     """
     walk = _Walk(placeholders, known, shapes)
     for node in graph.node:
@@ -122,13 +122,13 @@ class _Walk:
                 self.found.setdefault(name, moments)
 
     def of(self, name: str, default: Spread) -> Moments:
-        """The moments of an operand; an undecided placeholder takes `default`."""
+        """Return the moments of an operand; an undecided placeholder takes `default`."""
         if name in self.origin:
             return self.spreads.setdefault(self.origin[name], default).moments
         return self.found.get(name, _UNIT.moments)
 
     def output(self, node: onnx.NodeProto, inputs: list[str]) -> Moments:
-        """The moments of a node's outputs; decides its placeholders on the way."""
+        """Return the moments of a node's outputs, and decide its placeholders."""
         kind = node.op_type
         if kind in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
             return self.product(node, inputs)
@@ -162,7 +162,7 @@ class _Walk:
                 self.of(name, default)
 
     def product(self, node: onnx.NodeProto, inputs: list[str]) -> Moments:
-        """A sum of products: an operand without data gets the deviation that makes its variance 1."""
+        """Return the moments of a sum of products; an operand without data makes its variance 1."""
         open_ = [i for i in (1, 0) if inputs[i] in self.origin and self.origin[inputs[i]] not in self.spreads]
         bias = inputs[2] if len(inputs) > 2 else ""
         offset = self.of(bias, Spread.around(0.0, 0.02)).second if bias else 0.0
@@ -171,14 +171,14 @@ class _Walk:
             return Moments(
                 0.0, fan_in * self.of(inputs[0], _UNIT).second * self.of(inputs[1], _UNIT).second + offset
             )
-        # A bias that came with the file must not drown what depends on the input.
+        # A bias from the file must not dominate the part that depends on the input.
         target = 1.0 + 4.0 * offset if offset > 0.01 else 1.0
         other = self.of(inputs[1 - open_[0]], _UNIT).second
         self.of(inputs[open_[0]], Spread.around(0.0, math.sqrt(target / (fan_in * other))))
         return Moments(0.0, target + offset)
 
     def fan_in(self, node: onnx.NodeProto, inputs: list[str]) -> int:
-        """How many products one output element sums."""
+        """Return how many products one output element sums."""
         weight = self.shapes.get(inputs[1], ())
         attributes = {a.name: a.i for a in node.attribute if a.name in ("transA", "transB", "group")}
         if node.op_type == "Conv" and len(weight) > 1:

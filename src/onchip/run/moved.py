@@ -13,8 +13,8 @@ __all__ = ["BytesMoved", "GroupMoved"]
 class BytesMoved:
     """Bytes that crossed between scratchpad and DRAM, counted by the copies; at the plan's sizes.
 
-    `weights` are counted by copies where a group runs in tiles; elsewhere they are what the plan lets a run
-    fetch. `between` are the bytes that moves copied from one on-chip memory to another.
+    `weights` are counted by copies where a group runs in tiles; elsewhere they are the bytes that the plan
+    lets a run fetch. `between` are the bytes that moves copied from one on-chip memory to another.
     """
 
     compulsory: int
@@ -25,15 +25,15 @@ class BytesMoved:
 
     @property
     def traffic(self) -> int:
-        """What the plan calls `traffic_bytes`."""
+        """The figure that the plan calls `traffic_bytes`."""
         return self.reload + self.spill
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMoved:
-    """One group, executed in tiles: bytes that crossed, as its copies counted and as the plan states them.
+    """One group, executed in tiles: crossing bytes, as its copies counted and as the plan states them.
 
-    At the plan's sizes. `recomputed` is the share of the `elements` made that had been made before.
+    Both are at the plan's sizes. `recomputed` is the share of the `elements` made that had been made before.
     """
 
     name: str

@@ -27,7 +27,7 @@ OPTIMISED_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class OnnxEngine:
-    """The model as a whole, run in onnxruntime: what the plan's execution is compared with."""
+    """The model as a whole, run in onnxruntime: the reference of the plan's execution."""
 
     network: Network
     slots: Slots
@@ -38,7 +38,7 @@ class OnnxEngine:
 
     @classmethod
     def of(cls, network: Network, slots: Slots, executable: Executable, seed: int) -> OnnxEngine:
-        """The engine, weights that the model lacks drawn from `seed`."""
+        """Return the engine, with weights that the model lacks drawn from `seed`."""
         runtime()
         where = network.source or network.name
         weights = seeded_weights(executable.model, seed, executable.folder, executable.weights, where=where)
@@ -50,7 +50,7 @@ class OnnxEngine:
 
     @property
     def notes(self) -> list[str]:
-        """What was done to the weights."""
+        """Notes on the weights that were filled or replaced."""
         notes = []
         if self.weights.seeded:
             notes.append(f"{len(self.weights.seeded):,} weights without data were filled from the seed")
@@ -79,17 +79,17 @@ class OnnxEngine:
         return {**found, **self.signature}
 
     def by_value(self, values: Mapping[int, Array]) -> dict[str, Array]:
-        """The same by ONNX name."""
+        """Return the same by ONNX name."""
         return {self.executable.value[t]: value for t, value in values.items()}
 
     def kernel(self, op: Operator, operands: Mapping[int, Array]) -> Mapping[int, Array]:
-        """One operator on the original nodes."""
+        """Return one operator's outputs, computed by the original nodes."""
         wanted = [self.executable.value[t] for t in op.outputs]
         results = self.parts.run(self.by_value(operands), self.signature, wanted, f"operator {op.name}")
         return dict(zip(op.outputs, results, strict=True))
 
     def seeded_inputs(self, seed: int) -> dict[int, Array]:
-        """A value for each graph input."""
+        """Return a value for each graph input."""
         ids = {self.executable.value[t.id]: t.id for t in self.network.tensors if t.kind == "input"}
         shapes = {name: self.signature[name] for name in ids}
         return {
@@ -97,7 +97,7 @@ class OnnxEngine:
         }
 
     def reference(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Every tensor's value, from one unoptimised session over the whole network."""
+        """Return every tensor's value, from one unoptimised session over the whole network."""
         rest = [t.id for t in self.network.tensors if t.id not in inputs]
         names = list(dict.fromkeys(self.executable.value[t] for t in rest))
         what = f"network {self.network.name}"
@@ -115,7 +115,7 @@ class OnnxEngine:
         return reference
 
     def second_opinion(self, inputs: Mapping[int, Array], reference: Mapping[int, Array]) -> float:
-        """The largest relative difference of the outputs between optimised and unoptimised onnxruntime."""
+        """Return the largest relative difference of outputs between optimised and unoptimised onnxruntime."""
         outputs = [t for t in self.network.outputs if t not in inputs]
         names = list(dict.fromkeys(self.executable.value[t] for t in outputs))
         if not names:
@@ -134,7 +134,7 @@ class OnnxEngine:
         return worst
 
     def is_smooth(self, output: int) -> bool:
-        """False where rounding may go either way: indices and steps, half precision, quantised operators."""
+        """Return False where rounding is arbitrary: indices and steps, half precision, quantised values."""
         return (
             self.slots.dtype[output].kind == "f"
             and all(d.kind != "f" or d.itemsize >= 4 for d in self.slots.dtype)

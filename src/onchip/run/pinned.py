@@ -1,4 +1,4 @@
-"""What is in the scratchpad before a program begins, and must be after it: pinned weights and state."""
+"""The scratchpad's content before a program begins and after it: pinned weights and state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Pinned", "pinned_of"]
 class Pinned:
     """`weights`: operator name to (address, bytes). `first`, `last`: addresses of states' inputs and outputs.
 
-    All at the plan's sizes; tensors are ids. With a weight scratchpad of their own weights are not here.
+    All are at the plan's sizes; tensors are ids. With a weight scratchpad of their own weights are not here.
     """
 
     weights: dict[str, tuple[int, int]]
@@ -22,7 +22,7 @@ class Pinned:
     last: dict[int, int]
 
     def extent(self, plan: Plan) -> int:
-        """One past the highest byte that is held."""
+        """Return one past the highest byte that is held."""
         return max(self._ends(plan), default=0)
 
     def _ends(self, plan: Plan) -> Iterator[int]:
@@ -33,7 +33,7 @@ class Pinned:
 
 
 def pinned_of(plan: Plan) -> Pinned:
-    """What the plan's pins and states put there. Unknown names are left to the checker."""
+    """Return the ranges of the plan's pins and states. Unknown names are left to the checker."""
     network = plan.network
     weights = {}
     if plan.chip.weight_scratchpad_bytes is None:

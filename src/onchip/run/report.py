@@ -1,4 +1,4 @@
-"""What an execution found."""
+"""The report of an execution."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["BytesMoved", "RunReport"]
 class RunReport:
     """One plan, executed, with every tensor compared as it was written and as it was read.
 
-    A difference raises `Mismatch`, so a report is good news: `bit_exact` is False only when a tolerance
+    A difference raises `Mismatch`, so a report means success: `bit_exact` is False only when a tolerance
     allowed `max_difference` (largest absolute difference from `engine` in any tensor), or where groups ran in
     tiles; `relative_difference` is the largest over its tensor's largest magnitude.
     `optimised_difference` is the largest difference of a network output from `optimised`, relative
-    to that output's largest magnitude. Slots and addresses were `scale` times the planned ones, `moved` is
+    to that output's largest magnitude. Slots and addresses were `scale` times the planned ones; `moved` is
     divided by it again. Of concats' operands `in_place_bytes` lay in place on chip and were not moved;
     `joined` concats ran in DRAM. Operators `in_parts` streamed part by part in their scratch; those of
     `streamed_whole` ran whole, for the reasons given. `digests` holds a hash of every tensor compared, by
@@ -62,11 +62,11 @@ class RunReport:
         )
 
     def _shown(self) -> list[tuple[str, str]]:
-        """The first few."""
+        """Return the first few operators that ran whole, with the reasons."""
         return list(self.streamed_whole.items())[:5]
 
     def lines(self) -> list[str]:
-        """The report for people, a fact a line."""
+        """Return the report for people, a fact a line."""
         verdict = (
             f"bit for bit as in {self.engine}"
             if self.bit_exact

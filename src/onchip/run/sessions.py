@@ -1,7 +1,7 @@
 """onnxruntime sessions: the whole network, or the nodes behind one operator, with the same settings.
 
 Large constants are not copied into sessions. The unoptimised ones take them as graph inputs, which share the
-one array there is; only the optimised session, the second opinion, has them as initializers, because its
+one existing array; only the optimised session, the second opinion, has them as initializers, because its
 rewrites need that.
 """
 
@@ -34,7 +34,7 @@ _RANDOM = frozenset(
 
 
 def runtime() -> Any:
-    """onnxruntime, or `MissingExtra`."""
+    """Return onnxruntime; raises `MissingExtra` without it."""
     quiet_onnxruntime()
     try:
         import onnxruntime
@@ -44,8 +44,8 @@ def runtime() -> Any:
 
 
 NEWEST_IR = 10
-"""Model files are handed over in this version of the file format at most: onnxruntime lags behind the onnx
-package there, and what later versions added (annotations for several devices) means nothing to it."""
+"""The newest version of the file format for model files: onnxruntime lags behind the onnx package, and it
+ignores the additions of later versions (annotations for several devices)."""
 
 
 class Subgraphs:
@@ -70,10 +70,10 @@ class Subgraphs:
         *,
         optimise: bool = False,
     ) -> list[Array]:
-        """The values `wanted`, computed from nothing but `given` and constants.
+        """Return the values `wanted`, computed from only `given` and constants.
 
         `signature` covers both. `what` names the part in errors. Raises `ModelError` when a value needs
-        something that is not given, draws random numbers, or onnxruntime refuses it.
+        one that is not given, draws random numbers, or onnxruntime refuses it.
         """
         nodes, constants = self._closure(given, wanted, what)
         try:
@@ -87,7 +87,7 @@ class Subgraphs:
         return results
 
     def _closure(self, given: Iterable[str], wanted: Sequence[str], what: str) -> tuple[list[int], list[str]]:
-        """The nodes between, in order, and the constants that they read."""
+        """Return the nodes between, in order, and the constants that they read."""
         nodes: set[int] = set()
         constants: dict[str, None] = {}
         stack, seen = list(wanted), set(given)
@@ -115,14 +115,14 @@ class Subgraphs:
     def between(
         self, given: Iterable[str], wanted: Sequence[str], what: str
     ) -> tuple[list[onnx.NodeProto], list[str]]:
-        """The nodes that make `wanted` from `given`, in order, and the constants that they read."""
+        """Return the nodes that make `wanted` from `given`, in order, and the constants that they read."""
         nodes, constants = self._closure(given, wanted, what)
         return [self._nodes[i] for i in nodes], constants
 
     def constant_outputs(
         self, node: onnx.NodeProto, constants: Mapping[str, Array], signature: Signature, what: str
     ) -> dict[str, Array]:
-        """What a node makes of nothing but constants."""
+        """Return the outputs of a node that reads only constants."""
         inputs = {name: constants[name] for name in node.input if name}
         names = [name for name in node.output if name in signature]
         session = self.session([node], {}, {n: signature[n][0] for n in names}, inputs)
@@ -138,7 +138,8 @@ class Subgraphs:
         outputs: Mapping[str, int],
         constants: Mapping[str, Array],
     ) -> Any:
-        """An unoptimised session of some nodes for maps of any extent: `inputs` are (element type, rank).
+        """Return an unoptimised session of some nodes for maps of any extent: `inputs` are (element type,
+        rank).
 
         `outputs` are element types; `constants` are stored in the session.
         """
@@ -160,7 +161,7 @@ class Subgraphs:
         )
 
     def _trains(self, node: onnx.NodeProto) -> bool:
-        """A dropout whose training switch is there and not known to be off."""
+        """Return whether a node is a dropout whose training switch exists and is not known to be off."""
         if node.op_type != "Dropout" or len(node.input) < 3 or not node.input[2]:
             return False
         switch = self.constants.get(node.input[2])
@@ -175,7 +176,7 @@ class Subgraphs:
         constants: list[str],
         optimise: bool,
     ) -> tuple[Any, list[str]]:
-        """A session over these nodes, and which constants have to be fed to it."""
+        """Return a session over these nodes, and the constants that have to be fed to it."""
         import onnx
         from onnx import TensorProto, helper, numpy_helper
 
@@ -233,15 +234,15 @@ class Subgraphs:
 
 
 def _line(problem: Exception) -> str:
-    """The first line of what an error says."""
+    """Return the first line of an error's message."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
 
 
 def _round_halves(graph: onnx.GraphProto, names: set[str]) -> None:
-    """Make every named half-precision value really half precision for those who read it.
+    """Round every named half-precision value to half precision for its readers.
 
     onnxruntime has few half-precision kernels on CPUs: it computes in single precision, and even unoptimised
-    leaves out the rounding between two such operators. An identity stands in its way.
+    omits the rounding between two such operators. An identity between them prevents that.
     """
     from onnx import helper
 
@@ -258,7 +259,7 @@ def _round_halves(graph: onnx.GraphProto, names: set[str]) -> None:
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Every value a node reads, those that the graphs in its attributes capture included."""
+    """Yield every value a node reads, including those that the graphs in its attributes capture."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():

@@ -1,4 +1,4 @@
-"""Planned sizes against the model's real ones: how far every size and address must be stretched to run."""
+"""Planned sizes against the model's real ones: the factor that stretches every size and address to run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Slots", "make_slots"]
 
 @dataclass(frozen=True)
 class Slots:
-    """Slot sizes by tensor id, in bytes of the executor's arena, and how values lie in them.
+    """Slot sizes by tensor id, in bytes of the executor's arena, and the layout of values in them.
 
-    A tensor's slot is `scale` times its planned size. `offset` is where a view's slot begins in its root's
+    A tensor's slot is `scale` times its planned size. `offset` is the start of a view's slot in its root's
     (0 for a root).
     """
 
@@ -32,7 +32,7 @@ class Slots:
 
 
 def make_slots(network: Network, executable: Executable | TfliteExecutable) -> Slots:
-    """The scale is the largest ceil(real size / planned size) of any tensor, padding of patches included.
+    """Return the slots; their scale is the largest ceil(real size / planned size), patches' padding included.
 
     Raises `ModelError` naming the tensor for an element type that numpy has no name for, for patches that
     the model's map does not have, and for a view that does not begin at an element.

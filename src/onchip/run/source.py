@@ -16,7 +16,7 @@ __all__ = ["source_of"]
 
 
 def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | TfliteExecutable:
-    """The original nodes of the plan's network, from `source` or from where the plan says it was read.
+    """Return the original nodes of the plan's network, from `source` or from the model that the plan names.
 
     Raises `InputError` when the model differs from the planned one, `UsageError` when there is nothing to
     execute.
@@ -43,15 +43,15 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | Tf
 
 
 def read_options(plan: Plan) -> ReadOptions:
-    """How the plan's model was read: what its options record."""
+    """Return the reader's options of the plan's model, from the plan's record."""
     given: Mapping[str, object] = {"granularity": plan.network.granularity, **plan.options}
     return ReadOptions(**{f.name: given[f.name] for f in fields(ReadOptions) if f.name in given})  # type: ignore[arg-type]
 
 
 def _structure(network: Network) -> str:
-    """The fingerprint without what a plan may say of its own: workspaces, how maps are stored and walked.
+    """Return the fingerprint without a plan's own parts: workspaces, storage of maps and their walk.
 
-    What a network states of geometry, reach and work decides what is legal, not what is computed. Workspaces
+    A network's geometry, reach and work decide what is legal, not what is computed. Workspaces
     hold the weights in a plan made with resident ones. A map in patches counts as the plain one
     that it is made from, and a view of it, whole channels, as the same channels there.
     """
@@ -71,7 +71,7 @@ def _structure(network: Network) -> str:
 
 
 def _plain(tensor: Tensor, size: int) -> int:
-    """Bytes of whole channels of a tensor, had it no patches."""
+    """Return the bytes of whole channels of a tensor without its patches."""
     p = tensor.patches
     if p is None:
         return size

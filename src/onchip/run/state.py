@@ -1,6 +1,7 @@
-"""What an execution has: a scratchpad, a DRAM, what is resident, what ran, what crossed between the two.
+"""The state of an execution: a scratchpad, a DRAM, residents, operators that ran, and bytes crossed.
 
-`onchip.run.machine` does the program's instructions on it; joins, streaming and groups in tiles do theirs.
+`onchip.run.machine` executes the program's instructions on it; joins, streaming and groups in tiles execute
+theirs.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ Kernel = Callable[[Operator, Mapping[int, Array]], Mapping[int, Array]]
 
 
 class State:
-    """Of one execution of one plan; `inputs` are the values of the graph inputs by tensor id.
+    """The state of one execution of one plan; `inputs` are the values of the graph inputs by tensor id.
 
-    With `before`, the state after the inference before this one, a state's input is what that one has left.
+    With `before`, the state after the previous inference, a state's input is its output there.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class State:
         self.parts: dict[int, dict[int, int]] = {}  # reserved around operands, which lie at these bytes
         self.scratch: dict[str, tuple[int, int]] = {}
         self.ran: set[int] = set()
-        self.in_place = 0  # bytes of operands that a concat found where they belong
+        self.in_place = 0  # bytes of operands that a concat found at their places
         self.joined = 0  # concats run in DRAM
         self.in_parts: list[str] = []  # operators that ran in parts
         self.whole: dict[str, str] = {}  # operators that had to run whole to stream, and why
@@ -97,25 +98,25 @@ class State:
         return found
 
     def value(self, t: int, root_bytes: Bytes) -> Array:
-        """A tensor's value in the bytes of its root's slot."""
+        """Return a tensor's value in the bytes of its root's slot."""
         begin = self.slots.offset[t]
         return self.slots.layout[t].unpack(root_bytes[begin : begin + self.slots.slot[t]])
 
     def to_slot(self, t: int, value: Array) -> Bytes:
-        """A value as the bytes of its slot, poison where no element lies."""
+        """Return a value as the bytes of its slot, poison where no element lies."""
         return self.slots.layout[t].pack(value)
 
     def slot(self, t: int) -> tuple[int, int]:
         return self.address[t], self.address[t] + self.slots.slot[t]
 
     def place(self, address: int, memory: str | None) -> int:
-        """A planned address in a memory as one in the arena."""
+        """Return a planned address in a memory as one in the arena."""
         if memory not in self.arrays.base:
             self.refuse("memory", f"the chip has no memory {memory}")
         return self.arrays.base[memory] + address
 
     def range(self, address: int, size: int, what: str, memory: str | None = None) -> tuple[int, int]:
-        """Planned bytes as a range of the arena."""
+        """Return planned bytes as a range of the arena."""
         start = self.place(address, memory)
         most = self.arrays.size[memory]
         if address < 0 or address + size > most:
@@ -136,7 +137,7 @@ class State:
         return start, end
 
     def occupy(self, t: int, start: int, end: int, keep: Sequence[int] = ()) -> None:
-        """Give a range of the arena to a tensor, but for the bytes of `keep` in it."""
+        """Give a range of the arena to a tensor, except the bytes of `keep` in it."""
         kept = {self.owner(x) for x in keep}
         for a, b, claim in self.arena.pieces(start, end):
             if claim is None or claim.owner not in kept:
@@ -156,7 +157,7 @@ class State:
         self.count("compulsory" if first else "spill", len(data))
 
     def send_out(self, t: int, data: Bytes, crossed: int) -> None:
-        """A tensor has gone to DRAM in parts; `crossed` are planned bytes."""
+        """Record that a tensor has gone to DRAM in parts; `crossed` are planned bytes."""
         is_output = self.network.output_roots >> t & 1 and t not in self.held.last
         size = self.network.tensors[t].bytes
         first = size if t not in self.dram and is_output and crossed >= size else 0
@@ -165,14 +166,14 @@ class State:
         self.count("spill", (crossed - first) * self.slots.scale)
 
     def bring_in(self, t: int, crossed: int) -> None:
-        """A tensor has come from DRAM in parts; `crossed` are planned bytes."""
+        """Record that a tensor has come from DRAM in parts; `crossed` are planned bytes."""
         size = self.network.tensors[t].bytes
         first = size if crossed >= size and self.first_fetch(t) else 0
         self.count("compulsory", first * self.slots.scale)
         self.count("reload", (crossed - first) * self.slots.scale)
 
     def first_fetch(self, t: int) -> bool:
-        """True once for each graph input that DRAM holds."""
+        """Return True once for each graph input that DRAM holds."""
         is_input = self.network.tensors[t].kind == "input" and t not in self.held.first
         first = is_input and t not in self.fetched
         self.fetched.add(t)
@@ -182,22 +183,22 @@ class State:
         self.moved[kind] += size
 
     def fetched_weights(self, name: str, operators: Sequence[Operator]) -> int:
-        """Weight bytes that a unit fetches when its operators run whole, as often as the plan says."""
+        """Return the weight bytes that a unit fetches when its operators run whole, refills included."""
         refills = dict(self.groups[name].refills) if name in self.groups else {}
         pinned = {pin.operator for pin in self.plan.pins if isinstance(pin, PinnedWeights)}
         return sum(op.weight_bytes * refills.get(op.name, 1) for op in operators if op.name not in pinned)
 
     def bytes_moved(self) -> BytesMoved:
-        """What the copies moved, at the plan's sizes: every copy was a whole slot, so nothing is left
-        over."""
+        """Return the bytes that the copies moved, at the plan's sizes: every copy was a whole slot, so the
+        division leaves no remainder."""
         moved = {kind: size // self.slots.scale for kind, size in self.moved.items()}
         between = tuple(Moved(*pair, size // self.slots.scale) for pair, size in sorted(self.between.items()))
         return BytesMoved(**moved, weights=self.weights, between=between)
 
-    # -- what must hold ----------------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------------
 
     def expect_whole(self, t: int, when: str, kind: str = "") -> None:
-        """A root tensor is resident, produced, and every byte of its slot is its own."""
+        """Check that a root tensor is resident and produced, and that it owns every byte of its slot."""
         if t not in self.address:
             self.refuse(f"{kind}not-resident", f"{self.name(t)}, {when}, is not resident")
         if not self.written(t):
@@ -205,7 +206,7 @@ class State:
         self.expect_owner(*self.slot(t), self.owner(t), when)
 
     def expect_reserved(self, op: Operator, streamed: Collection[int], at: str) -> None:
-        """Every output that does not stream has its range, and what it takes over is still there."""
+        """Check that every output that does not stream has its range, and its overwritten operands exist."""
         for t in op.outputs:
             root = self.network.root[t]
             if root in streamed:
@@ -237,7 +238,7 @@ class State:
             self.refuse("already-produced", f"{self.name(t)} was produced before")
 
     def written(self, t: int) -> bool:
-        """Every operator that writes the tensor has run."""
+        """Return whether every operator that writes the tensor has run."""
         return self.network.tensors[t].kind == "input" or self.ran.issuperset(self.writers[t])
 
     # -- names -------------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ class State:
         raise IllegalPlan(rule, reason, index=self.index, instruction=self.instruction)
 
     def _reserved(self, instruction: Load | Alloc | Scratch | Move) -> int:
-        """Planned bytes of the range that an instruction reserves."""
+        """Return the planned bytes of the range that an instruction reserves."""
         if isinstance(instruction, Scratch):
             name = instruction.operator
             known = name in self.groups or name in self.network.operator_id

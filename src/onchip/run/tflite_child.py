@@ -1,4 +1,4 @@
-"""LiteRT in a process of its own: what a damaged file makes of it ends that process, not the caller's.
+"""LiteRT in a separate process: a crash on a damaged file ends that process, not the caller's.
 
 LiteRT trusts its files: a wrong index can end it by a signal, where no exception is raised. Requests and
 answers are MessagePack over the child's stdin and stdout, a length of eight bytes before each.
@@ -38,7 +38,7 @@ class Values(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One run of a model: what its tensors are given, by index, and which are wanted."""
+    """One run of a model: the values given to its tensors, by index, and the wanted tensors."""
 
     model: bytes
     given: dict[int, Values]
@@ -48,7 +48,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The values, or why there are none."""
+    """The values, or the reason why there are none."""
 
     found: dict[int, Values] = {}
     problem: str = ""
@@ -78,9 +78,9 @@ def _receive(file: IO[bytes]) -> bytes | None:
 
 
 class Child:
-    """The process; started when it is first asked, and again after it died.
+    """The process; it starts with the first request, and again after it died.
 
-    One request at a time: threads that ask at once wait for each other.
+    It takes one request at a time: concurrent threads wait for each other.
     """
 
     def __init__(self) -> None:
@@ -97,9 +97,9 @@ class Child:
         keep: bool = False,
         optimised: bool = False,
     ) -> dict[int, Array]:
-        """The tensors `wanted` of a file, by index.
+        """Return the tensors `wanted` of a file, by index.
 
-        Raises `ModelError` naming `what` when LiteRT refuses the file or is ended by it, `MissingExtra` when
+        Raises `ModelError` naming `what` when LiteRT refuses the file or dies of it, `MissingExtra` when
         it is not installed.
         """
         request = Request(
@@ -159,7 +159,7 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
         assert pipe is not None
         try:
             pipe.close()
-        except OSError:  # what was not written yet goes nowhere
+        except OSError:  # unwritten data is dropped
             continue
 
 
@@ -172,7 +172,7 @@ def _how(process: subprocess.Popen[bytes]) -> str:
 
 
 def main() -> None:
-    """Answer until stdin ends. What LiteRT prints goes nowhere."""
+    """Answer until stdin ends. LiteRT's output is discarded."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (content := _receive(sys.stdin.buffer)) is not None:

@@ -38,12 +38,12 @@ class TfliteEngine:
     def __init__(self, network: Network, slots: Slots, executable: TfliteExecutable) -> None:
         if find_spec("ai_edge_litert") is None:
             raise MissingExtra("tflite", "ai-edge-litert")
-        self.child, self.other = Child(), Child()  # the second opinion is asked for on another core
+        self.child, self.other = Child(), Child()  # the second opinion runs on another core
         self.network, self.slots, self.executable = network, slots, executable
         self.notes: list[str] = []
 
     def seeded_inputs(self, seed: int) -> dict[int, Array]:
-        """A value for each graph input; what indexes a table is drawn within the table."""
+        """Return a value for each graph input; one that indexes a table is drawn within the table."""
         rows = self._tables()
         return {
             t.id: draw_input(
@@ -58,7 +58,7 @@ class TfliteEngine:
         }
 
     def _tables(self) -> dict[int, int]:
-        """The least extent of a constant table that each tensor indexes."""
+        """Return the least extent of a constant table that each tensor indexes."""
         rows: dict[int, int] = {}
         graph = self.executable.graph
         for node in graph.nodes:
@@ -70,7 +70,7 @@ class TfliteEngine:
         return rows
 
     def reference(self, inputs: Mapping[int, Array]) -> dict[int, Array]:
-        """Every tensor's value, from one run of the whole file with all tensors kept."""
+        """Return every tensor's value, from one run of the whole file with all tensors kept."""
         what = f"network {self.network.name}"
         content, value = self.executable.graph.content, self.executable.value
         rest = [t.id for t in self.network.tensors if t.id not in inputs]
@@ -79,7 +79,7 @@ class TfliteEngine:
         return {**inputs, **{t: found[value[t]] for t in rest}}
 
     def kernel(self, op: Operator, operands: Mapping[int, Array]) -> Mapping[int, Array]:
-        """One operator, as a model of its own."""
+        """Return one operator's outputs, run as a model of its own."""
         value = self.executable.value
         part = rewritten(
             self.executable.graph,
@@ -93,7 +93,7 @@ class TfliteEngine:
         return {t: found[value[t]] for t in op.outputs}
 
     def second_opinion(self, inputs: Mapping[int, Array], reference: Mapping[int, Array]) -> float:
-        """The largest relative difference of an output; judged where all is floating point."""
+        """Return the largest relative difference of an output; it is judged where all is floating point."""
         value, worst = self.executable.value, 0.0
         outputs = [t for t in self.network.outputs if t not in inputs]
         given = {value[t]: array for t, array in inputs.items()}

@@ -1,5 +1,5 @@
-"""Weights for networks that come without: seeded, variance-preserving, the same whatever order they are asked
-in."""
+"""Weights for networks that come without: seeded, variance-preserving, independent of the order of
+requests."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def seeded_weights(
     *,
     where: str = "",
 ) -> Weights:
-    """The model's initializers: those without data are taken from `given`, else filled from `seed`.
+    """Return the model's initializers: those without data are taken from `given`, else filled from `seed`.
 
     Each value depends on the seed, its name and the graph, never on the order of filling. Batch-norm
     variances lie in [0.5, 1.5], scales around 1, biases and means near 0; matrices and kernels keep the
-    second moment of what flows through them at 1 (see `moments`). `folder` is where external data lies;
+    second moment of their results at 1 (see `moments`). `folder` is the folder of external data;
     values of `Constant` nodes that lie there are among the result's. Raises `ModelError` naming `where` and
     the tensor when its data cannot be read or no random values exist for its type.
     """
@@ -96,10 +96,10 @@ def seeded_weights(
 
 
 def fill_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
-    """The model with data in every initializer, and seeded initializers in place of constant-fill weights.
+    """Return the model with data in every initializer, and seeded initializers for constant-fill weights.
 
-    Needs one more copy of the weights than `seeded_weights`, which the executor uses. Raises `ModelError` as
-    that does.
+    It needs one more copy of the weights than `seeded_weights`, which the executor uses. Raises `ModelError`
+    as that does.
     """
     import onnx
     from onnx import numpy_helper
@@ -119,7 +119,7 @@ def fill_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
 def seeded_inputs(
     model: onnx.ModelProto, shapes: Mapping[str, tuple[int, tuple[int, ...]]], seed: int
 ) -> dict[str, Array]:
-    """A value for each graph input, `shapes` giving (element type, shape): normal for floating point.
+    """Return a value for each graph input; `shapes` gives (element type, shape): normal for floating point.
 
     Integers that index a table are drawn within the table; other integers are small.
     """
@@ -139,7 +139,7 @@ def seeded_inputs(
 def draw_input(
     name: str, dtype: np.dtype[Any], shape: tuple[int, ...], seed: int, rows: int | None = None
 ) -> Array:
-    """A value for one input; below `rows` where it indexes a table. Raises `ModelError` for odd types."""
+    """Return a value for one input, below `rows` if it indexes a table; raises `ModelError` for odd types."""
     rng = _generator(seed, "input", name)
     if dtype.kind == "f" or dtype.name == "bfloat16":
         return rng.standard_normal(shape, np.float32).astype(dtype)
@@ -153,7 +153,7 @@ def draw_input(
 
 
 def has_data(tensor: onnx.TensorProto) -> bool:
-    """False for an initializer that states only its type and shape."""
+    """Return False for an initializer that states only its type and shape."""
     if tensor.data_location == 1 or tensor.raw_data or 0 in tensor.dims:
         return True
     return bool(
@@ -223,7 +223,7 @@ def _constants(graph: onnx.GraphProto, folder: Path | None, where: str) -> Itera
 
 
 def _external_constants(graph: onnx.GraphProto) -> Iterator[str]:
-    """Constants whose nodes cannot be handed to a runtime as they are: it would not know their folder."""
+    """Yield constants whose nodes cannot be handed to a runtime unchanged: it does not know their folder."""
     for node in graph.node:
         if node.op_type == "Constant" and any(a.name == "value" and is_external(a.t) for a in node.attribute):
             yield node.output[0]
@@ -240,7 +240,7 @@ def _shapes(graph: onnx.GraphProto, values: Mapping[str, Array]) -> dict[str, tu
 def _constant_fills(
     graph: onnx.GraphProto, constants: Mapping[str, Array], where: str
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
-    """Outputs of constant-fill nodes that stand in for weights, with (shape, element type)."""
+    """Yield outputs of constant-fill nodes that stand in for weights, with (shape, element type)."""
     readers: dict[str, list[tuple[str, int, str]]] = {}
     for node in graph.node:
         for i, name in enumerate(node.input):

@@ -1,4 +1,4 @@
-"""Which operators run in parts, and how; the others pass whole through their scratch."""
+"""The choice of operators that run in parts; the others pass whole through their scratch."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PIECEWISE = ("elementwise", "concat")
 def run_in_parts(state: State, kernels: Kernels | None, op: Operator, streamed: Sequence[int]) -> bool:
     """Run an operator that streams maps in patches, unless all of them fit its scratch at once.
 
-    False when it has to run whole: nothing has happened then, and `state.whole` says why where a part would
-    have done. Without `kernels` no operator can be cut. Raises as the machine does; `IllegalPlan` when the
-    scratch is too small for a part.
+    Return False, without effect, when it has to run whole; `state.whole` then has the reason where a part
+    would have sufficed. Without `kernels` no operator can be cut. Raises as the machine does; `IllegalPlan`
+    when the scratch is too small for a part.
     """
     network = state.network
     reads = [t for t in streamed if t not in op.outputs]
@@ -59,7 +59,7 @@ def run_in_parts(state: State, kernels: Kernels | None, op: Operator, streamed: 
 def _chain(
     state: State, kernels: Kernels, op: Operator, reads: Sequence[int]
 ) -> tuple[Chain, dict[int, Map]] | str:
-    """The operator taken apart, or in words why it cannot be."""
+    """Return the operator taken apart, or a sentence why it cannot be."""
     slots, network = state.slots, state.network
     out = op.outputs[0]
     if out in state.parts:

@@ -1,4 +1,4 @@
-"""What running in parts has in common: operands checked, results compared and sent, crossings counted."""
+"""The common steps of running in parts: check operands, compare and send results, count crossings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 def slab(layout: Layout, channels: int, rows: int, columns: int | None = None) -> Layout:
-    """The layout of some channels, rows and columns of a map in patches, cut at patches."""
+    """Return the layout of some channels, rows and columns of a map in patches, cut at patches."""
     p = layout.patches
     assert p is not None
     cut = replace(p, channels=channels, rows=rows, columns=columns or p.columns)
@@ -34,7 +34,7 @@ def slab(layout: Layout, channels: int, rows: int, columns: int | None = None) -
 
 
 def patch_bytes(layout: Layout) -> int:
-    """Bytes of one patch in a slot."""
+    """Return the bytes of one patch in a slot."""
     p = layout.patches
     assert p is not None
     return p.height * p.width * layout.pitch
@@ -61,12 +61,12 @@ class Part:
 
     @property
     def over(self) -> int | None:
-        """The operand that the output is written over: it is read from where it lies, part by part."""
+        """The operand that the output is written over: it is read in place, part by part."""
         return self.state.over.get(self.out)
 
     @property
     def layout(self) -> Layout:
-        """Of the output."""
+        """The layout of the output."""
         return self.state.slots.layout[self.out]
 
     @cached_property
@@ -79,7 +79,7 @@ class Part:
         return self.state.arena.bytes[start:end]
 
     def begin(self) -> None:
-        """Every operand is there and right; the output has its range, or will be sent."""
+        """Check that every operand is present and correct; give the output its range, unless it is sent."""
         state = self.state
         for t in self.op.inputs:
             if t not in self.streamed:
@@ -98,7 +98,7 @@ class Part:
         self.scratch[:] = POISON
 
     def end(self) -> None:
-        """Everything has crossed, once."""
+        """Check that everything has crossed exactly once."""
         state = self.state
         for t, crossed in self.crossed.items():
             if crossed != state.slots.slot[t]:
@@ -119,13 +119,13 @@ class Part:
         state.ran.add(self.op.id)
 
     def source(self, t: int) -> Bytes:
-        """[channels, rows of patches, bytes] of a streamed operand in DRAM."""
+        """Return [channels, rows of patches, bytes] of a streamed operand in DRAM."""
         p = self.state.slots.layout[t].patches
         assert p is not None
         return self.state.dram[t].reshape(p.channels, p.grid[0], -1)
 
     def behind(self, values: dict[str, Array], region: Region, channelled: Mapping[str, Array]) -> Array:
-        """The element-wise nodes on a region, with what resident operands have there; compared."""
+        """Run the element-wise nodes on a region, with the resident operands' values there; compare."""
         for t in self.op.inputs:
             if t in self.resident and (self.chain.head is None or t not in self.chain.reads):
                 value = self.resident[t]
@@ -138,7 +138,7 @@ class Part:
         return made
 
     def refuse_room(self, need: int) -> None:
-        """The scratch does not hold the smallest part."""
+        """Refuse a scratch that does not hold the smallest part."""
         scale = self.state.slots.scale
         self.state.refuse(
             "streaming-unproved",

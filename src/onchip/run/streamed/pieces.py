@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Job:
-    """Operands that are read together, and at which channel of the output what is made of them begins."""
+    """Operands that are read together, and the first output channel that they make."""
 
     reads: tuple[tuple[str, int], ...]
     first: int
@@ -63,7 +63,7 @@ def run_pieces(part: Part) -> None:
 
 
 def _jobs(part: Part) -> list[_Job]:
-    """All at once what an element-wise operator streams or writes over; a concat's operands one by one."""
+    """Return one job for all that an element-wise operator streams or writes over; a concat's, one each."""
     chain = part.chain
     if chain.kind == "concat":
         return [_Job(((chain.result, t),), first, part.maps[t].channels) for t, first in chain.pieces]
@@ -73,7 +73,7 @@ def _jobs(part: Part) -> list[_Job]:
 
 
 def _read(part: Part, t: int, box: tuple[Span, Span, Span], region: Region, start: int | None) -> Array:
-    """A box of patches of an operand: through its place in the scratch, or from where it lies on chip."""
+    """Read a box of patches of an operand: through its place in the scratch, or in place on chip."""
     stored = part.state.slots.layout[t].patches
     if t in part.resident or stored is None:
         return part.resident[t][region.slices]
@@ -89,7 +89,7 @@ def _read(part: Part, t: int, box: tuple[Span, Span, Span], region: Region, star
 
 
 def _box(slot: Bytes, stored: Patches, channels: Span, down: Span, across: Span) -> Bytes:
-    """[channels, rows and columns of patches, bytes] of a slot."""
+    """Return [channels, rows and columns of patches, bytes] of a slot."""
     return slot.reshape(stored.channels, *stored.grid, -1)[slice(*channels), slice(*down), slice(*across)]
 
 
@@ -99,9 +99,9 @@ def _slab(part: Part, t: int, region: Region) -> Layout:
 
 
 def _boxes(stored: Patches, images: int, channels: int, count: int) -> Iterator[tuple[int, Span, Span, Span]]:
-    """All patches in boxes of at most `count`: of whole channels, of rows of one, or along one row.
+    """Yield all patches in boxes of at most `count`: of whole channels, of rows of one, or along one row.
 
-    An image, and spans of its channels, rows and columns of patches.
+    Each box is an image, and spans of its channels, rows and columns of patches.
     """
     down, across = stored.grid
     steps = (max(1, count // (down * across)), max(1, min(down, count // across)), min(across, count))
@@ -118,7 +118,7 @@ def _boxes(stored: Patches, images: int, channels: int, count: int) -> Iterator[
 
 
 def _region(stored: Patches, image: int, channels: Span, down: Span, across: Span) -> Region:
-    """The elements in a box of patches."""
+    """Return the elements in a box of patches."""
     return Region(
         (image, image + 1),
         channels,

@@ -3,7 +3,7 @@
 As many groups of channels run together as fit (a convolution without groups has one; a depthwise one and a
 pool have a group for each channel). For each row of output patches the scratch holds the rows of input
 patches that its windows span, each fetched once; the weights of the groups, which every strip needs again;
-and a piece in which the output's patches leave.
+and a piece through which the output's patches leave.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Of the part of the scratch that `together` groups need, in its bytes."""
+    """The sizes of the parts of the scratch for `together` groups, in its bytes."""
 
     together: int
     line: int
@@ -53,7 +53,7 @@ class _Line:
         self.places = self.room[: count * self.rows * width].reshape(count, self.rows, width)
 
     def up_to(self, row: int) -> None:
-        """Fetch the rows of patches that have not come, up to that one."""
+        """Fetch the missing rows of patches, up to that one."""
         while self.next <= row:
             taken = self.source[slice(*self.channels), self.next]
             self.places[:, self.next % self.rows] = taken
@@ -61,7 +61,7 @@ class _Line:
             self.next += 1
 
     def get(self, rows: Span, touched: Span) -> Array:
-        """[1, channels, rows, columns] of some rows of elements; what lies in no row `touched` is poison.
+        """Return [1, channels, rows, columns] of some rows of elements, poison outside the rows `touched`.
 
         `touched` are rows of patches. Between two taps of a dilated window there may be others.
         """
@@ -81,7 +81,7 @@ class _Line:
 
 
 class _Out:
-    """Where a row of output patches goes: to its range, or in pieces of whole patches to DRAM."""
+    """The destination of a row of output patches: its range, or pieces of whole patches to DRAM."""
 
     def __init__(self, part: Part, room: Bytes) -> None:
         self.part, self.layout, self.room = part, part.layout, room
@@ -154,7 +154,7 @@ def run_strips(part: Part) -> None:
 def _strip(
     part: Part, weights: Fetched, line: _Line, image: int, outs: Span, rows: Span, touched: Span
 ) -> Array:
-    """One row of output patches."""
+    """Return one row of output patches."""
     chain, made = part.chain, part.maps[part.out]
     top, bottom = chain.rows[0].missing(rows)
     left, right = chain.columns[0].missing((0, made.columns))
@@ -173,7 +173,7 @@ def _strip(
 
 
 def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int, int], rows: int) -> _Sizes:
-    """As many groups together as the scratch holds."""
+    """Return the sizes for as many groups together as the scratch holds."""
     outs, ins, groups = shape
     width = part.source(part.chain.reads[0]).shape[2]
     piece = patch_bytes(part.layout) if part.out in part.streamed else 0
@@ -187,7 +187,7 @@ def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int,
         found = sizes(together)
         return found.line + found.tile + found.piece
 
-    low, high = 0, groups  # what `low` groups need fits
+    low, high = 0, groups  # `low` groups fit
     while low < high:
         middle = (low + high + 1) // 2
         if need(middle) <= len(part.scratch):
@@ -200,7 +200,7 @@ def _fit(part: Part, parameters: Parameters, apart: bool, shape: tuple[int, int,
 
 
 def _touched(chain: Chain, rows: Span, height: int) -> Span:
-    """Rows of patches from the first to the last that the windows of some output rows touch; or none."""
+    """Return the rows of patches from the first to the last that the windows of some output rows touch."""
     window = chain.rows[0]
     if not window.stride:
         return 0, -(-window.size // height)

@@ -21,7 +21,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 def streamable(
     state: State, name: str, operators: Sequence[Operator], streaming: Sequence[tuple[str, int]]
 ) -> list[int]:
-    """The streamed operands, each of which can be: it has a copy in DRAM, or gets one."""
+    """Return the streamed operands; each has a copy in DRAM, or gets one."""
     written = {t for op in operators for t in op.outputs}
     wanted = []
     for tensor, crossing in streaming:
@@ -48,7 +48,7 @@ def streamable(
 def stream_in(
     state: State, name: str, operators: Sequence[Operator], wanted: Sequence[int]
 ) -> dict[int, Array | None]:
-    """The streamed operands: values of those that are read, None for those still to be written."""
+    """Return the streamed operands: values of those that are read, None for those still to be written."""
     written = {t for op in operators for t in op.outputs}
     streamed: dict[int, Array | None] = {}
     for t in wanted:
@@ -62,9 +62,9 @@ def stream_in(
 
 
 def through_scratch(state: State, name: str, t: int, data: Bytes) -> Bytes:
-    """A tensor's bytes after passing through the scratch in pieces, whole patches where it has patches.
+    """Return a tensor's bytes after passing through the scratch in pieces, whole patches if it has patches.
 
-    Without a scratch they are as they were; only a tensor in patches needs one.
+    Without a scratch they are unchanged; only a tensor in patches needs one.
     """
     start, end = state.scratch.get(name, (0, 0))
     patched, room = state.network.tensors[t].patches, end - start

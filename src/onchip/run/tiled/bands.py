@@ -1,7 +1,7 @@
-"""Which rows each sub-group makes: whatever the next band of the escaping maps lacks, asked for backwards.
+"""The rows that each sub-group makes: those that the next band of the escaping maps lacks, backwards.
 
 There are as many bands as the longest escaping map has. A map that another one pulls ahead may be complete
-before; the sub-groups left then make nothing new, and yet refill the weights that the plan says they do.
+earlier; the remaining sub-groups then make nothing new, but still refill the weights that the plan states.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ __all__ = ["Band", "bands_of"]
 class Band:
     """Rows by tensor: `new` are made (or fetched) now, and all of [`low`, end of `new`) is in its buffer.
 
-    `low` is what this band or a later one reads: a reader may make nothing for some bands, and go on then.
+    `low` is the first row that this band or a later one reads: a reader may skip some bands and continue
+    later.
     """
 
     new: dict[int, tuple[int, int]]
     low: dict[int, int]
 
     def held(self, tensor: int) -> int:
-        """Rows of a tensor in its buffer."""
+        """Return the rows of a tensor in its buffer."""
         return self.new[tensor][1] - self.low[tensor]
 
 
 def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Band]:
-    """The sub-groups of one image, `rows` rows of the coarsest map each; `streamed` keep none between them.
+    """Return the sub-groups of one image, `rows` rows of the coarsest map each; `streamed` keep none between.
 
     Raises `InputError` when the strides of two paths disagree.
     """
@@ -67,7 +68,7 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
 
 
 def _made_first(shape: GroupShape) -> set[int]:
-    """Maps of one row and whatever they are made from: the first sub-group makes all of it."""
+    """Return maps of one row and the maps they are made from: the first sub-group makes all of them."""
     found = {t for t in shape.tensors if shape.maps[t].rows == 1}
     for chain in reversed(shape.chains):
         if chain.output in found:
@@ -76,7 +77,7 @@ def _made_first(shape: GroupShape) -> set[int]:
 
 
 def _scales(shape: GroupShape) -> dict[int, int]:
-    """Rows of each map for one row of the coarsest map, from the strides between them."""
+    """Return the rows of each map for one row of the coarsest map, from the strides between them."""
     links: dict[int, list[tuple[int, int, int]]] = {t: [] for t in shape.tensors}
     for chain in shape.chains:
         out = chain.output

@@ -1,4 +1,4 @@
-"""A single operator executed in blocks of its output, for what fits in no band of rows."""
+"""A single operator executed in blocks of its output, where no band of rows fits."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class _Run:
         self.weights.through(state.arena.bytes[slice(*ranges[2])])
 
     def inputs_of(self, outs: Span) -> Span:
-        """The input channels that some output channels read."""
+        """Return the input channels that some output channels read."""
         if not self.chain.reduces:
             return outs
         assert self.chain.weight is not None
@@ -144,7 +144,7 @@ class _Run:
         return Executed(self.subgroups, crossed, self.weights.moved, self.made.size, 0, written)
 
     def one(self, region: Region) -> None:
-        """One block of the output, from all slices of its inputs."""
+        """Make one block of the output, from all slices of its inputs."""
         chain, outs = self.chain, region.channels
         if not self.blocks.keep_weights:
             self.weights.forget(slice(*outs))
@@ -174,7 +174,7 @@ class _Run:
             self.dram.write(self.target, region, value)
 
     def bring(self, region: Region, channels: Span) -> Array:
-        """The window of some channels that a block reads, through its buffer or where it lies."""
+        """Return the window of some channels that a block reads, through its buffer or in place."""
         rows = self.chain.rows[0].reads(region.rows)
         columns = self.chain.columns[0].reads(region.columns)
         window = Region(region.images, channels, rows, columns)
@@ -185,7 +185,7 @@ class _Run:
         return self.window.get(rows, channels, self.chain.op.name)
 
     def add(self, region: Region, channels: Span, operand: Array) -> None:
-        """What a slice of input channels adds to the block."""
+        """Add the contribution of a slice of input channels to the block."""
         chain, outs = self.chain, region.channels
         assert chain.weight is not None
         each, per = chain.weight.shape[1], self.made.channels // chain.groups
@@ -205,7 +205,7 @@ class _Run:
         self.block.put(region.rows, outs, total)
 
     def finish(self, region: Region, channels: Span, operand: Array) -> None:
-        """Some channels of an operator that does not mix them."""
+        """Make some channels of an operator that does not mix them."""
         chain, outs = self.chain, region.channels
         if not self.blocks.keep_weights:
             self.weights.fetch(channels)
@@ -228,11 +228,11 @@ class _Run:
 
 
 def _cut(*span_and_step: int) -> Iterator[Span]:
-    """[first,) last, step: consecutive ranges."""
+    """[first,) last, step: yield consecutive ranges."""
     first, last, step = (0, *span_and_step)[-3:]
     return ((a, min(a + step, last)) for a in range(first, last, step))
 
 
 def _most(window: Window, spans: list[Span]) -> int:
-    """The most positions that one of some ranges of the output reads."""
+    """Return the most positions that one of some ranges of the output reads."""
     return max(b - a for a, b in (window.reads(span) for span in spans))

@@ -1,8 +1,8 @@
 """A single operator executed in boxes of its output, in any number of dimensions.
 
-What a box needs of every operand and constant lies in the scratch; the operator's own nodes then run on
-operands of which everything else is not a number, and of their result the box counts. So a box for which too
-little has come has not-a-number in it, and one for which enough has come is bit for bit the operator's.
+The scratch holds the part of every operand and constant that a box needs; the operator's own nodes then run
+on operands whose other elements are all not-a-number, and the box of their result counts. A box with too
+few elements therefore contains not-a-number, and one with enough is bit for bit the operator's.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SUMMING = frozenset({"Conv", "Gemm", "MatMul"})
 """The nodes whose results are sums over an axis that a reach may have."""
 
 _POISON = {"MaxPool": np.inf, "Resize": 1e30}
-"""What stands for an element that is not there, instead of not-a-number: the largest of a window passes over
-that, and a resize multiplies with 0 what it reads along a side that it leaves as it is."""
+"""The substitute for an absent element, instead of not-a-number: the largest of a window ignores it, and a
+resize multiplies it with 0 along a side that the resize leaves unchanged."""
 
 
 def run_in_boxes(
@@ -55,7 +55,7 @@ def run_in_boxes(
 
 
 class _Operand:
-    """What comes of an operand or constant: its elements in their sides, and the buffer for a box of them."""
+    """An operand or constant: its elements in their sides, and the buffer for a box of them."""
 
     def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int) -> None:
         self.name, self.sides, self.width = name, sides, width
@@ -66,11 +66,11 @@ class _Operand:
         self.moved = 0
 
     def needs(self, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """The ranges of its sides that a box of the output needs."""
+        """Return the ranges of its sides that a box of the output needs."""
         return tuple(_part(side, *((0, 1) if side.axis < 0 else spans[side.axis])) for side in self.sides)
 
     def bring(self, at: Sequence[int], spans: Sequence[Span]) -> None:
-        """Fetch what the box at those indices needs, unless it came for the box before."""
+        """Fetch the part that the box at those indices needs, unless it came for the box before."""
         key = tuple(at[side.axis] for side in self.sides if side.axis >= 0)
         if key == self.key:
             return
@@ -81,10 +81,10 @@ class _Operand:
             self.buffer.put((0, 1), (0, 1), part)
 
     def poisoned(self, poison: float, outer: int, *, absent: bool = False) -> Array:
-        """The whole value: what the scratch has of it, and poison everywhere else.
+        """Return the whole value: the elements in the scratch, and poison everywhere else.
 
-        Sides along axes from `outer` on are summed over: what is not there is nothing, not poison. So is all
-        that it has where it is `absent` from the sum.
+        Sides along axes from `outer` on are summed over: absent elements there are 0, not poison. So are all
+        its elements where it is `absent` from the sum.
         """
         whole = np.full(self.elements.shape, poison, self.elements.dtype)
         assert self.region is not None
@@ -119,7 +119,7 @@ class _Run:
         for c in reach.weights:
             count = prod(side.size for side in c.sides)
             value = constants.get(c.name)
-            # What does not lie in its sides, or is no constant of the model by that name, is counted only.
+            # An operand that does not fill its sides, or is no constant by that name, is counted only.
             if value is None or value.size != count:
                 value = np.zeros(count, np.float32)
             self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count))
@@ -181,7 +181,7 @@ class _Run:
         return SliceBuffer(state.arena, at, at + size * state.slots.scale, dtype, count, claim)
 
     def _most(self, part: _Operand) -> int:
-        """The most elements that a box needs of it."""
+        """Return the most elements that a box needs of an operand."""
         return prod(
             max(b - a for a, b in (_part(side, *cut) for cut in self._along(side))) for side in part.sides
         )
@@ -190,7 +190,7 @@ class _Run:
         return [(0, 1)] if side.axis < 0 else self.cuts[side.axis]
 
     def _prepare(self) -> None:
-        """What is given to the operator's nodes: operands, and the weights that lie in the scratch."""
+        """Prepare the inputs of the operator's nodes: operands, and the weights that lie in the scratch."""
         engine, op = self.engine, self.op
         value, known = engine.executable.value, engine.parts.constants
         self.given = {value[t]: part for t, part in zip(op.inputs, self.reads, strict=True)}
@@ -209,7 +209,7 @@ class _Run:
         self.tail = None if self.head == self.wanted else self._session([*self.given, self.head], self.wanted)
 
     def _sum(self, nodes: Sequence[onnx.NodeProto]) -> None:
-        """Find the node that sums, and what it adds to its sum."""
+        """Find the node that sums, and the bias that it adds."""
         heads = [node for node in nodes if node.op_type in _SUMMING]
         cut = any(side.axis >= self.outer for part in self.given.values() for side in part.sides)
         if len(heads) != 1 or not cut:
@@ -220,7 +220,7 @@ class _Run:
             raise self.refuse("what it adds to its sum is not among its weights")
 
     def _session(self, names: Sequence[str], wanted: str) -> tuple[Any, list[str]]:
-        """The nodes that make a value from others, ready to run, and those of the others that they read."""
+        """Return the session that makes a value from others, and the names of the others that it reads."""
         engine = self.engine
         types, known = engine.values, engine.parts.constants
         nodes, constants = engine.parts.between(names, [wanted], f"operator {self.op.name}")
@@ -266,7 +266,7 @@ class _Run:
         )
 
     def there(self) -> Array:
-        """The box of the output as it lies in the scratch."""
+        """Return the box of the output in the scratch."""
         assert self.block.data is not None
         return self.block.data
 
@@ -278,7 +278,7 @@ class _Run:
         return found
 
     def add(self, spans: Sequence[Span], first: bool) -> Array:
-        """A box of what the nodes make of what the scratch has, added to what was there before."""
+        """Return a box of the nodes' result on the scratch's content, added to the earlier sum."""
         feeds = {
             name: part.poisoned(self.poison, self.outer, absent=name == self.bias and not first)
             for name, part in self.given.items()
@@ -287,7 +287,7 @@ class _Run:
         return box if first else self.there() + box
 
     def finished(self, spans: Sequence[Span]) -> Array:
-        """The box once its sums are complete."""
+        """Return the box once its sums are complete."""
         if self.tail is None:
             return self.there().copy()
         summed = np.full(self.reach.output, np.nan, self.there().dtype)
@@ -303,7 +303,7 @@ class _Run:
         feeds: Mapping[str, Array],
         spans: Sequence[Span],
     ) -> Array:
-        """A box of a value that nodes make."""
+        """Return a box of a value that nodes make."""
         run, names = session
         try:
             [result] = run.run([wanted], {name: feeds[name] for name in names})
@@ -322,7 +322,7 @@ class _Run:
 
 
 def _part(side: Side, first: int, end: int) -> Span:
-    """The range of a side that the output's indices [first, end) need."""
+    """Return the range of a side that the output's indices [first, end) need."""
     low = (first * side.stride - side.before) // side.per
     high = ((end - 1) * side.stride - side.before) // side.per + side.span
     low = min(max(low, 0), side.size)

@@ -1,4 +1,4 @@
-"""Where a group's tensors lie in its scratch: rings of rows, and slices of channels."""
+"""The places of a group's tensors in its scratch: rings of rows, and slices of channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def buffer_bytes(found: Map, width: int, rows: int, channels: int, images: int) -> int:
-    """Planned bytes of a buffer; `width` are those of an element."""
+    """Return the planned bytes of a buffer; `width` are those of an element."""
     return width * found.columns * rows * channels * images
 
 
@@ -33,7 +33,7 @@ class _Buffer:
 
 
 class Ring(_Buffer):
-    """All channels of the last `rows` rows of some images; each place knows which row it has."""
+    """All channels of the last `rows` rows of some images; each place records its row."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Ring(_Buffer):
         self.tags = np.full(rows, -1)
 
     def begin(self, images: tuple[int, int]) -> None:
-        """Other images: nothing is left of those before."""
+        """Begin other images: nothing remains of those before."""
         self.bytes[:] = POISON
         self.tags[:] = -1
 
     def drop(self, below: int) -> None:
-        """Rows before `below` are not needed again."""
+        """Drop the rows before `below`, which are not needed again."""
         gone = np.flatnonzero((self.tags >= 0) & (self.tags < below))
         if len(gone):
             self.bytes.reshape(self.rows, -1)[gone] = POISON
@@ -70,11 +70,11 @@ class Ring(_Buffer):
         self.tags[places] = np.arange(*rows) if done else -1
 
     def raw(self, rows: tuple[int, int], images: int, channels: slice) -> Array:
-        """What lies there, finished or not."""
+        """Return the elements there, finished or not."""
         return self.data[self._places(rows), :images, channels].transpose(1, 2, 0, 3)
 
     def get(self, rows: tuple[int, int], images: int, channels: slice, reader: str) -> Array:
-        """Finished rows. Raises `Mismatch` naming a row that is not there (any more)."""
+        """Return finished rows. Raises `Mismatch` naming a row that is not there (any more)."""
         missing = self.tags[self._places(rows)] != np.arange(*rows)
         if missing.any():
             row = rows[0] + int(np.argmax(missing))
@@ -84,7 +84,7 @@ class Ring(_Buffer):
         return self.raw(rows, images, channels)
 
     def done(self, rows: tuple[int, int]) -> None:
-        """The rows are finished as they lie."""
+        """Mark the rows as finished."""
         self.tags[self._places(rows)] = np.arange(*rows)
 
     def _places(self, rows: tuple[int, int]) -> Any:
@@ -108,7 +108,7 @@ class SliceBuffer(_Buffer):
         self.data: Array | None = None
 
     def empty(self) -> None:
-        """Nothing of it is needed again."""
+        """Discard the slice, which is not needed again."""
         self.bytes[:] = POISON
         self.data = None
 
@@ -125,7 +125,7 @@ class SliceBuffer(_Buffer):
         return self.data is not None and self.channels == channels
 
     def get(self, rows: tuple[int, int], channels: tuple[int, int], reader: str) -> Array:
-        """A copy of the slice's rows. Raises `Mismatch` when another slice is there."""
+        """Return a copy of the slice's rows. Raises `Mismatch` when another slice is there."""
         if self.data is None or self.channels != channels or rows[0] < self.rows[0] or rows[1] > self.rows[1]:
             raise Mismatch(
                 f"{self.owner}, read by {reader}: rows {rows}, channels {channels} are not in its slice"

@@ -1,6 +1,6 @@
-"""What an operator's nodes are made of: one that gathers (convolution, pool, ...), element-wise ones behind.
+"""The chain of an operator's nodes: one that gathers (convolution, pool, ...), then element-wise ones.
 
-Only such chains can be run on a part of their maps. An operator of another make is refused by name.
+Only such chains can be run on a part of their maps. Any other operator is refused by name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ROWWISE = frozenset({"LRN", "LogSoftmax", "Softmax"})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A constant that element-wise nodes read, or a bias; `axes`: what of the output each axis follows."""
+    """A constant that element-wise nodes read, or a bias; `axes`: the output axis that each axis follows."""
 
     name: str
     value: Array
@@ -48,7 +48,7 @@ class Parameter:
 
     @property
     def by_channel(self) -> bool:
-        """Whether it has exactly one value a channel."""
+        """True if it has exactly one value a channel."""
         return "c" in self.axes and set(self.axes) <= {"c", "."}
 
 
@@ -78,11 +78,11 @@ class Chain:
     constants: Mapping[str, Array]
     groups: int = 1
     chosen: Array | None = None
-    """Of an operator that copies channels, cut out or reordered: which one each of its own is."""
+    """For an operator that copies, cuts or reorders channels: the source of each output channel."""
 
     @property
     def reduces(self) -> bool:
-        """Whether output channels sum over input channels."""
+        """True if output channels sum over input channels."""
         if self.kind == "matrix":
             return True
         return self.kind == "conv" and not self.depthwise
@@ -102,7 +102,7 @@ class Chain:
         return tuple(found)
 
     def is_broadcast(self, operand: int) -> bool:
-        """Whether the operand has fewer elements than the output."""
+        """Return whether the operand has fewer elements than the output."""
         return self.kind == "elementwise" and self.views[operand].size < self.view.size
 
 
@@ -124,7 +124,7 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
     if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
         return _copy(engine, op, maps, found, constants, refuse)
-    # A value may have another shape than the map that a geometry makes of it: [images, channels], say.
+    # A value may have another shape than its map by a geometry: [images, channels], say.
     seen: dict[str, tuple[int, Map]] = {
         name: (t, map_of(engine.values[name][1], images=images) or maps[t]) for name, t in given.items()
     }
@@ -166,8 +166,8 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
 def _moves_nothing(
     node: onnx.NodeProto, values: Mapping[str, tuple[Any, tuple[int, ...]]], constants: Mapping[str, Array]
 ) -> bool:
-    """Whether a transpose leaves all axes longer than one in order, or a slice cuts nothing off: what the
-    reader takes for its operand under another shape."""
+    """Return whether a transpose leaves all axes longer than one in order, or a slice cuts nothing off: the
+    reader treats the result as the operand under another shape."""
     shape = values[node.input[0]][1] if node.input and node.input[0] in values else ()
     if node.op_type == "Transpose":
         stated = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
@@ -188,7 +188,7 @@ def _copy(
     constants: Mapping[str, Array],
     refuse: Any,
 ) -> Chain:
-    """An operator that copies channels: its nodes, run on the numbers of the channels, say which ones."""
+    """Return an operator that copies channels; its nodes, run on the channels' numbers, show which ones."""
     [source], [output] = op.inputs, op.outputs
     read, made = maps[source], maps[output]
     value = engine.executable.value
@@ -339,7 +339,7 @@ class _Maker:
         raise self.refuse(f"{kind} with these operands")
 
     def _pads(self, head: onnx.NodeProto) -> tuple[int, int, int, int] | None:
-        """(top, left, bottom, right) of a pad; None when it pads images or channels."""
+        """Return (top, left, bottom, right) of a pad; None when it pads images or channels."""
         stated = next((list(a.ints) for a in head.attribute if a.name == "pads"), None)
         amounts = stated or self._numbers(head, 1)
         axes = self._numbers(head, 3) if len(head.input) > 3 and head.input[3] else range(4)
@@ -365,7 +365,7 @@ class _Maker:
         )
 
     def parameters(self, view: Map) -> tuple[Parameter, ...]:
-        """What the tail's nodes read besides maps."""
+        """Return the operands of the tail's nodes besides maps."""
         found: dict[str, Parameter] = {}
         for node in self.tail:
             for position, name in enumerate(node.input):
@@ -395,7 +395,7 @@ class _Maker:
     def windows(
         self, kind: str, reads: tuple[int, ...], out: Map
     ) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
-        """What rows and columns of each operand a part of the output needs."""
+        """Return the rows and columns of each operand that a part of the output needs."""
         head, geometry = self.head, self.op.geometry
         rows, columns = [], []
         for t in reads:

@@ -1,4 +1,4 @@
-"""The DRAM side of a group: what it streams, and how many bytes of each have crossed."""
+"""The DRAM side of a group: the tensors that it streams, and the bytes of each that have crossed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 class Dram:
     """`crossed` are planned bytes by tensor, `written` the maps that the group sends out.
 
-    What is `whole` neither comes nor goes.
+    Operands that are `whole` do not cross.
     """
 
     def __init__(self, state: State, shape: GroupShape, whole: Collection[int]) -> None:
@@ -37,11 +37,11 @@ class Dram:
             self.written[t] = np.full(extents, np.nan, state.slots.dtype[t])
 
     def read(self, t: int, region: Region) -> Array:
-        """A region of an operand crosses."""
+        """Return a region of an operand, which crosses."""
         self.crossed[t] += region.size * self.shape.width[t]
         return self.sources[t][region.slices]
 
     def write(self, t: int, region: Region, value: Array) -> None:
-        """A region of a result crosses."""
+        """Write a region of a result, which crosses."""
         self.crossed[t] += region.size * self.shape.width[t]
         self.written[t][region.slices] = value

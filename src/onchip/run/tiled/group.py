@@ -28,7 +28,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Executed:
-    """What a group's execution moved: planned bytes by tensor, of weights, and elements made (again)."""
+    """The bytes and elements of a group's execution: planned bytes by tensor, weights, elements (again)."""
 
     subgroups: int
     crossed: Mapping[int, int]
@@ -46,7 +46,7 @@ def run_in_bands(
     shape: GroupShape,
     whole: Mapping[int, Whole],
 ) -> Executed:
-    """Run a group as its tiling says, its `whole` operands in place. Raises `IllegalTiling` if it cannot."""
+    """Run a group by its tiling, its `whole` operands in place. Raises `IllegalTiling` if it cannot."""
     names = {t: state.name(t) for t in shape.tensors}
     streamed = set()
     for name in tiling.streamed:
@@ -93,7 +93,7 @@ class _Run:
         self.had: dict[int, int] = {}
         self.ready: set[int] = set()
         self.parked: dict[int, set[int]] = {}  # by output: operands that lie in its buffer, not yet combined
-        self.places: Mapping[int, int] = {}  # of the pass at work
+        self.places: Mapping[int, int] = {}  # of the current pass
         self.partial: set[int] = set()  # outputs whose buffer has a sum that is not complete
         self.emitted: set[tuple[int, Span]] = set()  # slices that a pass has made from several operands
         self.made = self.again = 0
@@ -117,7 +117,7 @@ class _Run:
         return Executed(subgroups, self.dram.crossed, weights, self.made, self.again, written)
 
     def subgroup(self) -> None:
-        """One band of one or some images: whatever has all it needs runs, until everything has."""
+        """Run one band of one or some images: every operator with all its needs runs, until all have."""
         self.ready = set()
         for chain in self.shape.chains:
             self.weights[chain.op.id].forget()
@@ -150,7 +150,7 @@ class _Run:
         return all(t in self.ready or t in job.tensors for c in needs for t in c.reads)
 
     def cross_the_rest(self, t: int) -> None:
-        """Rows of an external map behind the last that a window reads: they cross with the rest."""
+        """Count the rows of an external map behind the last that a window reads: they cross with the rest."""
         rows = (self.had[t], self.shape.maps[t].rows)
         if rows[0] == rows[1]:
             return
@@ -183,7 +183,7 @@ class _Run:
     def made_rows(
         self, t: int, rows: Span, channels: Span, value: Array, chain: Chain, *, exact: bool
     ) -> None:
-        """A finished part of a map: compared and counted; the rows that are new go out if it escapes."""
+        """Compare and count a finished part of a map; the rows that are new go out if it escapes."""
         region = self.region(t, rows, channels)
         self.state.comparison.part(
             t,
@@ -203,7 +203,7 @@ class _Run:
     # -- operators -----------------------------------------------------------------------------------------
 
     def finish(self, chain: Chain) -> None:
-        """A held output, from held operands, or what passes have left to do."""
+        """Make a held output, from held operands, or the rest that passes have left."""
         t, rows = chain.output, self.band.new[chain.output]
         self.ready.add(t)
         weights = self.weights[chain.op.id]
@@ -234,7 +234,7 @@ class _Run:
         self.made_rows(t, rows, channels, value, chain, exact=exact)
 
     def finish_pieces(self, chain: Chain, rows: Span) -> None:
-        """What held operands add to an output whose streamed ones have come."""
+        """Add the held operands' part to an output whose streamed ones have come."""
         if chain.kind == "concat":
             for t, first in chain.pieces:
                 if t in self.rings:
@@ -245,7 +245,7 @@ class _Run:
             self.combine(chain, rows, (0, self.shape.maps[chain.output].channels), parked)
 
     def whole(self, chain: Chain, rows: Span) -> Array:
-        """All channels of some rows, from held operands; weights come slice by slice, all of them."""
+        """Return all channels of some rows, from held operands; weights come slice by slice, all of them."""
         out = self.shape.maps[chain.output]
         channels = (0, out.channels)
         weights = self.weights[chain.op.id]
@@ -260,8 +260,8 @@ class _Run:
     def take_tiles(self, chain: Chain, rows: Span) -> None:
         """Follow the tiles of an operator's weights where its output shares bytes with an input.
 
-        Each reads its channels of all these rows and then writes its own. What it has written over, a later
-        one must not read. (The values are those of one call.)
+        Each reads its channels of all these rows and then writes its own. A later one must not read bytes
+        that it has overwritten. (The values are those of one call.)
         """
         ring, weights = self.rings[chain.output], self.weights[chain.op.id]
         apart = self.state.plan.chip.weight_scratchpad_bytes is not None
@@ -274,7 +274,7 @@ class _Run:
             ring.overwrite(rows, slice(*outs))
 
     def gathered(self, chain: Chain, operands: list[Array], rows: Span, channels: Span) -> Array:
-        """The head on some output channels, from the input channels that they read."""
+        """Run the head on some output channels, from the input channels that they read."""
         weights, out = self.weights[chain.op.id], self.shape.maps[chain.output]
         kernels = None if weights.kernels is None else weights.kernels[channels[0] : channels[1]]
         return self.kernels.head(
@@ -288,12 +288,12 @@ class _Run:
         )
 
     def behind(self, chain: Chain, values: Mapping[str, Array], rows: Span, channels: Span) -> Array:
-        """The element-wise nodes of a chain."""
+        """Run the element-wise nodes of a chain."""
         channelled = self.weights[chain.op.id].channelled(channels)
         return self.kernels.tail(chain, values, self.region(chain.output, rows, channels), channelled)
 
     def operand(self, chain: Chain, i: int, rows: Span, channels: Span | None) -> Array:
-        """What an operator reads for some rows and channels of its output; None: all channels."""
+        """Return an operator's operand for some rows and channels of its output; None: all channels."""
         t, found = chain.reads[i], self.shape.maps[chain.reads[i]]
         window = chain.rows[i].reads(rows)
         every = channels is None or found.channels == 1 < self.shape.maps[chain.output].channels
@@ -308,19 +308,19 @@ class _Run:
         return top, left, bottom, right
 
     def is_whole(self, chain: Chain, rows: Span) -> bool:
-        """Whether the operator runs once, on whole maps whose values are exact."""
+        """Return whether the operator runs once, on whole maps whose values are exact."""
         whole = rows == (0, self.shape.maps[chain.output].rows) and self.count == self.shape.images
         return whole and not self.state.comparison.approximate(chain.reads)
 
     @property
     def count(self) -> int:
-        """Images of this sub-group."""
+        """The number of images of this sub-group."""
         return self.images[1] - self.images[0]
 
     # -- passes --------------------------------------------------------------------------------------------
 
     def run_pass(self, job: Pass) -> None:
-        """All channels of the pass's tensors, a slice at a time."""
+        """Run all channels of the pass's tensors, a slice at a time."""
         whole: dict[int, Array] = {}
         self.places = job.places
         for t in job.tensors:
@@ -359,7 +359,7 @@ class _Run:
         self.ready.update(job.tensors)
 
     def idle_weights(self, job: Pass) -> None:
-        """The plan refills an operator in each sub-group, also where it makes no rows."""
+        """Refill the weights of operators that make no rows in a sub-group, as the plan states."""
         for chain in self.shape.chains:
             idle = self.band.new[chain.output][0] == self.band.new[chain.output][1]
             first = next((t for t in chain.reads if t in self.slices), None)
@@ -367,7 +367,7 @@ class _Run:
                 self.weights[chain.op.id].fetch((0, self.shape.maps[chain.output].channels))
 
     def push(self, t: int, channels: Span, covered: dict[int, int]) -> None:
-        """A slice of a streamed tensor has come: everyone who reads it takes it now."""
+        """Hand a new slice of a streamed tensor to all its readers."""
         covered[t] += channels[1] - channels[0]
         for chain in self.shape.readers[t]:
             rows = self.band.new[chain.output]
@@ -390,11 +390,11 @@ class _Run:
             self.push(chain.output, channels, covered)
 
     def in_step(self, x: int, t: int) -> bool:
-        """Whether a tensor's channels come in the pass at work when the same ones of tensor t do."""
+        """Return whether a tensor's channels come in the current pass together with the same ones of t."""
         return x in self.places and self.places[x] == self.places[t]
 
     def arrived(self, chain: Chain, t: int, channels: Span) -> bool:
-        """Whether all operands of an element-wise operator are there; if not, this one may have to wait."""
+        """Return whether all operands of an element-wise operator are there; if not, this one may wait."""
         others = [x for x in dict.fromkeys(chain.reads) if x != t]
         here = [x for x in others if self.in_step(x, t) and self.slices[x].has(channels)]
         here += [x for x in others if x in self.rings and x in self.ready]
@@ -411,7 +411,7 @@ class _Run:
         return False
 
     def park(self, chain: Chain, t: int, channels: Span) -> None:
-        """One of two operands waits in the output's buffer, or finds the other one there."""
+        """Let one of two operands wait in the output's buffer, or combine it with the other one there."""
         rows, parked = self.band.new[chain.output], self.parked.setdefault(chain.output, set())
         if parked - {t}:
             self.combine(chain, rows, channels, parked)
@@ -426,7 +426,7 @@ class _Run:
         ring.put(rows, value, slice(*channels), done=False)
 
     def combine(self, chain: Chain, rows: Span, channels: Span, parked: set[int]) -> None:
-        """An element-wise operator on a parked operand and one that is there."""
+        """Run an element-wise operator on a parked operand and one that is there."""
         ring, span = self.rings[chain.output], slice(*channels)
         if chain.op.weight_bytes:
             self.weights[chain.op.id].fetch(channels)
@@ -439,7 +439,7 @@ class _Run:
         ring.put(rows, self.behind(chain, values, rows, channels), span, done=False)
 
     def accumulate(self, chain: Chain, t: int, channels: Span, rows: Span) -> None:
-        """Some input channels of a sum: their share is added to what lies in the output's buffer."""
+        """Add the share of some input channels of a sum to the output's buffer."""
         ring, weights = self.rings[chain.output], self.weights[chain.op.id]
         missing = self.missing(chain, 0, rows)
         if chain.output not in self.partial:
@@ -459,7 +459,7 @@ class _Run:
             ring.put(rows, lying + fitting(chain, added, lying.shape), span, done=False)
 
     def emit(self, chain: Chain, channels: Span, rows: Span) -> None:
-        """A slice of the output of an operator that does not mix channels."""
+        """Make a slice of the output of an operator that does not mix channels."""
         self.weights[chain.op.id].fetch(channels)
         operands = [self.operand(chain, i, rows, channels) for i in range(len(chain.reads))]
         if chain.kind == "elementwise":
@@ -469,7 +469,7 @@ class _Run:
         self.place(chain, self.behind(chain, values, rows, channels), rows, channels)
 
     def emit_piece(self, chain: Chain, t: int, channels: Span, first: int, rows: Span) -> None:
-        """Some channels of a concat's operand become channels of its output."""
+        """Make channels of a concat's output from some channels of its operand."""
         out = (first + channels[0], first + channels[1])
         self.weights[chain.op.id].fetch(out)
         if t in self.slices:
@@ -479,7 +479,7 @@ class _Run:
         self.place(chain, self.behind(chain, {chain.result: value}, rows, out), rows, out)
 
     def emit_held(self, chain: Chain, channels: Span, rows: Span) -> None:
-        """What a streamed concat takes from a held operand."""
+        """Make a streamed concat's channels from a held operand."""
         for t, first in chain.pieces:
             if first <= channels[0] and channels[1] <= first + self.shape.maps[t].channels:
                 self.emit_piece(chain, t, (channels[0] - first, channels[1] - first), first, rows)
@@ -494,7 +494,7 @@ class _Run:
 
 
 def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
-    """The input channels that a tile of weights reads for its output channels; None: all of them."""
+    """Return the input channels that a tile of weights reads for its output channels; None: all of them."""
     if chain.kind in ("rowwise", "concat"):
         return [None]
     if not chain.reduces:
@@ -506,7 +506,7 @@ def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
 
 
 def _parts(chain: Chain, channels: Span, outs: int) -> list[tuple[Span, Span, Span]]:
-    """For a slice of input channels: (input channels, output channels, the same along the kernels)."""
+    """Return for a slice of input channels: (input channels, output channels, the same along the kernels)."""
     assert chain.weight is not None
     each, groups = chain.weight.shape[1], chain.groups
     per = outs // groups

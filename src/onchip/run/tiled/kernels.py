@@ -1,4 +1,4 @@
-"""Running a chain on a part of its maps: onnxruntime on the original nodes, with pads for what is missing."""
+"""Running a chain on a part of its maps: onnxruntime on the original nodes, with pads for missing rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Changes = Mapping[str, "int | list[int]"]
 
 
 def fitting(chain: Chain, value: Array, shape: Sequence[int]) -> Array:
-    """The value, of these channels, rows and columns; raises `Mismatch` where the node made others."""
+    """Return the value, of these channels, rows and columns; raises `Mismatch` where the node made others."""
     if value.shape[1:] != tuple(shape[1:]):
         made, stated = (" x ".join(map(str, s)) for s in (value.shape[1:], shape[1:]))
         raise Mismatch(
@@ -37,7 +37,7 @@ def fitting(chain: Chain, value: Array, shape: Sequence[int]) -> Array:
 
 
 class Kernels:
-    """Heads and tails of chains; sessions are kept for the parts that come again."""
+    """Heads and tails of chains; it caches sessions for parts that recur."""
 
     def __init__(self, engine: OnnxEngine) -> None:
         self.engine = engine
@@ -56,10 +56,10 @@ class Kernels:
         *,
         whole: bool = False,
     ) -> Array:
-        """What the head makes of parts of its operands (maps), [images, channels, rows, columns].
+        """Return the head's result on parts of its operands (maps), [images, channels, rows, columns].
 
-        `shape` is rows and columns of the result. `whole` says that these are whole maps: then the node runs
-        as it is.
+        `shape` is rows and columns of the result. `whole` states that these are whole maps: the node then
+        runs unchanged.
         """
         if chain.kind == "concat":
             return np.concatenate(operands, axis=1)
@@ -88,7 +88,7 @@ class Kernels:
         *,
         whole: bool = False,
     ) -> Array:
-        """A convolution with these weights; groups follow from the channels of both."""
+        """Return a convolution with these weights; groups follow from the channels of both."""
         assert chain.head is not None
         groups = operand.shape[1] // weight.shape[1]
         feeds = [operand, weight] if bias is None else [operand, weight, bias]
@@ -101,7 +101,7 @@ class Kernels:
         return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
 
     def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
-        """The node itself, on its operand as it sees it and its matrix as it was stored."""
+        """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""
         assert weight is not None
         assert chain.head is not None
         flat = weight.reshape(weight.shape[0], -1)
@@ -112,7 +112,7 @@ class Kernels:
         return chain.view.to_map(self._node(chain, chain.head, (len(feeds),), feeds))
 
     def partial(self, chain: Chain, operand: Array, weight: Array, missing: Missing) -> Array:
-        """What some input channels add to all output channels that `weight` has."""
+        """Return the contribution of some input channels to all output channels of `weight`."""
         if chain.kind == "conv":
             window = (chain.rows[0].span, chain.columns[0].span)
             alone = operand.shape[2:] == window and not any(missing)
@@ -123,7 +123,7 @@ class Kernels:
         return chain.view.to_map(product)
 
     def closed(self, chain: Chain, total: Array, bias: Array | None) -> Array:
-        """The head's result from the sum of all partial ones; `bias` has one value a channel."""
+        """Return the head's result from the sum of all partial ones; `bias` has one value a channel."""
         alpha = beta = 1.0
         if chain.head is not None and chain.head.op_type == "Gemm":
             alpha = next((a.f for a in chain.head.attribute if a.name == "alpha"), 1.0)
@@ -148,7 +148,7 @@ class Kernels:
         fill = 0.0 if kind != "MaxPool" else -np.inf
         left_over = missing
         if counted:
-            # Padding counts, what ceil_mode adds behind it does not.
+            # Padding counts; the rows that ceil_mode adds behind it do not.
             inside = _stated(chain, operand, missing)
             left_over = tuple(m - i for m, i in zip(missing, inside, strict=True))  # type: ignore[assignment]
             operand = _filled(operand, inside, 0.0)
@@ -173,7 +173,7 @@ class Kernels:
     def tail(
         self, chain: Chain, values: Mapping[str, Array], region: Region, channelled: Mapping[str, Array]
     ) -> Array:
-        """The element-wise nodes on a region of the output.
+        """Run the element-wise nodes on a region of the output.
 
         `values` are maps by name: the head's result, or the operands. `channelled` are parameters with one
         value a channel of the region; the others are cut here.
@@ -211,7 +211,7 @@ class Kernels:
         feeds: Sequence[Array],
         changes: Changes | None = None,
     ) -> Array:
-        """One node's first output; `feeds` are its inputs in order, `changes` other attributes for it."""
+        """Return one node's first output; `feeds` are its inputs in order, `changes` other attributes."""
         names = [name for name in node.input if name][: len(feeds)]
         full = (chain.op.id, "head", *key)
         if full not in self.sessions:
@@ -239,7 +239,7 @@ class Kernels:
 
 
 def _element(types: Mapping[str, tuple[int, tuple[int, ...]]], name: str, value: Array) -> int:
-    """The ONNX element type of a value."""
+    """Return the ONNX element type of a value."""
     if name in types:
         return types[name][0]
     from onnx import helper
@@ -248,7 +248,7 @@ def _element(types: Mapping[str, tuple[int, tuple[int, ...]]], name: str, value:
 
 
 def _changed(node: onnx.NodeProto, values: Changes, inputs: int) -> onnx.NodeProto:
-    """The node with other attributes, explicit pads among them, and its first inputs only."""
+    """Return the node with other attributes, explicit pads among them, and its first inputs only."""
     import onnx
     from onnx import helper
 
@@ -262,7 +262,7 @@ def _changed(node: onnx.NodeProto, values: Changes, inputs: int) -> onnx.NodePro
 
 
 def _with_a_line(operand: Array, missing: Missing) -> tuple[Array, Missing]:
-    """A part that lies in the padding altogether, with a line of it made real: no kernel takes empty maps."""
+    """Return a part wholly in the padding with one real line of it: no kernel takes empty maps."""
     before, after = [0, 0], [0, 0]
     for axis in (0, 1):
         if operand.shape[2 + axis] == 0:
@@ -279,7 +279,7 @@ def _with_a_line(operand: Array, missing: Missing) -> tuple[Array, Missing]:
 
 
 def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, int]) -> Array:
-    """A pad's own constant around a part of its map; columns that it cuts off are still in `operand`."""
+    """Return a pad's own constant around a part of its map; `operand` still has the columns it cuts off."""
     assert chain.head is not None
     fill = next((a.f for a in chain.head.attribute if a.name == "value"), 0.0)
     if len(chain.head.input) > 2 and chain.head.input[2]:
@@ -290,7 +290,7 @@ def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, in
 
 
 def _one_pixel(chain: Chain, operand: Array, weight: Array) -> Array:
-    """A convolution of a whole window: a product, which needs no kernel's set-up."""
+    """Return a convolution of a whole window as a product, which needs no kernel's set-up."""
     geometry = chain.op.geometry
     down, right = geometry.dilation if geometry is not None and geometry.dilation else (1, 1)
     taken = operand[:, :, ::down, ::right].reshape(operand.shape[0], -1)
@@ -305,7 +305,7 @@ def _filled(operand: Array, missing: Missing, fill: float) -> Array:
 
 
 def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
-    """Of what is missing, the part that is the operator's own padding."""
+    """Return the part of the missing lines that is the operator's own padding."""
     geometry = chain.op.geometry
     padding = geometry.padding if geometry is not None and geometry.padding else (0, 0, 0, 0)
     top, left, bottom, right = (min(m, p) for m, p in zip(missing, padding, strict=True))
@@ -313,7 +313,7 @@ def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
 
 
 def _rows(chain: Chain, operand: Array) -> Array:
-    """A matrix product's operand: [rows, features] of a part of a map."""
+    """Return a matrix product's operand: [rows, features] of a part of a map."""
     if chain.view.flat:
         return np.ascontiguousarray(operand[0, :, :, 0].T)
     return np.ascontiguousarray(operand.reshape(operand.shape[0], -1))

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """`flat`: a matrix [rows, features] of a network without images; its rows are the map's rows.
+    """A tensor's extents as a map; `flat`: a matrix [rows, features] without images, with the map's rows.
 
     With rank 3 its node sees one image of it: [1, rows, features].
     """
@@ -38,11 +38,11 @@ class Map:
 
     @property
     def axes(self) -> str:
-        """What each axis of the node's array is: n, c, h or w."""
+        """The meaning of each axis of the node's array: n, c, h or w."""
         return "nhc"[-self.rank :] if self.flat else "nchw"[: self.rank]
 
     def same_as(self, other: Map) -> bool:
-        """Whether two maps have the same extents, whatever their nodes see."""
+        """Return whether two maps have the same extents, whatever shapes their nodes see."""
         return (self.images, self.channels, self.rows, self.columns) == (
             other.images,
             other.channels,
@@ -51,23 +51,23 @@ class Map:
         )
 
     def whole(self, array: Array) -> Array:
-        """[images, channels, rows, columns] of all of a tensor's elements, whatever their shape."""
+        """Return [images, channels, rows, columns] of all of a tensor's elements, whatever their shape."""
         if self.flat:
             return array.reshape(self.rows, self.channels).T[None, :, :, None]
         return array.reshape(self.images, self.channels, self.rows, self.columns)
 
     def stored(self, array: Array) -> Array:
-        """A whole map as its elements lie in memory."""
+        """Return a whole map in the order of its elements in memory."""
         return array[0, :, :, 0].T if self.flat else array
 
     def to_map(self, array: Array) -> Array:
-        """[images, channels, rows, columns] of a node's array, or of a part of it."""
+        """Return [images, channels, rows, columns] of a node's array, or of a part of it."""
         if self.flat:
             return array.reshape(array.shape[-2:]).T[None, :, :, None]
         return array.reshape(*array.shape, *(1,) * (4 - self.rank))
 
     def from_map(self, array: Array) -> Array:
-        """What a node sees of a map or a part of one."""
+        """Return a map or a part of one in the shape that a node sees."""
         if self.flat:
             matrix = np.ascontiguousarray(array[0, :, :, 0].T)
             return matrix[None] if self.rank == 3 else matrix
@@ -96,12 +96,12 @@ class Region:
         return math.prod(self.shape)
 
     def along(self, axis: str) -> slice:
-        """The range of axis n, c, h or w."""
+        """Return the range of axis n, c, h or w."""
         return self.slices["nchw".index(axis)]
 
 
 def map_of(shape: Sequence[int], *, images: bool) -> Map | None:
-    """The map of a value; `images`: whether the network has maps of four dimensions. None for other ranks.
+    """Return the map of a value; `images`: whether the network has maps of four dimensions. Else None.
 
     Without images, a value of three dimensions, of which the first is 1, is a matrix.
     """

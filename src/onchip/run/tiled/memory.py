@@ -23,7 +23,7 @@ __all__ = ["Memory", "lay_out"]
 
 @dataclass(frozen=True)
 class Memory:
-    """Everything that a group has on chip while it runs; `rings` are held tensors, whole ones among them."""
+    """The group's on-chip memory while it runs; `rings` are held tensors, whole ones among them."""
 
     rings: Mapping[int, Ring | Whole]
     slices: Mapping[int, SliceBuffer]
@@ -38,7 +38,7 @@ def lay_out(
     bands: Sequence[Band],
     whole: Mapping[int, Whole],
 ) -> Memory:
-    """Divide the scratch. Raises `IllegalTiling` when it is too small for what the bands need."""
+    """Divide the scratch. Raises `IllegalTiling` when it is too small for the bands' needs."""
     start, end = state.scratch.get(group.name, (0, 0))
     scale, round_up = state.slots.scale, state.plan.chip.round_up
     claims = f"the scratch of {group.name}"

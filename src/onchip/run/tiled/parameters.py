@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Parameters:
-    """One operator's weights in DRAM: a matrix or kernels, and `rest`, what else it has for each channel.
+    """One operator's weights in DRAM: a matrix or kernels, and `rest`, its other values for each channel.
 
     Sizes are the plan's; `width` are those of an element of the kernels.
     """
@@ -47,17 +47,17 @@ class Parameters:
 
     @property
     def inputs(self) -> int:
-        """Input channels along the kernels."""
+        """The input channels along the kernels."""
         return 1 if self.kernels is None else self.kernels.shape[1]
 
     def share(self, outs: tuple[int, int]) -> int:
-        """Planned bytes of the rest for some output channels."""
+        """Return the planned bytes of the rest for some output channels."""
         return self.rest * outs[1] // self.channels - self.rest * outs[0] // self.channels
 
     def slices(
         self, outs: tuple[int, int], ins: tuple[int, int], steps: tuple[int, int]
     ) -> Iterator[tuple[tuple[int, int], tuple[int, int], int]]:
-        """Slices of at most `steps` output and input channels, and the planned bytes of each."""
+        """Yield slices of at most `steps` output and input channels, and the planned bytes of each."""
         for o in range(*outs, steps[0]):
             out = (o, min(o + steps[0], outs[1]))
             for i in range(*ins, steps[1]):
@@ -68,7 +68,7 @@ class Parameters:
                 yield out, into, size
 
     def largest(self, steps: tuple[int, int]) -> int:
-        """Planned bytes of the largest slice."""
+        """Return the planned bytes of the largest slice."""
         slices = self.slices((0, self.channels), (0, self.inputs), steps)
         return max((size for _, _, size in slices), default=0)
 
@@ -76,7 +76,7 @@ class Parameters:
 class Fetched:
     """The weights of one operator as they come on chip.
 
-    What the kernels compute with is what lay in the scratch: a resident block, or what came through the tile.
+    The kernels compute with the bytes that lay in the scratch: a resident block, or those through the tile.
     """
 
     def __init__(self, parameters: Parameters, steps: tuple[int, int]) -> None:
@@ -113,7 +113,7 @@ class Fetched:
         self.vectors = {name: np.empty_like(value) for name, value in self.source.values.items()}
 
     def forget(self, outs: slice | None = None) -> None:
-        """Another sub-group: nothing refilled is left of the one before (of those output channels)."""
+        """Discard, for another sub-group, everything that is refilled (of those output channels)."""
         if self.resident:
             return
         for array in (self.kernels, *self.vectors.values()):
@@ -121,7 +121,7 @@ class Fetched:
                 array[outs or slice(None)].reshape(-1).view(np.uint8)[:] = POISON
 
     def fetch(self, outs: tuple[int, int], ins: tuple[int, int] | None = None) -> None:
-        """Copy what some channels need through the tile, slice by slice."""
+        """Copy the weights of some channels through the tile, slice by slice."""
         source, tile = self.source, self._tile
         if self.resident or tile is None or not source.total:
             return
@@ -142,7 +142,7 @@ class Fetched:
             self.moved += size
 
     def tiles(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """(output channels, input channels) of each tile in turn, none where all is there at once."""
+        """Return (output channels, input channels) of each tile in turn, none where all is there at once."""
         source = self.source
         if self.resident or self._tile is None or not source.total:
             return []
@@ -150,7 +150,7 @@ class Fetched:
         return found if len(found) > 1 else []
 
     def _vector(self, name: str, outs: tuple[int, int], tile: Array, at: int) -> int:
-        """One of the rest's vectors through the tile: behind the kernels, or after them where it is full."""
+        """Copy a vector of the rest through the tile: behind the kernels, or after them where it is full."""
         value, first = self.source.values[name], outs[0]
         while first < outs[1]:
             count = min((len(tile) - at) // value.itemsize, outs[1] - first)
@@ -162,14 +162,14 @@ class Fetched:
         return at
 
     def vector(self, p: Parameter | None, outs: tuple[int, int]) -> Array | None:
-        """A parameter's values for some channels, in the shape that its node expects."""
+        """Return a parameter's values for some channels, in the shape that its node expects."""
         if p is None or p.name not in self.vectors:
             return None if p is None else p.value
         part = self.vectors[p.name][outs[0] : outs[1]]
         return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
 
     def channelled(self, outs: tuple[int, int]) -> dict[str, Array]:
-        """The tail's parameters for some channels."""
+        """Return the tail's parameters for some channels."""
         found = {}
         for p in self.source.chain.parameters:
             value = self.vector(p, outs) if p.by_channel else None

@@ -1,4 +1,4 @@
-"""Streamed tensors: which of them come slice by slice together, and in which order the slices come."""
+"""Streamed tensors: those whose slices come together, and the order of the slices."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class IllegalTiling(Exception):
 class Pass:
     """`tensors` in the group's order; `steps` are slices (tensor, channels) of those that no other one makes.
 
-    A step may also be what a concat takes from a held operand. Channel c of tensor t comes at place
-    `places[t]` + c.
+    A step may also be a held operand's part of a concat. Channel c of tensor t comes at place `places[t]` +
+    c.
     """
 
     tensors: tuple[int, ...]
@@ -39,7 +39,7 @@ class Pass:
 def passes_of(
     shape: GroupShape, streamed: Collection[int], channels: int, names: dict[int, str]
 ) -> list[Pass]:
-    """The passes, each streamed tensor in one. Raises `IllegalTiling` where slices cannot be run."""
+    """Return the passes, each streamed tensor in one. Raises `IllegalTiling` where slices cannot be run."""
     together: dict[int, set[int]] = {t: {t} for t in shape.tensors if t in streamed}
 
     def join(tensors: Collection[int]) -> None:
@@ -64,7 +64,7 @@ def passes_of(
 
 
 def takes_two(chain: Chain, slices: Collection[int]) -> bool:
-    """Whether an operator takes two streamed operands and another one: no slice can wait in its output."""
+    """Return whether an operator takes two streamed operands and another: no slice can wait in its output."""
     reads = set(chain.reads)
     return chain.kind == "elementwise" and len(reads) > 2 and sum(t in slices for t in reads) > 1
 
@@ -85,7 +85,7 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
 
 
 def _places(shape: GroupShape, members: Collection[int], names: Mapping[int, str]) -> dict[int, int]:
-    """Where each tensor's first channel comes in its pass, so that channels at one place come together.
+    """Return the place of each tensor's first channel in its pass: channels at one place come together.
 
     Channel c of a concat's operand is channel c + first of its output. Raises `IllegalTiling` where two ways
     between the same tensors would have a channel come at two places.
@@ -124,7 +124,7 @@ def _places(shape: GroupShape, members: Collection[int], names: Mapping[int, str
 def _steps(
     shape: GroupShape, members: tuple[int, ...], at: Mapping[int, int], channels: int
 ) -> tuple[tuple[int, tuple[int, int]], ...]:
-    """Slices cut wherever one of any member ends, so that those that meet in an operator come together."""
+    """Return slices cut wherever one of any member ends, so that those that meet in an operator align."""
     extent = {t: shape.maps[t].channels for t in members}
     cuts = {at[t] + c for t in members for c in (*range(0, extent[t], channels), extent[t])}
     begun: dict[int, list[Span]] = {}  # of each tensor, the channels that no other slice brings
@@ -138,7 +138,7 @@ def _steps(
     first, last = min(cuts), max(cuts)
     for chain in shape.chains:
         if chain.kind == "elementwise" and chain.output not in at:
-            # Two operands out of step: a slice no longer than what they are apart never meets itself.
+            # Two operands out of step: a slice no longer than their distance never meets itself.
             places = {at[t] for t in chain.reads if t in at}
             if len(places) > 1:
                 cuts.update(range(first, last, max(places) - min(places)))

@@ -1,4 +1,4 @@
-"""A group as it runs: its operators in order, its tensors, who reads what, what leaves."""
+"""A group as it runs: its operators in order, its tensors, their readers, and the escaping ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GroupShape:
 
     @cached_property
     def tensors(self) -> tuple[int, ...]:
-        """External inputs, then what the operators write, in order."""
+        """External inputs, then the operators' outputs, in order."""
         return (*self.external, *(c.output for c in self.chains))
 
     @cached_property
@@ -49,7 +49,7 @@ class GroupShape:
 
 
 def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) -> GroupShape:
-    """Raises `InputError` naming the operator or tensor that cannot be run in parts."""
+    """Return the group; raises `InputError` naming the operator or tensor that cannot be run in parts."""
     network, slots = engine.network, engine.slots
     geometries = [op.geometry for op in network.operators if op.geometry is not None]
     images = any(len(shape) == 4 for g in geometries if g.promises for shape in (g.input, g.output))
@@ -85,7 +85,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
 
 
 def _extents(engine: OnnxEngine, t: int) -> tuple[int, ...]:
-    """A tensor's shape as its producer's geometry states it, or for a graph input its first reader's."""
+    """Return a tensor's shape by its producer's geometry, or for a graph input by its first reader's."""
     network, shape = engine.network, engine.slots.shape[t]
     producer = network.producer[t]
     if producer is not None:

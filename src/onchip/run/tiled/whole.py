@@ -1,4 +1,4 @@
-"""Whole operands of a tiled group: read and made where they lie, in ranges of their own."""
+"""Whole operands of a tiled group: read and made in place, in ranges of their own."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 class Whole:
     """All of a map in the arena, with the methods of a `Ring`: every row has its own place.
 
-    `images` are those of the sub-group at work. Each row knows whether it was made. Where it shares bytes
-    with another operand, `shadow` knows of each byte whether it has been written over.
+    `images` are those of the current sub-group. Each row records whether it was made. Where it shares bytes
+    with another operand, `shadow` records for each byte whether it has been written over.
     """
 
     def __init__(self, state: State, t: int, found: Map, *, made: bool) -> None:
@@ -39,7 +39,7 @@ class Whole:
         self.writes = not made
 
     def share(self, state: State, t: int, found: Map, gone: Bools, first: int) -> None:
-        """`gone` has a bool for every byte of the arena from `first` on; it is one with another operand."""
+        """Share `gone`, a bool for every byte of the arena from `first` on, with another operand."""
         layout, (start, _) = state.slots.layout[t], state.slot(t)
         at = start - first
         cells = gone[at : at + layout.count * layout.pitch].reshape(layout.count, -1)
@@ -55,7 +55,7 @@ class Whole:
         self.images = images
 
     def drop(self, below: int) -> None:
-        """Everything stays."""
+        """Keep everything."""
 
     def put(self, rows: tuple[int, int], value: Array, channels: slice, *, done: bool) -> None:
         images = slice(self.images[0], self.images[0] + value.shape[0])
@@ -78,7 +78,7 @@ class Whole:
         self.made[slice(*self.images), slice(*rows)] = True
 
     def overwrite(self, rows: tuple[int, int], channels: slice) -> None:
-        """Some channels of these rows are written; their values come later."""
+        """Mark some channels of these rows as written; their values come later."""
         for shadow in self.shadow:
             shadow[slice(*self.images), channels, slice(*rows)] = True
 
@@ -91,7 +91,7 @@ class Whole:
             shadow[part] = True
 
     def read(self, part: tuple[slice, ...], reader: str) -> Array:
-        """[images, channels, rows, columns] of it. Raises `Mismatch` for what was written over."""
+        """Return [images, channels, rows, columns] of it. Raises `Mismatch` for overwritten bytes."""
         if not self.writes and any(shadow[part].any() for shadow in self.shadow):
             raise Mismatch(f"{self.owner}, read by {reader}: the output over it was written there before")
         return self.data[part].copy() if self.shadow else self.data[part]
@@ -111,7 +111,7 @@ class Place:
 
 
 def whole_operands(state: State, shape: GroupShape, streamed: Collection[int]) -> Mapping[int, Whole]:
-    """The operands that do not stream, each in its range. Refuses, as the machine does, what is not there."""
+    """Return the operands that do not stream, each in its range; refuses absent ones as the machine does."""
     at = f"{shape.name} ({state.where()})"
     found: dict[int, Whole] = {}
     for t in shape.external:
@@ -140,7 +140,7 @@ def whole_operands(state: State, shape: GroupShape, streamed: Collection[int]) -
 
 
 def finish_whole(state: State, shape: GroupShape, whole: Mapping[int, Whole]) -> None:
-    """What was made in place is there; what it was made over gives back what it leaves."""
+    """Complete the outputs made in place; the operands below them release the bytes that are left."""
     for t in whole:
         if t not in shape.escaping:
             continue
