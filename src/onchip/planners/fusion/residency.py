@@ -1,4 +1,4 @@
-"""Whose weights stay on chip while a group runs: an exact choice.
+"""The operators whose weights stay on chip while a group runs: an exact choice.
 
 A resident operator's weights take all their bytes and are fetched once; the others are fetched for every
 sub-group, and share one tile of scratchpad, as large as the largest of their tiles.
@@ -32,7 +32,7 @@ class Residents:
 
 
 def choose(weights: Sequence[Weights], room: int, residency: str) -> Residents | None:
-    """The residents with the fewest refilled bytes within `room` bytes of scratchpad; None if there are none.
+    """Return the residents with the fewest refilled bytes within `room` scratchpad bytes; None if none fit.
 
     `residency` is `partial` (any subset), `all` (all or nothing) or `none`.
     """
@@ -59,9 +59,9 @@ def choose(weights: Sequence[Weights], room: int, residency: str) -> Residents |
 
 
 def _knapsack(items: Sequence[Weights], room: int) -> tuple[int, int, int]:
-    """The subset with the most bytes whose scratchpad is within `room`: (scratchpad, bytes, operators).
+    """Return the subset with the most bytes and scratchpad within `room`, as (scratchpad, bytes, operators).
 
-    Subsets that another one beats in both are dropped after every item.
+    After every item, subsets that another one dominates in both are dropped.
     """
     front = [(0, 0, 0)]
     for w in items:

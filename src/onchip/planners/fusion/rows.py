@@ -1,7 +1,7 @@
-"""Which rows of every tensor a group works on, band by band.
+"""The rows of every tensor that a group works on, band by band.
 
-`walk` goes through the bands by definition. The closed form says without that how many rows each buffer needs
-at most, and just so many where some band meets no border of a map. docs/fusion-model.md derives both.
+`walk` goes through the bands by definition. The closed form gives directly the most rows that each buffer
+needs, exactly if some band meets no border of a map. docs/fusion-model.md derives both.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Bands", "bands_of", "buffer_rows", "halo_rows", "overlaps", "walk", 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """How the tensors of a group are cut into bands of rows; mappings are by tensor id.
+    """The cut of a group's tensors into bands of rows; mappings are by tensor id.
 
     `tensors` has producers before readers. A band is `t` rows of the coarsest map and `scale[x] * t` rows of
     x; at its end x has been made at most `ahead[x]` rows further than its own band (f; None: all its rows),
     and at least `surely[x]` rows while some reader wants more (v), `begins[x]` for the least of its readers
     (w). They differ where a band can end before anything of a map is needed.
-    `readers[x]` are the windows onto x inside the group, with the tensor that is made through them. With
-    bands of `longest` rows there is one.
+    `readers[x]` are the windows onto x inside the group, with the tensor that is made through them. Bands of
+    `longest` rows are a single one.
     """
 
     members: int
@@ -43,7 +43,7 @@ class Bands:
     longest: int
 
     def count(self, rows: Mapping[int, int], t: int) -> int:
-        """Bands of t rows that an image has (k); `rows` are the rows of every map."""
+        """Return the bands of t rows in an image (k); `rows` are the rows of every map."""
         return max(
             (
                 -(-rows[x] // (self.scale[x] * t))
@@ -55,7 +55,7 @@ class Bands:
 
 
 def bands_of(problem: FusionProblem, members: int) -> Bands | None:
-    """The bands of a group; None when it has an opaque operator, or strides that do not fit together."""
+    """Return the bands of a group; None with an opaque operator, or strides that do not fit together."""
     ops = sorted(bits(members), key=problem.position.__getitem__)
     if any(problem.operators[v].form == "opaque" for v in ops):
         return None
@@ -102,13 +102,13 @@ def bands_of(problem: FusionProblem, members: int) -> Bands | None:
 
 
 def _surely(window: Window, scale: int, made: int) -> int:
-    """v of an operand as one reader has it: nothing is needed of it before the reader needs anything."""
+    """Return v of an operand for one reader: nothing of it is needed before the reader needs anything."""
     needed = window.stride * (made - 1) - window.before + window.span
     return needed if scale + made >= 1 else min(needed, window.stride * made)
 
 
 def rows_of(problem: FusionProblem, tensors: Sequence[int]) -> dict[int, int]:
-    """The rows of each tensor's map."""
+    """Return the rows of each tensor's map."""
     result = {}
     for x in tensors:
         shape = problem.maps[x]
@@ -120,9 +120,10 @@ def rows_of(problem: FusionProblem, tensors: Sequence[int]) -> dict[int, int]:
 def _scales(
     tensors: Sequence[int], readers: Mapping[int, list[tuple[Operand, int]]], rows: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """The smallest whole scales with A_in = A_out * stride along every window, None if there are none.
+    """Return the smallest whole scales with A_in = A_out * stride along every window, None if there are none.
 
-    Windows that read all rows, and maps of one row, bind nothing; what they leave apart is scaled apart.
+    Windows that read all rows, and maps of one row, bind nothing; parts that only they connect are scaled
+    separately.
     """
     bound: dict[int, list[tuple[int, Fraction]]] = {x: [] for x in tensors}
     for x in tensors:
@@ -152,10 +153,10 @@ def _scales(
 
 
 def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, int | None]:
-    """For each tensor, the rows beyond its band's own that its buffer needs (m); None: all its rows.
+    """Return for each tensor the rows beyond its band's own that its buffer needs (m); None: all its rows.
 
-    `streamed` is the bitset of tensors held a few channels at a time (S): their overlaps are made anew, so
-    what they are made from has to reach further back.
+    `streamed` is the bitset of tensors held a few channels at a time (S): their overlaps are made again, so
+    their inputs have to reach further back.
     """
     halo = problem.options.halo
     back: dict[int, int] = {}  # g: a band begins at row scale * t * j + g
@@ -179,7 +180,7 @@ def overlaps(problem: FusionProblem, bands: Bands, streamed: int) -> dict[int, i
 
 
 def _paper(bands: Bands, known: Mapping[int, int | None], x: int) -> int:
-    """R_h of eq. 4 without its band: span - stride and the reader's own, strided."""
+    """Return R_h of eq. 4 without its band: span - stride and the reader's own, strided."""
     reach = [0] if bands.escaping >> x & 1 else []
     for operand, y in bands.readers[x]:
         m, window = known[y], operand.rows
@@ -191,7 +192,7 @@ def _paper(bands: Bands, known: Mapping[int, int | None], x: int) -> int:
 def buffer_rows(
     problem: FusionProblem, bands: Bands, overlap: Mapping[int, int | None], t: int
 ) -> dict[int, int]:
-    """Rows of every buffer when a band has t rows, in closed form: at the borders of maps fewer may do."""
+    """Return rows of every buffer for bands of t rows, in closed form: an upper bound at borders of maps."""
     rows = rows_of(problem, bands.tensors)
     single = bands.count(rows, t) == 1
     result = {}
@@ -205,10 +206,10 @@ def buffer_rows(
 def walk(
     problem: FusionProblem, bands: Bands, streamed: int, t: int
 ) -> Iterator[dict[int, tuple[int, int, int]]]:
-    """Band by band, for each tensor (before, low, high): rows [low, high) are made, [0, before) were there.
+    """Yield for each band, by tensor, (before, low, high): [low, high) are made, [0, before) existed before.
 
-    By definition, not by the closed form: rows are clamped to their maps and windows that have nothing to do
-    need nothing.
+    By definition, not by the closed form: rows are clamped to their maps, and windows without outputs need
+    nothing.
     """
     rows = rows_of(problem, bands.tensors)
     before = dict.fromkeys(bands.tensors, 0)
@@ -236,7 +237,7 @@ def walk(
 
 
 def walked_rows(problem: FusionProblem, bands: Bands, streamed: int, t: int) -> dict[int, int]:
-    """Rows of every tensor's buffer when a band has t rows: the most that are there in any band."""
+    """Return the rows of every tensor's buffer when a band has t rows: the most that any band needs."""
     if problem.options.halo != "lines":
         return buffer_rows(problem, bands, overlaps(problem, bands, streamed), t)
     result = dict.fromkeys(bands.tensors, 0)
@@ -247,7 +248,7 @@ def walked_rows(problem: FusionProblem, bands: Bands, streamed: int, t: int) -> 
 
 
 def halo_rows(problem: FusionProblem, bands: Bands, streamed: int, t: int) -> dict[int, int]:
-    """For each external input that is streamed, the rows of an image that cross again."""
+    """Return for each external input that is streamed the rows of an image that cross again."""
     again = (1 << len(problem.maps)) - 1 if problem.options.halo == "recompute" else streamed
     inputs = tuple(bits(bands.external & again))
     result = dict.fromkeys(inputs, 0)

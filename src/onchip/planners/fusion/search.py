@@ -1,9 +1,9 @@
 """The cheapest partition of a network into fused groups: exact, or the best so far with a bound.
 
-The work is done in C++ (`_core/fusion_*.cpp`): candidates are grown as convex sets, a group's cost is the
+C++ code does the work (`_core/fusion_*.cpp`): candidates are grown as convex sets, a group's cost is the
 least DRAM bytes over its bands, streamed tensors and resident weights, and the partition is a shortest path
-over the sets of operators that have run. docs/fusion-search.md proves every rule. `cost.group_cost` is the
-same cost in readable form, and the two are held against each other.
+over the sets of finished operators. docs/fusion-search.md proves every rule. `cost.group_cost` is the same
+cost in readable form, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = [
 ]
 
 Stop = Callable[[int, int], bool]
-"""Told how many groups and states there are; true ends the search."""
+"""Called with the numbers of groups and states; true ends the search."""
 
 Alone = Callable[[FusionProblem, int], GroupCost | None]
-"""What a single operator (bitset) costs in a way of the caller's; None where that is no way."""
+"""The cost of a single operator (bitset) in a way of the caller's; None if there is no such way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Which groups a search looks at. A single operator is always one."""
+    """The groups that a search tries. A single operator is always one."""
 
     largest: int = 0
     """Most operators of a group; 0 means any number."""
@@ -55,13 +55,13 @@ class Space:
     shared_inputs: bool = True
     """Operators that only read the same tensor may be a group."""
     order: tuple[int, ...] = ()
-    """Other than empty: only intervals of this order of the operators, which has to be one that can run
+    """If not empty: only intervals of this order of the operators, which must be one that can run
     (Efficient-S)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What spares the search work, by the names docs/fusion-search.md gives them.
+    """The rules that save the search work, by their names in docs/fusion-search.md.
 
     All are exact: any subset gives the same value, only more slowly.
     """
@@ -71,7 +71,7 @@ class Rules:
     worth: bool = True
     """F2: drop a group that is not cheaper than its operators one by one."""
     monotone: bool = True
-    """F3: let no set grow of which nothing larger fits."""
+    """F3: do not grow a set if no larger one fits."""
     incumbent: bool = True
     """F4: leave a state from which nothing better than the best partition known is reached."""
 
@@ -81,11 +81,11 @@ FULL_SPACE, ALL_RULES = Space(), Rules()
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How much a search looked at.
+    """The size of a search.
 
-    `candidates` groups of several operators that fit (or that one that fits may contain), of which `kept`
-    could be worth something by their floor and `evaluated` were; `states` sets of operators that have run,
-    `transitions` between them; most `memory` bytes held.
+    `candidates` groups of several operators fit (or may be part of one that fits); `kept` of them could pay
+    by their floor, and `evaluated` were evaluated; `states` are sets of finished operators, with
+    `transitions` between them; `memory` is the most bytes held.
     """
 
     candidates: int
@@ -99,9 +99,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Groups in an order in which they can run, and what no partition of the space costs less than.
+    """Groups in an order in which they can run, and a bound of every partition of the space.
 
-    `complete`: the search ran to its end, so that `dram_bytes` is the optimum and equals `lower_bound_bytes`.
+    `complete`: the search was complete, so that `dram_bytes` is the optimum and equals `lower_bound_bytes`.
     """
 
     groups: tuple[GroupCost, ...]
@@ -118,7 +118,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Enumerated:
-    """Groups of several operators that may fit, each a bitset with its floor (no cost of it is below).
+    """Groups of several operators that may fit, each a bitset with its floor (a lower bound of its cost).
 
     `complete`: there are no others in the space. Operators alone are not among them.
     """
@@ -129,10 +129,10 @@ class Enumerated:
 
 
 class Fuser:
-    """A network prepared for many searches: its topology, and the candidates once they have been enumerated.
+    """A network prepared for many searches: its topology, and its candidates once they are enumerated.
 
     Candidates that were enumerated for a budget serve every smaller one; `prepare` without a budget
-    enumerates them for all (which only a space with few groups allows). Not for several threads at once.
+    enumerates them for all (which only a space with few groups allows). Not thread-safe.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Fuser:
         most_groups: int = 0,
         stop: Stop | None = None,
     ) -> tuple[bool, End]:
-        """The same, left where the search finds them; whether those are all, and why it ended."""
+        """Enumerate the same groups inside the core; return whether those are all, and why it ended."""
         found = self._core.enumerate(
             budget=budget,
             rules=_core.FusionRules(**asdict(rules)),
@@ -204,10 +204,10 @@ class Fuser:
         most_groups: int = 0,
         most_states: int = 0,
     ) -> Partition:
-        """The cheapest partition at `budget` bytes (the problem's), groups of at most `largest` operators.
+        """Return the cheapest partition at `budget` bytes, groups of at most `largest` operators.
 
         The search ends as out of memory beyond `most_groups` or `most_states` (0: any number).
-        Raises `Infeasible`, naming the operator, where one fits in nothing.
+        Raises `Infeasible`, naming the operator, if one fits nowhere.
         """
         began = time.perf_counter()
         problem = self.problem if budget is None else replace(self.problem, budget=budget)
@@ -239,29 +239,29 @@ class Fuser:
         return Partition(tuple(groups), found.bound, found.complete, found.end, figures)
 
     def cost(self, members: int, budget: int | None = None) -> GroupCost | None:
-        """What a convex group (bitset) costs in bands of rows, None where no band fits."""
+        """Return the cost of a convex group (bitset) in bands of rows, None if no band fits."""
         found = self._core.cost(self._places(members), self.problem.budget if budget is None else budget)
         return None if found.dram is None else self._cost(members, found)
 
     def dram_bytes(self, groups: Iterable[int], budget: int | None = None) -> tuple[int | None, ...]:
-        """The same for many groups, bytes only."""
+        """Return the same for many groups, bytes only."""
         places = [self._places(members) for members in groups]
         return tuple(self._core.dram_bytes(places, self.problem.budget if budget is None else budget))
 
     def least_scratch(self, members: int, bands: int = 0) -> int | None:
-        """Bytes of scratchpad that a group needs at least in `bands` bands of an image or fewer.
+        """Return the least scratchpad bytes of a group in at most `bands` bands of an image.
 
-        With 0 in any number; None for groups that cannot run in bands. The look-up
-        table of Optimus' Algorithm 3 is made of these.
+        0 allows any number of bands; None for groups that cannot run in bands. The look-up table of Optimus'
+        Algorithm 3 is made of these.
         """
         return self._core.least_scratch(self._places(members), bands)
 
     def count_convex(self) -> int | None:
-        """How many non-empty convex sets of operators there are, connected or not; None beyond 2^63."""
+        """Return the number of convex sets of operators, connected or not; None beyond 2^63."""
         return self._core.count_convex()
 
     def _priced(self, problem: FusionProblem) -> dict[int, GroupCost]:
-        """What operators cost in the caller's own way."""
+        """Return the costs of operators in the caller's own way."""
         result = {}
         if self._alone is not None:
             for place, v in enumerate(self._order):
@@ -278,7 +278,7 @@ class Fuser:
         return sorted(self._place[v] for v in bits(members))
 
     def _cost(self, members: int, found: _core.FusionCost) -> GroupCost:
-        assert found.dram is not None  # of a way of the caller's this is all that is known
+        assert found.dram is not None  # of the caller's own way only this is known
         return replace(cost_of(self.problem, members, found), dram_bytes=found.dram)
 
 
@@ -290,10 +290,10 @@ def best_partition(
     rules: Rules = ALL_RULES,
     alone: Alone | None = None,
 ) -> Partition:
-    """The partition of the network into convex groups with the fewest DRAM bytes (Optimus eq. 1).
+    """Return the partition of the network into convex groups with the fewest DRAM bytes (Optimus eq. 1).
 
-    With a limit hit it is the best so far, with its bound. Raises `Infeasible`, naming the operator, where
-    one fits in nothing. `alone` is another way to run an operator.
+    If a limit is hit it is the best so far, with its bound. Raises `Infeasible`, naming the operator, if one
+    fits nowhere. `alone` is another way to run an operator.
     """
     return Fuser(problem, space, alone=alone).best(rules=rules, limits=limits)
 
@@ -305,20 +305,20 @@ def enumerate_groups(
     space: Space = FULL_SPACE,
     rules: Rules = ALL_RULES,
 ) -> Enumerated:
-    """The convex groups of several operators, connected by an edge or a shared operand, that may fit."""
+    """Return the convex groups of several operators, connected by edges or operands, that may fit."""
     return Fuser(problem, space).prepare(problem.budget, rules, limits)
 
 
 def group_costs(problem: FusionProblem, groups: Sequence[int]) -> tuple[GroupCost | None, ...]:
-    """What convex groups (bitsets) cost in bands of rows; None where no band fits."""
+    """Return the costs of convex groups (bitsets) in bands of rows; None if no band fits."""
     fuser = Fuser(problem)
     return tuple(fuser.cost(members) for members in groups)
 
 
 def count_convex(problem: FusionProblem) -> int | None:
-    """How many non-empty convex sets of operators there are, connected or not; None beyond 2^63.
+    """Return the number of non-empty convex sets of operators, connected or not; None beyond 2^63.
 
-    The space that Optimus' Table 5 counts.
+    This is the space that Optimus' Table 5 counts.
     """
     return Fuser(problem).count_convex()
 
@@ -332,12 +332,12 @@ def _stop(limits: Limits) -> Stop:
 
 
 def line_of(groups: int, states: int) -> str:
-    """How far a search is: groups found, and then states reached."""
+    """Return the progress of a search: groups found, and then states reached."""
     return f"fusing: {states:,} states" if states else f"fusing: {groups:,} groups"
 
 
 def cost_of(problem: FusionProblem, members: int, found: _core.FusionCost) -> GroupCost:
-    """How the compiled search runs a group, and what that moves."""
+    """Return the compiled search's way to run a group, and its bytes."""
     return GroupCost(
         members,
         found.rows,
@@ -433,7 +433,7 @@ def _windows(problem: FusionProblem, v: int) -> list[_core.FusionWindow]:
 
 
 def _grid(op: FusedOperator) -> _core.FusionGrid | None:
-    """Both axes and the channels of an operator with one windowed operand."""
+    """Return both axes and the channels of an operator with one windowed operand, None for others."""
     if op.access is None or not op.windowed:
         return None
     kernel, (operand,) = op.access.kernel, op.operands
@@ -450,7 +450,7 @@ def _grid(op: FusedOperator) -> _core.FusionGrid | None:
 
 
 def _boxes(problem: FusionProblem, v: int) -> list[_core.FusionBoxes]:
-    """The ways in boxes, with what crosses of the operands beyond their bytes."""
+    """Return the ways in boxes, with the operands' crossing bytes beyond their sizes."""
     network = problem.network
     entering = sum(network.tensors[t].bytes for t in bits(network.reads[v]))
     return [

@@ -1,4 +1,4 @@
-"""Which partition the options ask for: the exact search, or one of the paper's."""
+"""The search that the options ask for: the exact one, or one of the paper's."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from onchip.planners.limits import NO_LIMITS, Limits
 __all__ = ["Chosen", "Priced", "partition"]
 
 MOST_SETS = 100_000
-"""Groups and states that the exact search may list; beyond, column generation takes over."""
+"""The most groups and states that the exact search lists; beyond, column generation takes over."""
 
 PATIENCE = 60.0
-"""Seconds of column generation where no limit is asked for."""
+"""Seconds of column generation if no limit is requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Groups that can run one after the other, and a bound of the bytes of every partition that is allowed.
+    """Groups that can run one after the other, and a bound of the bytes of every allowed partition.
 
-    `complete`: the bound is reached. `note` is a sentence for the user where there is something to say.
+    `complete`: the bound is reached. `note` is a sentence for the user, or empty.
     """
 
     groups: tuple[GroupCost, ...]
@@ -38,7 +38,7 @@ class Chosen:
 
 
 class Priced:
-    """Prices of groups by bitset, each worked out once."""
+    """Prices of groups by bitset, each computed once."""
 
     def __init__(self, problem: FusionProblem) -> None:
         self.problem = problem
@@ -50,16 +50,16 @@ class Priced:
         return None if found is None else found.dram_bytes
 
     def group(self, members: int) -> GroupCost | None:
-        """How a group runs, None where it cannot."""
+        """Return the cheapest way to run a group, None if there is none."""
         if members not in self._known:
             self._known[members] = self.fuser.cost(members)
         return self._known[members]
 
 
 def partition(problem: FusionProblem, price: Priced, limits: Limits = NO_LIMITS) -> Chosen:
-    """The partition that `options.search` and `options.space` ask for; every operator alone has a price.
+    """Return the partition that `options.search` and `options.space` ask for.
 
-    Raises `UsageError` for options that do not go together.
+    Every operator alone has a price. Raises `UsageError` for options that do not go together.
     """
     options = problem.options
     if options.space != "full" and options.search != "exact":
@@ -88,9 +88,9 @@ def partition(problem: FusionProblem, price: Priced, limits: Limits = NO_LIMITS)
 
 
 def _thinned(problem: FusionProblem, groups: Iterable[GroupCost]) -> str:
-    """The name of an operator for which there may be better boxes; empty where none can be.
+    """Return the name of an operator that may have better boxes; empty if none has.
 
-    It runs alone. Whole it may move more than in boxes, which skip what no element needs.
+    It runs alone. Whole it may move more than in boxes, which skip elements that nothing needs.
     """
     for group in groups:
         v = group.members.bit_length() - 1
@@ -100,7 +100,7 @@ def _thinned(problem: FusionProblem, groups: Iterable[GroupCost]) -> str:
 
 
 def _exact(problem: FusionProblem, fuser: Fuser, limits: Limits) -> Partition:
-    """The exact search, and column generation where that has more than it can look through."""
+    """Run the exact search, and column generation if that exceeds its limits."""
     found = fuser.best(limits=limits, most_groups=MOST_SETS, most_states=MOST_SETS)
     if found.complete or found.end in ("time", "stopped"):
         return found

@@ -1,7 +1,7 @@
-"""Which tensors of a group are held a few channels at a time (ISOA, `phi = 1` in Optimus).
+"""The tensors of a group that are held a few channels at a time (ISOA, `phi = 1` in Optimus).
 
-Such a *streamed* tensor saves most of its buffer, but its overlapping rows are made anew, and not every set
-of tensors can be streamed: `legal` says which, and docs/fusion-model.md proves that those can be executed.
+Such a *streamed* tensor saves most of its buffer, but its overlapping rows are made again, and not every set
+of tensors can be streamed: `legal` decides, and docs/fusion-model.md proves that legal sets can be executed.
 Optimus chooses by a dynamic program over a tree (Algorithm 2), with bands of one row; on a graph the problem
 is a minimum-weight independent set, and only where channels are summed do neighbours exclude each other.
 """
@@ -18,10 +18,10 @@ __all__ = ["buffer_bytes", "candidates", "legal", "smallest", "streams"]
 
 
 def candidates(problem: FusionProblem, bands: Bands) -> int:
-    """Bitset of the tensors that are smaller when streamed and that no operator needs whole (isoa's choice).
+    """Return the bitset of tensors that are smaller when streamed and that no operator needs whole (isoa).
 
     A tensor of at most T_c channels is never worth streaming: its buffer has the same channels and no fewer
-    rows, and what it is made from has to reach further back.
+    rows, and its inputs have to reach further back.
     """
     result = 0
     for x in bands.tensors:
@@ -41,10 +41,10 @@ def candidates(problem: FusionProblem, bands: Bands) -> int:
 
 
 def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
-    """Whether passes over channel slices exist that make every streamed tensor exactly once.
+    """Return whether passes over channel slices exist that make every streamed tensor exactly once.
 
-    Tensors whose slices are needed at the same time are one pass. Held tensors and passes have to come one
-    after the other.
+    Tensors whose slices are needed at the same time form one pass. Held tensors and passes must follow one
+    another.
     """
     ops = [problem.operators[v] for v in bits(bands.members)]
     if not _in_slices(ops, streamed):
@@ -59,7 +59,7 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
         if together and op.form == "elementwise" and not streamed >> op.outputs[0] & 1:
             links += [
                 (x.tensor, together[0][0]) for x in op.operands
-            ]  # held operands have to be there before
+            ]  # held operands must be complete before
         for x, y in links:
             if passes.get(x, x) != passes.get(y, y):
                 edges[passes.get(x, x)].add(passes.get(y, y))
@@ -67,7 +67,7 @@ def legal(problem: FusionProblem, bands: Bands, streamed: int) -> bool:
 
 
 def _in_slices(ops: Sequence[FusedOperator], streamed: int) -> bool:
-    """Whether every operator by itself can take and make slices of what is streamed."""
+    """Return whether every operator by itself can take and make slices of the streamed tensors."""
     for op in ops:
         inputs = [x for x in op.operands if streamed >> x.tensor & 1]
         outputs = [y for y in op.outputs if streamed >> y & 1]
@@ -79,9 +79,9 @@ def _in_slices(ops: Sequence[FusedOperator], streamed: int) -> bool:
 
 
 def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int) -> dict[int, int] | None:
-    """For each streamed tensor its pass, named by one of its tensors; None if one is needed twice at once.
+    """Return the pass of each streamed tensor, named by one of its tensors; None if one is needed twice.
 
-    Concats shift channels: two ways between the same tensors have to shift them alike.
+    Concats shift channels: two ways between the same tensors must shift them alike.
     """
     beside: dict[int, list[tuple[int, int]]] = {x: [] for x in bits(streamed)}
     for op in ops:
@@ -106,10 +106,10 @@ def _passes(problem: FusionProblem, ops: Sequence[FusedOperator], streamed: int)
 
 
 def _together(op: FusedOperator, streamed: int) -> list[tuple[int, int, int]]:
-    """(x, y, shift): while channel c of x is there, channel c + shift of y has to be.
+    """Return (x, y, shift): while channel c of x is present, channel c + shift of y must be.
 
-    An operator that does not sum over channels passes slices on. Of three operands or more two slices would
-    have to wait for the others, and only one has a place to wait: the output's.
+    An operator that does not sum over channels passes slices on. With three operands or more, two slices
+    would have to wait for the others, and only one has a place to wait: the output's.
     """
     if op.form not in ("elementwise", "concat", "channelwise"):
         return []
@@ -123,7 +123,7 @@ def _together(op: FusedOperator, streamed: int) -> list[tuple[int, int, int]]:
 
 
 def independent(bands: Bands, streamed: int) -> bool:
-    """Whether no operator has an operand and an output streamed (Optimus, section 5.2)."""
+    """Return whether no operator has both an operand and an output streamed (Optimus, section 5.2)."""
     return not any(
         streamed >> y & 1 for x in bits(streamed) if x in bands.readers for _, y in bands.readers[x]
     )
@@ -147,7 +147,7 @@ def _acyclic(edges: Mapping[int, set[int]]) -> bool:
 
 
 def buffer_bytes(problem: FusionProblem, tensor: int, rows: int, images: int, streamed: bool) -> int:
-    """Bytes of a tensor's buffer, rounded up to the chip's alignment."""
+    """Return the bytes of a tensor's buffer, rounded up to the chip's alignment."""
     shape = problem.maps[tensor]
     assert shape is not None
     channels = problem.channels_at_a_time(tensor) if streamed else shape.channels
@@ -157,11 +157,11 @@ def buffer_bytes(problem: FusionProblem, tensor: int, rows: int, images: int, st
 def streams(
     problem: FusionProblem, bands: Bands, allowed: int, t: int, images: int, below: Callable[[], int]
 ) -> Iterator[tuple[int, int]]:
-    """All (buffer bytes, streamed set) of possible sets inside `allowed`, with fewer bytes than `below()`.
+    """Yield (buffer bytes, streamed set) of possible sets inside `allowed`, with fewer bytes than `below()`.
 
     A branch and bound from the outputs backwards. A buffer has the fewest rows when nothing after it streams.
     A set that is not legal (independent) does not become so by tensors made earlier, so a branch ends there.
-    `below` is asked at every node and may sink.
+    `below` is called at every node, and its value may decrease.
     """
     order = tuple(reversed(bands.tensors))
     fewest = walked_rows(problem, bands, 0, t)
@@ -198,7 +198,7 @@ def streams(
 def smallest(
     problem: FusionProblem, bands: Bands, allowed: int, t: int, images: int, most: int
 ) -> tuple[int, int] | None:
-    """The legal streamed set inside `allowed` with the fewest buffer bytes, if any has at most `most`."""
+    """Return the legal streamed set inside `allowed` with the fewest buffer bytes, if within `most`."""
     best: tuple[int, int] | None = None
 
     def below() -> int:

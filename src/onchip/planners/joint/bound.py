@@ -1,9 +1,9 @@
 """A bound by duality: a worth for each operator such that no group costs less than its operators' worths.
 
-Where sets of operators are too many to price one by one, the relaxation of set partitioning over all groups
-bounds every plan: its groups cover each operator once. Groups are listed; a round of column generation looks
-at all of them (`Joint.price`), and lowers worths until none is cheaper, so that there is a bound after every
-round.
+If there are too many sets of operators to price one by one, the relaxation of set partitioning over all
+groups bounds every plan: its groups cover each operator once. Groups are listed; a round of column generation
+prices all of them (`Joint.price`), and lowers worths until none is cheaper, so that every round gives a
+bound.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from onchip.planners.limits import Limits
 __all__ = ["worths"]
 
 UNIT = 1e6
-"""Bytes of one unit of the linear programs, which want numbers near 1."""
+"""Bytes of one unit of the linear programs, whose numbers should be near 1."""
 
 COLUMNS = 500
-"""Groups that one round adds."""
+"""The most groups that one round adds."""
 
 
 def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
-    """Bytes that every operator (by place) is worth; no group costs less than its operators together.
+    """Return the worth of every operator in bytes, by place; no group costs less than its operators together.
 
-    The best that column generation finds in the time; every round is as good as the last at least.
+    The best that column generation finds in the time; every round is at least as good as the last.
     """
     from ortools.math_opt.python import mathopt
 
@@ -44,7 +44,7 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
         result = solver.solve()
         duals = result.dual_values()
         worth = [round(duals[row] * UNIT) for row in rows]
-        if best is not None:  # between the two: worths that swing find worse groups
+        if best is not None:  # between the two: worths that oscillate find worse groups
             worth = [(w + b) // 2 for w, b in zip(worth, best, strict=True)]
         found = joint.price(
             worth=worth, most=COLUMNS, limits=limits.core(lambda groups, states: limits.stopped())

@@ -1,8 +1,8 @@
-"""The joint search where groups are too many to follow them all closely: those of few operators first.
+"""The joint search with too many groups to follow them all closely: groups of few operators come first.
 
 A pass over groups of at most six operators takes seconds where one over all groups takes minutes, and every
-tensor that it keeps on chip is one that fusion alone sends to DRAM. What it finds prunes the others; it is no
-bound.
+tensor that it keeps on chip is one that fusion alone sends to DRAM. Its result prunes the other passes; it is
+no bound.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from onchip.planners.limits import Limits
 __all__ = ["best_by_size"]
 
 MANY_GROUPS, SOME = 2_000, 200_000
-"""Groups beyond which those of few operators come first, and of how many there is a pass where not all can be
-listed."""
+"""With more groups than this, those of few operators come first; and the number of groups in a pass if not
+all can be listed."""
 
 SIZES = (3, 6, 12)
 """Most operators of a group, step by step."""
 
 NEXT, MUCH = 3.0, 10.0
-"""So much longer than this step the next one takes, about, and one over as many groups as may be listed."""
+"""Estimated time of the next step, and of one over as many groups as may be listed, relative to this step."""
 
 SEEDS = 20
-"""Passes at most that break ties in other ways, each wider than the last."""
+"""The most passes that break ties in other ways, each wider than the last."""
 
 SMALL, ALMOST_ALL = 0.4, 0.8
-"""The part of the time for groups of few operators, where all are listed and where they are not."""
+"""Shares of the time for groups of few operators, if all are listed and if they are not."""
 
 
 def best_by_size(
@@ -41,17 +41,17 @@ def best_by_size(
     below: int | None,
     limits: Limits,
 ) -> tuple[JointSearch, Found]:
-    """The cheapest steps found that cost less than `below` bytes of DRAM traffic, and the search that did.
+    """Return the cheapest steps found that cost less than `below` bytes of DRAM traffic, and their search.
 
-    Of many groups one narrow pass for every size, as long as all of that size can be listed and time is left.
-    Then the search over the groups that were `listed` before, with its bound, if those are all there are. If
-    they are not, one pass over some, and ever wider ones, ties broken in other ways, where the best was.
+    With many groups, one narrow pass for every size, as long as all of that size can be listed and time is
+    left. Then the search over the groups that were `listed` before, with its bound, if those are all. If they
+    are not, one pass over some, and ever wider ones that break ties in other ways, from the best search.
     """
     if listed.all_groups and listed.groups <= MANY_GROUPS:
         return listed, listed.best(below, limits=limits)
     if not listed.all_groups:
         limits = limits.patient(PATIENCE)
-    limits = limits.share(1.0)  # the clock of all parts below begins here
+    limits = limits.share(1.0)  # the clock of all parts below starts here
     best: tuple[JointSearch, Found] | None = None
     part, last = SMALL if listed.all_groups else ALMOST_ALL, 0.0
     for most in SIZES:
@@ -76,7 +76,7 @@ def best_by_size(
         found = listed.best(below, limits=limits, widths=WIDTHS[:1])
         if found.dram_bytes is not None or best is None:
             best, below = (listed, found), found.dram_bytes or below
-    for seed in range(1, SEEDS + 1):  # among ways as cheap so far others may do better in the end
+    for seed in range(1, SEEDS + 1):  # among equally cheap ways so far others may do better in the end
         if limits.over():
             break
         found = best[0].best(below, limits=limits, widths=(1 + 2 * seed,), seed=seed)
@@ -86,6 +86,6 @@ def best_by_size(
 
 
 def _over(limits: Limits, need: float) -> bool:
-    """Whether somebody stopped it, or what is left is less than what is needed."""
+    """Return whether the search was stopped, or the remaining time is less than needed."""
     left = limits.left()
     return limits.stopped() or (left is not None and left <= need)

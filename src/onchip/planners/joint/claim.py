@@ -1,4 +1,4 @@
-"""Which plans the claims of joint planning range over: one sentence, made from the options."""
+"""The plans that the claims of joint planning range over: one sentence, made from the options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["space_of"]
 
 
 def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> str:
-    """What `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
+    """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
     priced = fusion_options(options)

@@ -1,4 +1,4 @@
-"""What fusion alone and placement alone do with a network: a joint plan is never worse than either."""
+"""The results of fusion alone and placement alone: a joint plan is never worse than either."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from onchip.plans import Group, Instruction
 __all__ = ["Incumbent", "fused_alone", "placed_alone"]
 
 SECONDS = 30.0
-"""So long at most does either planner search for a start, when the caller sets no limit."""
+"""The most seconds that either planner searches for a start if the caller sets no limit."""
 
 WORTH_IT = 20.0
-"""Seconds below which column generation does not begin."""
+"""Column generation does not begin with fewer seconds left."""
 
 PUT_TOGETHER, FEW, SMALL = 0.3, 20_000, 6
-"""Of networks with too many groups: the part of the time in which some are put together, how many, and of at
-most how many operators."""
+"""For networks with too many groups: the share of the time in which some groups are grown, their number, and
+their most operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incumbent:
-    """A program that runs the network, by whom, its groups, and the bytes that it moves."""
+    """A program that runs the network, its planner, its groups, and the bytes that it moves."""
 
     planner: str
     program: tuple[Instruction, ...]
@@ -44,10 +44,10 @@ class Incumbent:
 
 
 def fused_alone(problem: FusionProblem, fuser: Fuser | None, limits: Limits) -> Incumbent | None:
-    """The best partition that fusion finds, every tensor between groups in DRAM.
+    """Return the best partition that fusion finds, every tensor between groups in DRAM.
 
-    None where some operator fits in no tiling, though it may fit whole. `fuser` has listed all groups; None
-    where they are too many: then some are put together, and column generation looks for others.
+    None if some operator fits in no tiling, though it may fit whole. `fuser` has listed all groups; None if
+    there are too many: then some are grown, and column generation looks for others.
     """
     began = time.perf_counter()
     limits = _quiet(limits)
@@ -72,10 +72,10 @@ def fused_alone(problem: FusionProblem, fuser: Fuser | None, limits: Limits) -> 
 def placed_alone(
     network: Network, chip: Chip, budget: int, options: PlacementOptions, limits: Limits
 ) -> Incumbent | None:
-    """The best that placement finds, no operator fused or tiled; None where some operator does not fit.
+    """Return the best plan of placement, no operator fused or tiled; None if some operator does not fit.
 
-    Every other negative answer passes through: they are of pins, states and objectives, which joint planning
-    refuses, or of a plan that the checker refuses, which is a fault of placement's and not to be hidden.
+    Every other negative answer is passed on: it concerns pins, states and objectives, which joint planning
+    refuses, or a plan that the checker refuses, a fault of placement that must not be hidden.
     """
     began = time.perf_counter()
     try:
@@ -86,5 +86,5 @@ def placed_alone(
 
 
 def _quiet(limits: Limits) -> Limits:
-    """Limits of a search that says nothing of itself, and ends."""
+    """Return limits of a search that reports nothing, and ends."""
     return replace(limits.patient(SECONDS), progress=None)

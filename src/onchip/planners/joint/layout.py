@@ -1,8 +1,8 @@
-"""From the steps of a search to residencies with addresses: which tensors lie where during which steps.
+"""From the steps of a search to residencies with addresses: the places of tensors over the steps.
 
 A residency begins with the load or creation for the first step that uses it there, and ends right after the
-last use before it leaves; a step's scratch is one of a single step. Where an output takes the place of a
-dying input, both are one rectangle, and the output begins at the address where the input ends.
+last use before it leaves; a step's scratch is one of a single step. If an output takes the place of a dying
+input, both are one rectangle, and the output begins at the address where the input ends.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Addresses of every residency and every step's scratch (by step), and bytes that moving tensors costs
-    because they would not pack otherwise."""
+    """Addresses of every residency and every step's scratch (by step), and the bytes of moving tensors that
+    would not pack otherwise."""
 
     placed: tuple[Placed, ...]
     scratch: dict[int, int]
@@ -40,14 +40,14 @@ class Layout:
 
 
 def scratch_bytes(problem: FusionProblem, step: Step) -> int:
-    """Bytes of scratch that a step reserves."""
+    """Return the bytes of scratch that a step reserves."""
     if step.way is not None:
         return step.way.scratch_bytes
     return problem.network.operators[step.members.bit_length() - 1].workspace
 
 
 def residencies(problem: FusionProblem, steps: Sequence[Step]) -> list[tuple[int, tuple[int, ...]]]:
-    """Every residency as its tensor and the steps that use it, ascending."""
+    """Return every residency as its tensor and the steps that use it, ascending."""
     uses: dict[int, list[int]] = {}
     result: list[tuple[int, tuple[int, ...]]] = []
     for i, step in enumerate(steps):
@@ -68,9 +68,9 @@ def lay_out(
     time_limit: float | None,
     seed: int = 0,
 ) -> Layout | None:
-    """Addresses within the budget; None when none were found.
+    """Return addresses within the budget; None if none were found.
 
-    With `relocate` some always are: tensors that do not pack are moved, at the least cost found.
+    With `relocate` there always are some: tensors that do not pack are moved, at the least cost found.
     """
     network = problem.network
     lives = residencies(problem, steps)
@@ -128,7 +128,7 @@ def lay_out(
 def _chains(
     network: Network, steps: Sequence[Step], lives: Sequence[tuple[int, tuple[int, ...]]]
 ) -> list[list[int]]:
-    """Residencies (indices) that take each other's place, one after the other."""
+    """Return residencies (indices) that take each other's place, one after the other."""
     begins = {(t, uses[0]): i for i, (t, uses) in enumerate(lives)}
     ends = {(t, uses[-1]): i for i, (t, uses) in enumerate(lives)}
     heir: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What a caller may ask of joint planning, beside what placement is asked."""
+"""The options of joint planning, in addition to placement's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DEFAULTS", "FusedPlacementOptions", "JointOptions", "fusion_options"
 @options
 @dataclass(frozen=True, slots=True)
 class JointOptions:
-    """How `plan --fuse` works. The fields are also the command line's flags."""
+    """The options of `plan --fuse`. The fields are also the command line's flags."""
 
     fuse: bool = option(
         False,
@@ -49,7 +49,7 @@ class JointOptions:
 DEFAULTS = JointOptions(fuse=True)
 
 SHARED = ("time_limit", "memory_limit", "seed", "in_place")
-"""Options of placement that joint planning obeys; `in_place` is part of what `overlap` allows."""
+"""Options of placement that joint planning obeys; `in_place` is a part of `overlap`."""
 
 
 def refuse(options: JointOptions, placing: PlacementOptions) -> None:
@@ -68,7 +68,7 @@ def refuse(options: JointOptions, placing: PlacementOptions) -> None:
 @options
 @dataclass(frozen=True, slots=True)
 class FusedPlacementOptions:
-    """All that `onchip plan --fuse` may be asked: joint planning, and what it obeys of placement."""
+    """The options of `onchip plan --fuse`: those of joint planning, and those of placement that it obeys."""
 
     overlap: bool = like(JointOptions, "overlap")
     channel_tile: int | None = like(JointOptions, "channel_tile")
@@ -78,10 +78,10 @@ class FusedPlacementOptions:
     time_limit: float | None = like(PlacementOptions, "time_limit")
 
     def __post_init__(self) -> None:
-        refuse(*self.halves())  # each refuses what it does not know
+        refuse(*self.halves())  # each refuses unknown options
 
     def halves(self) -> tuple[JointOptions, PlacementOptions]:
-        """The same as the planner takes it."""
+        """Return the same in the form that the planner takes."""
         return (
             JointOptions(fuse=True, overlap=self.overlap, channel_tile=self.channel_tile),
             PlacementOptions(**{key: getattr(self, key) for key in SHARED}),
@@ -89,6 +89,6 @@ class FusedPlacementOptions:
 
 
 def fusion_options(options: JointOptions) -> FusionOptions:
-    """How groups are priced: what a machine can run, several images together and weights resident where that
+    """Return the options that price groups: executable, several images together, weights resident if that
     pays."""
     return FusionOptions(batch_weights="held", channel_tile=options.channel_tile)

@@ -29,21 +29,21 @@ from onchip.plans import Plan
 __all__ = ["Joint", "plan", "solve"]
 
 START, PLACED, SEARCHED = 0.35, 0.5, 0.85
-"""Parts of the time limit by which fusion, placement and the joint search have searched."""
+"""Shares of the time limit after which fusion, placement and the joint search end."""
 
 SEEDS = 4
-"""Searches for other steps as cheap, when the first do not pack."""
+"""Searches for other, equally cheap steps if the first do not pack."""
 
 PACKING_SECONDS = 20.0
-"""The most for the addresses of one list of steps."""
+"""The most seconds for the addresses of one list of steps."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint plan and what it is compared with: bytes that fusion and placement move, each alone.
+    """A joint plan, and for comparison the bytes that fusion and placement move, each alone.
 
-    `fusion_bytes` is None where some operator fits in no tiling, `placement_bytes` where some does not fit
-    whole. `found` is the search's, addresses aside.
+    `fusion_bytes` is None if some operator fits in no tiling, `placement_bytes` if some does not fit whole.
+    `found` is the search's result, without addresses.
     """
 
     plan: Plan
@@ -60,12 +60,12 @@ def plan(
     placing: PlacementOptions | None = None,
     limits: Limits | None = None,
 ) -> Plan:
-    """The plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
+    """Return the plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
 
-    `optimal` when nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
+    `optimal` if nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
     than fusion or placement alone. Raises `Infeasible` naming the operator that fits in no tiling,
-    `UsageError` for options of placement that do not go together with fusion. With a limit reached, or on
-    Ctrl-C, the plan is the best so far; `limits` go before those in `placing`.
+    `UsageError` for options of placement that do not go together with fusion. When a limit is reached, or on
+    Ctrl-C, the plan is the best so far; `limits` override those in `placing`.
     """
     return solve(network, chip, budget, options, placing, limits).plan
 
@@ -78,7 +78,7 @@ def solve(
     placing: PlacementOptions | None = None,
     limits: Limits | None = None,
 ) -> Joint:
-    """The same, with what it is compared with."""
+    """Return the same, with the figures for comparison."""
     placing = placing or PlacementOptions()
     refuse(options, placing)
     with (limits or Limits.of(placing)).interruptible() as limits:
@@ -86,7 +86,7 @@ def solve(
 
 
 class _Run:
-    """One call: what was given, and its clock."""
+    """One call: its arguments, and its clock."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Run:
         below = None if best is None else best.dram_bytes
         search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED))
         if found.dram_bytes is not None:
-            with suppress(KeyboardInterrupt):  # pressed while addresses are looked for: the best so far
+            with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
                 for steps in self.addressed(search, found):
                     if best is None or steps.dram_bytes < best.dram_bytes:
                         best = steps
@@ -156,7 +156,7 @@ class _Run:
         return Joint(made, _bytes(fused), _bytes(placed), found)
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
-        """Programs of steps as cheap as those found, those that pack as they are first; then dearer ones."""
+        """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""
         assert found.dram_bytes is not None
         tried = [found]
         yield from self.laid_out(found, relocate=False)
@@ -176,7 +176,7 @@ class _Run:
             yield from self.laid_out(one, relocate=True)
 
     def laid_out(self, found: Found, *, relocate: bool) -> Iterator[Incumbent]:
-        """The program of some steps, if they have addresses."""
+        """Yield the program of some steps, if they have addresses."""
         assert found.dram_bytes is not None
         began = time.perf_counter()
         seconds = self.limits.at_most(PACKING_SECONDS).left()
@@ -189,10 +189,10 @@ class _Run:
             yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
     def infeasible(self, search: JointSearch, over: Sequence[Sequence[int]]) -> Infeasible:
-        """What the hardest step of the easiest order needs, of operators that fit in no tiling.
+        """Return the need of the hardest step of the easiest order, for operators that fit in no tiling.
 
-        Greedy, as in placement: of the operators that can run, run the one that needs least as things are;
-        the more has run, the more inputs die with their readers, and outputs may take their places.
+        Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
+        run, the more inputs die with their readers, and outputs may take their places.
         """
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
@@ -221,7 +221,7 @@ class _Run:
     def recorded(
         self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None
     ) -> dict[str, str | int | float | bool | None]:
-        """What the plan records of how it was made, and of what it is compared with."""
+        """Return the plan's record of how it was made, with the figures for comparison."""
         alone = {"fusion_dram_bytes": _bytes(fused), "placement_dram_bytes": _bytes(placed)}
         return {
             "planner": "joint",

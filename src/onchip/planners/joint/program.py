@@ -18,11 +18,11 @@ __all__ = ["program"]
 def program(
     problem: FusionProblem, steps: Sequence[Step], layout: Layout
 ) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
-    """The instructions that run `steps` at the addresses of `layout`, and the groups in tiles among them.
+    """Return the instructions that run `steps` at the addresses of `layout`, and their groups in tiles.
 
-    Around each run: loads as late as they can be, whole outputs and the scratch reserved, and afterwards at
-    once everything freed that is not needed in the next step. A network output that is whole is stored as
-    soon as it exists; anything else when it leaves and is still to be read.
+    Around each run: loads as late as possible, whole outputs and the scratch reserved; right afterwards all
+    that the next step does not need is freed. A network output that is whole is stored as soon as it exists;
+    other tensors when they leave and are still to be read.
     """
     network = problem.network
     name = [t.name for t in network.tensors]
@@ -42,7 +42,7 @@ def program(
         for v in bits(step.members):
             made |= network.writes[v]
         instructions += [Load(name[p.tensor], p.address) for p in begins[i] if not made >> p.tensor & 1]
-        if step.way is not None:  # what stays while its copy is read piece by piece
+        if step.way is not None:  # tensors that stay while their copies are read piece by piece
             for t in bits(problem.external(step.members) & ~step.whole & ~in_dram):
                 instructions.append(Store(name[t]))
                 in_dram |= 1 << t

@@ -1,6 +1,6 @@
-"""The cheapest way through a network, group by group, with what stays on chip between them: addresses aside.
+"""The cheapest way through a network, group by group, with the tensors that stay between them; no addresses.
 
-The work is done in C++ (`_core/joint_*.cpp`): a search over states (operators that have run, tensors resident
+C++ code does the work (`_core/joint_*.cpp`): a search over states (finished operators, tensors resident
 whole, tensors with a DRAM copy), with a bound from all groups. docs/joint.md proves every rule.
 """
 
@@ -20,30 +20,30 @@ from onchip.planners.limits import NO_LIMITS, End, Limits
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
 
 WIDTHS = (1, 8, 50, 400, 3000, 0)
-"""States of every number of operators that one pass after the other follows; 0: all."""
+"""The most states of every number of operators that each pass follows, pass by pass; 0: all."""
 
 MOST_GROUPS, MOST_DOWNSETS = 1_000_000, 100_000
-"""Groups that are listed, and sets of operators that are priced one by one; beyond, operators are priced."""
+"""The most groups that are listed, and sets of operators that are priced; beyond, operators are priced."""
 
 LISTING, PRICING = 0.1, 0.6
-"""Parts of the time limit by which groups are listed, and the bound is made."""
+"""Shares of the time limit after which the groups are listed, and the bound is made."""
 
 PATIENCE = 60.0
-"""Seconds for either of bound and search where no limit is asked for and a network is too large to finish."""
+"""Seconds for each of bound and search if no limit is requested and a network is too large to finish."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What spares the search work, by the names docs/joint.md gives them. All are exact."""
+    """The rules that save the search work, by their names in docs/joint.md. All are exact."""
 
     dominance: bool = True
     """J1: drop a state that another one of the same operators can imitate at no more cost."""
     minimal: bool = True
-    """J2: evict only what the next group needs gone, and then no tensor too many."""
+    """J2: evict only as much as the next group requires, and no tensor too many."""
     ahead: bool = True
     """J3: bound the rest by the least way through the sets of operators that remain."""
     incumbent: bool = True
-    """J4: drop what cannot be cheaper than the best known."""
+    """J4: drop states that cannot be cheaper than the best known."""
 
 
 ALL_RULES = Rules()
@@ -54,8 +54,8 @@ class Step:
     """A group (bitset of operators) runs.
 
     `evicted` are tensors that leave the chip before, `whole` (bitset) the operands that are on chip whole:
-    those that are not there yet are loaded, or reserved. `way` is how it runs in tiles; None for a single
-    operator that runs as it is. `over` is the operand whose place the output takes.
+    absent ones are loaded, or reserved. `way` is its tiling; None for a single operator that runs whole.
+    `over` is the operand whose place the output takes.
     """
 
     members: int
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How much a search looked at: `groups` listed, `states` followed, `downsets`, groups `evaluated`, most
+    """The size of a search: `groups` listed, `states` followed, `downsets`, groups `evaluated`, most
     `memory` bytes, `seconds`."""
 
     groups: int
@@ -80,10 +80,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The cheapest steps (none: nothing below what was asked for), and what no steps cost less than.
+    """The cheapest steps (none: nothing below the requested bound), and a lower bound of all steps.
 
-    `dram_bytes` is everything that crosses. `complete`: nothing is cheaper than these, or than what was
-    known.
+    `dram_bytes` is everything that crosses. `complete`: nothing is cheaper than these, or than the known
+    bound.
     """
 
     steps: tuple[Step, ...]
@@ -95,7 +95,7 @@ class Found:
 
 
 def compulsory_bytes(problem: FusionProblem) -> int:
-    """What crosses in any case: graph inputs that are read, and outputs that are made, each once."""
+    """Return the bytes that cross in any case: graph inputs that are read and outputs that are made, once."""
     network = problem.network
     read = made = 0
     for v in range(len(network.operators)):
@@ -106,10 +106,10 @@ def compulsory_bytes(problem: FusionProblem) -> int:
 
 
 class JointSearch:
-    """A problem prepared for many searches at its budget. Not for several threads at once.
+    """A problem prepared for many searches at its budget. Not thread-safe.
 
     `over`: for each operator the inputs that its output may be written over. `largest`: most operators of a
-    group (0: any number), `most_groups`: how many are listed.
+    group (0: any number), `most_groups`: the most groups that are listed.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class JointSearch:
         widths: Iterable[int] = WIDTHS,
         seed: int = 0,
     ) -> Found:
-        """The cheapest steps of all that cost less than `below` bytes of DRAM traffic in all.
+        """Return the cheapest steps of all that cost less than `below` bytes of DRAM traffic.
 
         One pass after the other, each wider, until nothing is cut off or time is up. Every operator alone
         must fit (`misfits` is empty).
@@ -199,7 +199,7 @@ class JointSearch:
         return Found(steps, total, least, complete, end, figures)
 
     def _bounded(self, limits: Limits, began: float) -> int:
-        """Make the bound that the passes prune by; what it says of the whole network."""
+        """Make the bound that the passes prune by; return its value for the whole network."""
         if not self.rules.ahead:
             return self._least()
         prepared = self._core.prepare(
@@ -213,7 +213,7 @@ class JointSearch:
         return sum(worth)
 
     def _least(self) -> int:
-        """What operators cost at least beside what crosses in any case."""
+        """Return the least cost of operators in addition to the bytes that cross in any case."""
         return self._core.floor()
 
     def _step(self, step: _core.JointStep) -> Step:

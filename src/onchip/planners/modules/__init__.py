@@ -1,5 +1,5 @@
-"""The modules of branches in a plan: what they move and hold, counted on its program alone.
+"""The modules of branches in a plan: the bytes that they move and hold, counted on its program alone.
 
-`table` counts, `roles` says what a tensor is to a module, `regions` where those lie, `region` takes a module
-out as a network of its own.
+`table` counts, `roles` classifies a module's tensors, `regions` gives their places, `region` extracts a
+module as a network of its own.
 """

@@ -1,13 +1,13 @@
-"""The modules of a branches plan as networks for exact placement, and what the plan moves over them.
+"""The modules of a branches plan as networks for exact placement, and the plan's traffic over them.
 
-A region is a run of consecutive modules. As a network of its own it has the sizes that the plan has, its
-inputs are graph inputs and its outputs network outputs: what enters has a DRAM copy that costs nothing, what
-leaves is stored for nothing. Both methods are counted so.
+A region is a run of consecutive modules. As a network of its own it has the sizes of the plan, its inputs are
+graph inputs and its outputs network outputs: entering tensors have a DRAM copy that costs nothing, and
+leaving ones are stored for nothing. Both methods are counted so.
 
 Concats that move nothing are free in the plan as long as their operands lie side by side. Here their readers
-read the operands, wherever these lie: a relaxation, so what exact placement finds is a bound that holds for
-plans with concats, too. With `copied` they are layers that copy their operands on chip instead: what exact
-placement finds for that is a plan as it stands.
+read the operands, wherever these lie: a relaxation, so the result of exact placement is a bound that holds
+for plans with concats, too. With `copied` they are layers that copy their operands on chip instead: the
+result of exact placement for that is a plan as it stands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Region:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the modules."""
         return tuple(section.name for section in self.sections)
 
     @cached_property
@@ -57,12 +57,12 @@ class Region:
 
     @cached_property
     def traffic_bytes(self) -> int:
-        """What the plan moves here beyond inputs and outputs."""
+        """The bytes that the plan moves here beyond inputs and outputs."""
         return _traffic(self.plan.network, self._events, self._free)
 
     @cached_property
     def strict_bytes(self) -> int:
-        """The same with the last module's output, unless it is stored from where it lies whole on chip."""
+        """The same with the last module's output, unless it is stored from a whole copy on chip."""
         return _traffic(self.plan.network, self._events, self._free, self._last)
 
     @cached_property
@@ -91,13 +91,13 @@ class Region:
 def regions(
     plan: Plan, workspace: Callable[[int], int], apart: Callable[[Network], bool] | None = None
 ) -> tuple[Region, ...]:
-    """The runs of consecutive modules of `plan`, in order; empty when it has none.
+    """Return the runs of consecutive modules of `plan`, in order; empty if it has none.
 
     `workspace` gives the bytes of an operator (an id of the plan's network) whose operands are all on chip.
     A module for whose network `apart` is true is no part of a longer run.
     """
     runs: list[list[Section]] = []
-    joins = False  # may the next module go on with the last run?
+    joins = False  # whether the next module may continue the last run
     for section in plan.sections:
         if section.merge is None:
             joins = False
@@ -120,7 +120,7 @@ def _network(
     workspace: Callable[[int], int],
     last: Sequence[int] = (),
 ) -> Network:
-    """The operators `ran` as a network, without the concats whose outputs are `free`; `last` are held."""
+    """Return the operators `ran` as a network, without concats whose outputs are `free`; `last` are held."""
     left = [op for op in ran if network.root[op.outputs[0]] not in free]
     read = {v.id: _parts(network, bits(network.reads[v.id]), free) for v in left}
     made = {t for op in left for t in bits(network.writes[op.id])}
@@ -151,7 +151,7 @@ def _network(
     ]
     held = _parts(network, last, free)
     if held:
-        # It takes no room of its own: it may be written over the largest of what it reads.
+        # It takes no room of its own: it may be written over the largest of its operands.
         size = max(network.tensors[t].bytes for t in held)
         tensors.append((_fresh("handed on", name), size, "activation"))
         over = Geometry("elementwise", (size,), (size,))
@@ -165,12 +165,12 @@ def _network(
         tensors,
         operators,
         [*(name[t] for t in outputs), *((tensors[-1][0],) if held else ())],
-        element="int8",  # sizes are bytes, whatever the network's elements are
+        element="int8",  # sizes are bytes, whatever the network's element type
     )
 
 
 def _fresh(name: str, taken: Iterable[str]) -> str:
-    """A name that no other has."""
+    """Return a name that is not taken."""
     known = set(taken)
     while name in known:
         name += "'"
@@ -178,7 +178,7 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 
 
 def _parts(network: Network, tensors: Iterable[int], free: dict[int, Operator]) -> list[int]:
-    """The tensors, those that a free concat makes replaced by its operands."""
+    """Return the tensors, with those made by a free concat replaced by its operands."""
     found: dict[int, None] = {}
     for t in tensors:
         parts = _parts(network, (network.root[i] for i in free[t].inputs), free) if t in free else [t]
@@ -187,8 +187,10 @@ def _parts(network: Network, tensors: Iterable[int], free: dict[int, Operator]) 
 
 
 def _flat(network: Network, op: Operator) -> Geometry | None:
-    """An element-wise operator walks over its operands as they are stored, padding and all; so it may be in
-    place. Nothing is promised of any other."""
+    """Return the geometry of an element-wise operator over its operands as stored, padding included.
+
+    So it may be in place. None for any other, which promises nothing.
+    """
     if op.geometry is None or op.geometry.kind != "elementwise" or len(op.outputs) != 1:
         return None
     [output] = op.outputs
@@ -203,8 +205,9 @@ def _flat(network: Network, op: Operator) -> Geometry | None:
 def _traffic(
     network: Network, events: Iterable[Event], free: dict[int, Operator], whole: Sequence[int] = ()
 ) -> int:
-    """Bytes that cross in the sections, without the first read of what enters and the first write of what
-    leaves; a concat and its operands are one there. Of the tensors `whole` only a store of all is left out.
+    """Return the bytes that cross in the sections, without the first read of each input and the first write
+    of each output; a concat and its operands are one there. For the tensors `whole` only a store of all is
+    left out.
     """
     read, written, stored = Counter[int](), Counter[int](), Counter[int]()
     made, inside = set[int](), set[int]()

@@ -1,7 +1,7 @@
-"""The resource map of a plan's sections: which bytes hold what, and when, from the program alone.
+"""The resource map of a plan's sections: the contents of bytes over time, from the program alone.
 
-The simple method (Kim et al., Figures 6 to 8) speaks of a module's input and output feature maps (MIFM and
-MOFM), which its branches share, and of what one layer has beside them.
+The simple method (Kim et al., Figures 6 to 8) names a module's input and output feature maps (MIFM and MOFM),
+which its branches share, and the other bytes of one layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onchip.plans import Plan, Section
 __all__ = ["Region", "RegionKind", "regions_of"]
 
 RegionKind = TensorRole | Literal["feature map", "working"]
-"""What a tensor is to the module; any other tensor; a layer's weights and working memory."""
+"""A tensor's role in the module; any other tensor; a layer's weights and working memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Region:
 
 
 def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:
-    """The regions of each section, by when they begin; what was there before a section begins with it.
+    """Return the regions of each section, by their beginning; earlier ones begin with the section.
 
     In a stretch outside any module every tensor is a feature map. Sizes are rounded up to the alignment, as
     they count in the scratchpad. Raises `IllegalPlan`.
@@ -61,7 +61,7 @@ def regions_of(plan: Plan) -> tuple[tuple[Region, ...], ...]:
 
 
 def _lifetimes(plan: Plan) -> list[Region]:
-    """Every range of the program, by its first instruction."""
+    """Return every range of the program, by its first instruction."""
     live: dict[Reserved, Region] = {}
     found = []
     for event in events_of(plan):
@@ -75,7 +75,7 @@ def _lifetimes(plan: Plan) -> list[Region]:
 
 
 def _kinds(net: Network, section: Section) -> dict[str, RegionKind]:
-    """What a module's tensors are, those that are no mere feature maps."""
+    """Return the roles of a module's tensors other than plain feature maps."""
     if section.merge is None:
         return {}
     merge = net.operator_id[section.merge]

@@ -1,4 +1,4 @@
-"""What the tensors of a module are to it: its input, its output, those of the modules inside.
+"""The roles of tensors in a module: its input, its output, those of the modules inside.
 
 A plan names the modules that its sections are. Those inside them are found here, on the operators of one
 section: a merge layer whose operands all come from one tensor by ways of their own is a module again. MIFM
@@ -17,8 +17,8 @@ from onchip.network import Network, Operator, bits
 __all__ = ["Nested", "TensorRole", "made_of", "nested_modules", "output_of", "tensor_roles"]
 
 TensorRole = Literal["MIFM", "nested MIFM", "MOFM", "nested MOFM"]
-"""A module's input; that of a module inside it; its output, whole or the part that a branch gives; the same
-of a module inside it."""
+"""A module's input; that of a module inside it; its output, whole or the part of a branch; the same of a
+module inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Nested:
 
 
 def nested_modules(net: Network, inside: int, start: int) -> tuple[Nested, ...]:
-    """Modules among the operators of a module (without its merge), outer ones first.
+    """Return modules among the operators of a module (without its merge), outer ones first.
 
     They are found by the dominators of their tensors.
     """
@@ -69,7 +69,7 @@ def nested_modules(net: Network, inside: int, start: int) -> tuple[Nested, ...]:
 
 
 def _dominators(net: Network, inside: int, start: int) -> dict[int, int]:
-    """For each tensor that comes from `start` alone: the tensors on all ways to it, itself included."""
+    """Return for each tensor that comes from `start` alone the tensors on all ways to it, itself included."""
     above = {start: 1 << start}
     for v in net.order:
         if not inside >> v & 1:
@@ -86,7 +86,7 @@ def _dominators(net: Network, inside: int, start: int) -> dict[int, int]:
 
 
 def _between(net: Network, inside: int, begin: int, merge: int) -> int:
-    """The operators on the ways from a tensor to a merge, which is one of them."""
+    """Return the operators on the ways from a tensor to a merge, the merge included."""
     found, waiting = 1 << merge, [merge]
     while waiting:
         for t in bits(net.reads[waiting.pop()]):
@@ -98,7 +98,7 @@ def _between(net: Network, inside: int, begin: int, merge: int) -> int:
 
 
 def _branches(net: Network, members: int, begin: int, merge: int) -> tuple[int, ...]:
-    """The operators between start and merge as sets that do not meet; none if a tensor leaves another way."""
+    """Return disjoint sets of operators between start and merge; none if a tensor leaves another way."""
     within = members & ~(1 << merge)
     label = {v: v for v in bits(within)}
 
@@ -122,19 +122,19 @@ def _branches(net: Network, members: int, begin: int, merge: int) -> tuple[int, 
 
 
 def _merges(op: Operator) -> bool:
-    """A concat or a sum."""
+    """Return whether it is a concat or a sum."""
     kind = "" if op.geometry is None else op.geometry.kind
     word = op.type.split("+")[0].casefold()
     return kind == "concat" or word in ("concat", "concatenation", "add", "sum")
 
 
 def output_of(net: Network, op: int) -> int:
-    """The tensor that a merge layer writes."""
+    """Return the tensor that a merge layer writes."""
     return net.root[net.operators[op].outputs[0]]
 
 
 def made_of(net: Network, inside: int, merge: int, start: int | None) -> frozenset[int]:
-    """A merge's output, its operands but `start`, and those of the plain concats among them."""
+    """Return a merge's output, its operands other than `start`, and those of plain concats among them."""
     found, waiting = {output_of(net, merge)}, [merge]
     while waiting:
         for t in bits(net.reads[waiting.pop()]):
@@ -148,7 +148,7 @@ def made_of(net: Network, inside: int, merge: int, start: int | None) -> frozens
 
 
 def tensor_roles(net: Network, operators: int, merge: int, start: int | None) -> dict[int, TensorRole]:
-    """What the tensors of a module are to it, by root id; what is not in it is a mere feature map.
+    """Return the roles of a module's tensors, by root id; other tensors are plain feature maps.
 
     `operators` are those of the module as a bitset, the merge among them.
     """

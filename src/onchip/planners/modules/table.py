@@ -1,9 +1,9 @@
-"""What the sections of a plan move: the table of the simple method, from the plan program alone.
+"""The traffic of a plan's sections: the table of the simple method, from the plan program alone.
 
 Every figure is counted on the checker's replay of the program: loads, stores and streamed operands between a
 section's first and last instruction, against a machine that reads and writes every layer's feature maps in
-DRAM. No planner is asked, so its own accounting can be held against this one. KB are
-1,024 bytes, as in the paper (Kim et al., A Simple Method, Table 1).
+DRAM. No planner takes part, so its own accounting can be compared with this one. KB are 1,024 bytes, as in
+the paper (Kim et al., A Simple Method, Table 1).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Row:
     """One section, or several together; everything in bytes or counted.
 
     `weight_bytes` are the kernels of its convolutions and matrix products (all weights of an operator without
-    geometry), `parameter_bytes` the rest of the weights: biases, folded norms. The naive figures are of a
-    machine where every layer reads each distinct operand and writes each output in DRAM; the others are what
-    the plan moves. A plain concat costs the naive machine nothing, unless an operand cannot lie in its
-    output: a network input, or what lies in another concat's already.
+    geometry), `parameter_bytes` the rest of the weights: biases, folded norms. The naive figures are those of
+    a machine where every layer reads each distinct operand and writes each output in DRAM; the others are
+    those of the plan. A plain concat costs the naive machine nothing, unless an operand cannot lie in its
+    output: a network input, or a tensor that already lies in another concat's.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Row:
 
     @property
     def is_module(self) -> bool:
-        """A module of branches, rather than a stretch outside any."""
+        """True for a module of branches, false for a stretch outside any."""
         return self.merge is not None
 
     @derived(key="naive_fm_kb", unit="kb", heading="naive FM", page="naive maps", place=2, order=3)
@@ -126,9 +126,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SkipRow:
-    """What one connection around many layers moves; part of the rows of the sections where it happens.
+    """The traffic of one connection around many layers; part of the rows of the sections where it happens.
 
-    `fetched_in` is the section of its reader and `stored_in` that of the store, None where there is none: the
+    `fetched_in` is the section of its reader and `stored_in` that of the store, None if there is none: the
     tensor stayed on chip, was there already, or is a network input.
     """
 
@@ -155,7 +155,7 @@ class ModuleTable:
 
     @property
     def outside(self) -> tuple[Row, ...]:
-        """The stretches outside any module: stem, what lies between, head."""
+        """The stretches outside any module: stem, stretches between, head."""
         return tuple(row for row in self.rows if not row.is_module)
 
     @property
@@ -175,21 +175,21 @@ class ModuleTable:
 
 
 def module_table(plan: Plan) -> ModuleTable:
-    """The table of a plan; without sections it has no row."""
+    """Return the table of a plan; without sections it has no row."""
     return ModuleTable(rows_of(plan))
 
 
 def rows_of(plan: Plan) -> tuple[Row, ...]:
-    """A row for every section of the plan, in its order."""
+    """Return a row for every section of the plan, in its order."""
     counter = _Counter(plan)
     return tuple(counter.row(place, section) for place, section in enumerate(plan.sections))
 
 
 def skip_rows(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[SkipRow, ...]:
-    """What the connections (tensor, reader) move, each access told once.
+    """Return the traffic of the connections (tensor, reader), each access counted once.
 
-    The fetch is the load that brought the tensor for that reader, or what its run streams of it, if that lies
-    in the reader's section; the store is the first of the tensor.
+    The fetch is the load that brought the tensor for that reader, or the part of it that its run streams, if
+    that is in the reader's section; the store is the first of the tensor.
     """
     counter, found, told = _Counter(plan), [], set[Crossed]()
     fetches, stores = counter.fetches(), counter.stores()
@@ -214,7 +214,7 @@ def skip_rows(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[SkipRow, ..
 
 
 def sections_in_words(table: ModuleTable) -> tuple[str, ...]:
-    """What a plan's modules and the layers outside them move, a line each."""
+    """Return the traffic of a plan's modules and of the layers outside them, a line each."""
     kinds = [row.processing for row in table.modules]
     what = ", ".join(f"{kinds.count(kind):,} {kind}" for kind in ("I", "II") if kind in kinds)
     modules, outside = table.total, table.total_outside
@@ -227,26 +227,26 @@ def sections_in_words(table: ModuleTable) -> tuple[str, ...]:
 
 
 def accesses(row: Row) -> str:
-    """`1 read and 3 writes`."""
+    """Return `1 read and 3 writes`."""
     return f"{counted(row.reads, 'read')} and {counted(row.writes, 'write')}"
 
 
 def counted(n: int, what: str) -> str:
-    """`1 read`, `2 reads`."""
+    """Return `1 read`, `2 reads`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def kilobytes(n: int) -> int | float:
-    """KB of 1,024 bytes, whole where it is."""
+    """Return KB of 1,024 bytes, whole if exact."""
     whole, rest = divmod(n, 1024)
     return n / 1024 if rest else whole
 
 
 def kernel_bytes(network: Network, op: Operator) -> int:
-    """Bytes of the kernels among an operator's weights: kernel elements times channels, from its geometry.
+    """Return the bytes of the kernels among an operator's weights: kernel elements times channels.
 
-    All of its weights where no geometry tells them apart. Weights have the network's elements; what is left
-    are biases and the figures of a norm that was folded in.
+    All of its weights if no geometry tells them apart. Weights have the network's elements; the rest are
+    biases and the figures of a norm that was folded in.
     """
     elements = _kernel_elements(op.geometry)
     if elements is None:
@@ -255,7 +255,7 @@ def kernel_bytes(network: Network, op: Operator) -> int:
 
 
 def _kernel_elements(g: Geometry | None) -> int | None:
-    """Elements of a layer's kernels; 0 where all that it has is parameters, None where nothing tells."""
+    """Return the elements of a layer's kernels; 0 if it has only parameters, None if it is not known."""
     kind = None if g is None else g.looks_like
     match g:
         case Geometry(_, (_, _, _, _), (_, _, _, _)) if kind in ("conv", "depthwise") and g.groups > 0:
@@ -269,7 +269,7 @@ def _kernel_elements(g: Geometry | None) -> int | None:
 
 
 class _Counter:
-    """Counts what a plan's program moves, as the checker replays it."""
+    """Counts the bytes that a plan's program moves, as the checker replays it."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.network, self.events = plan, plan.network, events_of(plan)
@@ -316,7 +316,7 @@ class _Counter:
         )
 
     def fetches(self) -> dict[tuple[int, str], Crossed]:
-        """By (root tensor, reader): the copy from DRAM by which the reader has it, if in its own section."""
+        """Return by (root tensor, reader) the copy from DRAM for the reader, if in its own section."""
         last, passing, found = dict[int, Crossed](), dict[int, Crossed](), {}
         for event in self.events:
             if isinstance(event, Crossed) and event.inward:
@@ -331,7 +331,7 @@ class _Counter:
         return found
 
     def stores(self) -> dict[int, Crossed]:
-        """By root tensor: its first copy to DRAM."""
+        """Return by root tensor its first copy to DRAM."""
         found: dict[int, Crossed] = {}
         for event in self.events:
             if isinstance(event, Crossed) and not event.inward:
@@ -339,7 +339,7 @@ class _Counter:
         return found
 
     def section_of(self, move: Crossed | None) -> str | None:
-        """The section that something crosses in."""
+        """Return the section in which a transfer happens."""
         return None if move is None or move.section is None else self.plan.sections[move.section].name
 
     def _bytes(self, tensors: Sequence[int]) -> int:
@@ -356,4 +356,4 @@ def _percent(ratio: float | None) -> float | None:
 
 
 WRITERS = {"kb": kilobytes, "percent": _percent}
-"""How JSON has figures of modules."""
+"""The forms of figures of modules in JSON."""

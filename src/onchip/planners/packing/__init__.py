@@ -1,8 +1,8 @@
-"""Addresses for fixed live ranges: where every buffer begins, so that none that live together overlap.
+"""Addresses for fixed live ranges: an offset for every buffer, so that none that live together overlap.
 
-`pack` finds offsets within a capacity or proves that there are none; `minimise` looks for the smallest
-capacity and bounds it from below; `irreducible` names a minimal set of buffers that do not fit together.
-The complete search behind them is C++ (`_core`); docs/packing.md explains its rules and why each is sound.
+`pack` finds offsets within a capacity or proves that there are none; `minimise` finds the smallest capacity
+and bounds it from below; `irreducible` names a minimal set of buffers that do not fit together. The complete
+search behind them is C++ (`_core`); docs/packing.md explains its rules and why each is sound.
 """
 
 from onchip.planners.packing.buffers import (

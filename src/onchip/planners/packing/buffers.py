@@ -1,4 +1,4 @@
-"""What a packing problem and its answer are, and the validator, which knows nothing of any solver."""
+"""A packing problem, its answer, and the validator, which knows nothing of any solver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MOST_WORK = 5_000_000
-"""Steps of a bound that may be left weaker."""
+"""Steps after which a bound may stay weaker."""
 
 MAX_TIME = 1 << 60
 Engine = Literal["bound", "greedy", "search", "repair", "cp-sat"]
@@ -90,11 +90,11 @@ class Rules:
     cliques: bool = True
     """Time compressed to the maximal cliques of the live ranges."""
     section_bound: bool = True
-    """Per section, stack what is unplaced in order of its lower bounds; off: floor + total."""
+    """Per section, stack unplaced buffers in order of their lower bounds; off: floor + total."""
     canonical_skip: bool = True
     """A gap lifts a buffer to its next canonical level; off: by one unit."""
     boundary: bool = True
-    """Between two sections without room for a gap, what ends and what starts must balance."""
+    """Between two sections without room for a gap, ending and starting buffers must balance."""
     symmetry: bool = True
     """Of identical buffers try only one."""
     decompose: bool = True
@@ -116,8 +116,8 @@ ALL_RULES = Rules()
 class Packing:
     """The answer: `packed` with one offset in bytes per buffer, `infeasible` (proved) or `unknown` (a limit).
 
-    `engine` is what decided it: `bound` (the load alone), `greedy`, `search` (the complete one), `repair` (of
-    first fit) or `cp-sat`.
+    `engine` is the method that decided it: `bound` (the load alone), `greedy`, `search` (the complete one),
+    `repair` (of first fit) or `cp-sat`.
     """
 
     status: Status
@@ -128,7 +128,7 @@ class Packing:
 
 
 def aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
-    """The buffers with sizes rounded up to `alignment` and offsets at multiples of it.
+    """Return the buffers with sizes rounded up to `alignment` and offsets at multiples of it.
 
     Raises `ValueError` for a fixed offset that is no multiple of it.
     """
@@ -145,7 +145,7 @@ def aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
 def fault(
     buffers: Sequence[Buffer], offsets: Sequence[int], capacity: int, *, alignment: int = 1
 ) -> str | None:
-    """What is wrong with a packing, in one line, or None when it is right."""
+    """Return the fault of a packing, in one line, or None if it has none."""
     if len(offsets) != len(buffers):
         return f"{len(offsets)} offsets for {len(buffers)} buffers"
     for i, (buffer, at) in enumerate(zip(buffers, offsets, strict=True)):
@@ -171,10 +171,10 @@ def fault(
 
 
 def max_load(buffers: Sequence[Buffer], *, alignment: int = 1) -> int:
-    """A capacity in bytes below which nothing packs: the most bytes live at once, and where fixed ones end.
+    """Return a lower bound of the capacity in bytes: the most bytes live at once, and the ends of fixed ones.
 
-    Sizes count rounded up to `alignment`; where everything live together is aligned to some g, sizes count
-    rounded up to g, except for the one that can lie on top; not so where it takes millions of steps.
+    Sizes count rounded up to `alignment`; if everything live together is aligned to some g, sizes count
+    rounded up to g, except for the one that can lie on top; not so if it takes millions of steps.
     """
     buffers = aligned(buffers, alignment)
     changes: dict[int, list[tuple[int, int]]] = {}

@@ -18,7 +18,7 @@ def pack_with_cpsat(
     seed: int = 0,
     workers: int | None = None,
 ) -> tuple[Status, tuple[int, ...]]:
-    """Offsets, a proof that there are none, or `unknown` at the time limit (seconds)."""
+    """Return offsets, a proof that there are none, or `unknown` at the time limit (seconds)."""
     from ortools.sat.python import cp_model
 
     if any((b.offset or 0) + b.size > capacity for b in buffers):

@@ -1,6 +1,6 @@
-"""Searches that do not look at every partition: the paper's own algorithm, and the spaces of earlier fusers.
+"""Searches of a part of the partitions: the paper's own algorithm, and the spaces of earlier fusers.
 
-All end in groups that can run one after the other; docs/fusion-algorithms.md says what each promises. None
+All end in groups that can run one after the other; docs/fusion-algorithms.md states the promise of each. None
 proves anything about the full space.
 """
 
@@ -27,9 +27,9 @@ __all__ = ["Restricted", "restricted"]
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """Groups in an order that can run, their bytes, how many groups were priced, and what has to be said.
+    """Groups in an order that can run, their bytes, the number of groups priced, and a note.
 
-    `note` is a sentence for the user where the search had to be helped, else empty.
+    `note` is a sentence for the user if the search needed help, else empty.
     """
 
     groups: tuple[int, ...]
@@ -39,9 +39,9 @@ class Restricted:
 
 
 def restricted(problem: FusionProblem, cost: GroupCostFunction) -> Restricted:
-    """What `options.search` algorithm1 or algorithm1-top-down finds, or an exact search of `options.space`.
+    """Return the result of `options.search` algorithm1 or algorithm1-top-down, or of `options.space`, exact.
 
-    `cost` is the model's bytes of a group; every operator alone must have some. Raises `UsageError` where the
+    `cost` is the model's bytes of a group; every operator alone must have some. Raises `UsageError` if the
     top-down search meets too many sub-problems.
     """
     search, space = problem.options.search, problem.options.space
@@ -74,7 +74,7 @@ def _space(dag: Dag, cost: GroupCostFunction, space: str) -> Restricted:
 
 
 def _runnable(dag: Dag, cost: GroupCostFunction, scheme: Scheme) -> Restricted:
-    """The scheme, cut where its groups wait for each other: such a scheme is never handed on."""
+    """Return the scheme, cut where its groups wait for each other: such a scheme is never passed on."""
     knots = dag.knots(scheme.groups)
     if not knots:
         return Restricted(dag.in_order(scheme.groups), scheme.cost, scheme.evaluated)

@@ -1,4 +1,4 @@
-"""The groups that earlier fusers look at, and the best partition into them (Optimus section 2.2, figure 5).
+"""The groups of earlier fusers' spaces, and the best partition into them (Optimus section 2.2, figure 5).
 
 Both are lines of operators cut into intervals, so one dynamic program finds the best partition of either.
 """
@@ -14,7 +14,7 @@ __all__ = ["barriers", "best_intervals", "dnnvm_lines", "efficient_s_lines"]
 
 
 def barriers(dag: Dag) -> int:
-    """DNNVM's barriers: operators that read from several others, or that several others read."""
+    """Return DNNVM's barriers: operators that read from several others, or that several others read."""
     result = 0
     for v in range(len(dag)):
         if dag.predecessors[v].bit_count() > 1 or dag.successors[v].bit_count() > 1:
@@ -23,7 +23,7 @@ def barriers(dag: Dag) -> int:
 
 
 def dnnvm_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
-    """DNNVM's space: chains of operators with one producer and one reader, and every barrier alone."""
+    """Return DNNVM's space: chains of operators with one producer and one reader, and every barrier alone."""
     alone = barriers(dag)
     lines: list[list[int]] = []
     last: dict[int, list[int]] = {}  # by the operator that ends it: the chain
@@ -41,9 +41,9 @@ def dnnvm_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
 
 
 def efficient_s_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
-    """Efficient-S' space: the graph as one line, in the given topological order.
+    """Return Efficient-S' space: the graph as one line, in the given topological order.
 
-    How it is made a line is not stated; every topological order is a valid proxy.
+    The paper does not state the order of the line; every topological order is a valid proxy.
     """
     return (dag.order,)
 
@@ -51,10 +51,10 @@ def efficient_s_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
 def best_intervals(
     lines: Iterable[Sequence[int]], cost: GroupCostFunction, alone: GroupCostFunction
 ) -> tuple[tuple[int, ...], int]:
-    """The cheapest partition of every line into intervals, and its cost.
+    """Return the cheapest partition of every line into intervals, and its cost.
 
     An operator alone costs the lesser of `cost` and `alone`; an interval that `cost` refuses is not extended.
-    Raises `ValueError` where an operator has neither.
+    Raises `ValueError` if an operator has neither.
     """
     groups: list[int] = []
     total = 0
