@@ -1,8 +1,8 @@
-"""What a schedule is compared with: HaX-CoNN's baselines (its section 5), each judged by the same simulator.
+"""The baselines of a schedule, HaX-CoNN's (its section 5), each judged by the same simulator.
 
-A baseline decides a mapping of every network; nothing enforces an order then, so each unit takes what is
-ready for it first. Only the contention-blind optimum has an order of its own. Mensa, Herald and H2H are
-stood in for by what the paper says of them, not by their code.
+A baseline decides a mapping of every network; no order is enforced then, so each unit takes the step that is
+ready first. Only the contention-blind optimum has an order of its own. Mensa, Herald and H2H are
+reimplemented from the paper's description of them, not from their code.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Rows = tuple[tuple[int, ...], ...]
 """The unit of every group of every network; all of its runs are mapped alike."""
 
 MAPPINGS = 256
-"""Most ways to give whole networks to units that are all looked at."""
+"""The most assignments of whole networks to units that are all tried."""
 REMAPS = 400
-"""Most single changes of a mapping that the H2H-like baseline tries."""
+"""The most single changes of a mapping that the H2H-like baseline tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class Baseline:
     timeline: Timeline
 
     def cost_ms(self, objective: Objective) -> float:
-        """The objective as a time in ms; less is better."""
+        """Return the objective as a time in ms; less is better."""
         return cost_ms(self.timeline, objective)
 
 
 def baselines(workload: Workload, objective: Objective = "latency") -> tuple[Baseline, ...]:
-    """Every baseline that the workload allows.
+    """Return every baseline that the workload allows.
 
-    Each unit alone (where it supports everything), whole networks on different units (the best such mapping),
-    Mensa-, Herald- and H2H-like, and the best schedule for a memory without contention.
+    They are each unit alone (where it supports everything), whole networks on different units (the best such
+    mapping), Mensa-, Herald- and H2H-like, and the best schedule for a memory without contention.
     """
     found: list[Baseline] = []
     collect(found, workload, objective)
@@ -76,9 +76,10 @@ def collect(
     objective: Objective,
     over: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Append every baseline to `found` as it is made, and tell whether all were.
+    """Append every baseline to `found` as it is made, and return whether all were.
 
-    Once `over` says so no other is begun, but the first is always made: for a long stream each takes a while.
+    Once `over` returns true no other is begun, but the first is always made: for a long stream each takes a
+    while.
     """
     for judge in _rules(workload):
         if found and over():
@@ -95,7 +96,7 @@ def collect(
 
 
 def _rules(workload: Workload) -> Iterator[Callable[[], Iterator[Baseline]]]:
-    """What makes each baseline: the schedules of which it is the best."""
+    """Yield for each baseline the function that makes the schedules of which it is the best."""
     jobs, units = workload.jobs, workload.soc.units
 
     def mapped(name: str, rows: Callable[[], Iterable[Rows]]) -> Callable[[], Iterator[Baseline]]:
@@ -119,12 +120,12 @@ def _rules(workload: Workload) -> Iterator[Callable[[], Iterator[Baseline]]]:
 
 
 def best_baseline(found: Sequence[Baseline], objective: Objective) -> Baseline:
-    """The one that costs least."""
+    """Return the baseline that costs least."""
     return min(found, key=lambda one: one.cost_ms(objective))
 
 
 def mensa(profile: Profile) -> tuple[int, ...]:
-    """Mensa-like: group by group, the unit that is fastest with the transition into it; no look ahead."""
+    """Return the Mensa-like mapping: group by group, the fastest unit with the transition into it; greedy."""
     row: list[int] = []
     for g, group in enumerate(profile.groups):
 
@@ -139,13 +140,13 @@ def mensa(profile: Profile) -> tuple[int, ...]:
 
 
 def herald(workload: Workload) -> Rows:
-    """Herald-like: lists balance the units' load; neither transitions nor contention are known."""
+    """Return the Herald-like mapping: lists balance the units' load, without transitions and contention."""
     return _listed(workload, lambda profile, g, u, v: 0.0)
 
 
 def h2h(workload: Workload) -> Rows:
-    """H2H-like: Herald's lists with transitions, then changes of a group's unit while they pay without
-    contention."""
+    """Return the H2H-like mapping: Herald's lists with transitions, then changes of a group's unit while they
+    pay without contention."""
     rows = [list(row) for row in _listed(workload, lambda profile, g, u, v: profile.transition_ms(g, u, v))]
     frame = one_frame(workload)
     tasks = tasks_of(frame)
@@ -183,10 +184,10 @@ def h2h(workload: Workload) -> Rows:
 
 
 def blind_optimum(workload: Workload) -> Baseline | None:
-    """The best schedule for a memory without contention, judged with it; None where the exact search is none,
-    or was interrupted before it found any.
+    """Return the best schedule for a memory without contention, judged with it.
 
-    Its order is enforced, or left to who is ready first, whichever is better.
+    None where the exact search does not apply, or was interrupted before it found any. Its order is enforced,
+    or left to first come, first served, whichever is better.
     """
     frame = replace(one_frame(workload), model=NO_CONTENTION)
     if not pairable(frame, "latency"):
@@ -205,7 +206,7 @@ def blind_optimum(workload: Workload) -> Baseline | None:
 def _judged(
     workload: Workload, name: str, rows: Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]]
 ) -> Baseline:
-    """The mapping (of every group, or of every run of one frame) dispatched first come first served."""
+    """Dispatch the mapping (of every group, or of every run of one frame) first come, first served."""
     units = []
     for j, row in enumerate(rows):
         runs = [row] if isinstance(row[0], int) else row
@@ -219,7 +220,7 @@ def _whole(workload: Workload, where: Sequence[int]) -> Rows:
 
 
 def _apart(workload: Workload) -> Iterator[Sequence[int]]:
-    """Units for whole networks, at least two of them used; all ways when they are few, else one by load."""
+    """Yield units for whole networks, at least two of them used; all ways if few, else one by load."""
     jobs = [job.profile for job in workload.jobs]
     able = [
         [u for u in range(len(workload.soc.units)) if all(group.runs_on(u) for group in profile.groups)]
@@ -243,8 +244,8 @@ def _apart(workload: Workload) -> Iterator[Sequence[int]]:
 
 
 def _listed(workload: Workload, move: Callable[[Profile, int, int, int], float]) -> Rows:
-    """List scheduling of one run of each: the network that is ready first takes the unit that ends it
-    first."""
+    """Return the list schedule of one run of each: the network that is ready first takes the unit that ends
+    it first."""
     profiles = [job.profile for job in workload.jobs]
     ready = [0.0] * len(profiles)
     free = [0.0] * len(workload.soc.units)

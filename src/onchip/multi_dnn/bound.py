@@ -1,9 +1,9 @@
-"""Lower bounds of what any schedule costs, for any number of networks and units.
+"""Lower bounds of any schedule's cost, for any number of networks and units.
 
 A network's own chain, transitions included, is never shorter than its shortest path over the units. And for
 weights on the units that sum to 1, the makespan is at least the weighted sum of the units' busy times,
-which is least network by network. Contention only adds to both, so neither looks at it. For two chains the
-bound of the exact search is tighter, as it knows that overlapping groups slow down.
+which is minimised network by network. Contention only adds to both, so neither considers it. For two chains
+the bound of the exact search is tighter, as it knows that overlapping groups slow down.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["alone_ms", "alone_row", "load_bound", "lower_bound"]
 
 
 def alone_ms(profile: Profile) -> float:
-    """The least ms of one run that meets nobody, over every mapping."""
+    """Return the least ms of one run without contention, over every mapping."""
     return _path(profile, [1.0] * len(profile.units), 1.0)
 
 
 def alone_row(profile: Profile) -> tuple[int, ...]:
-    """The mapping of one run that is fastest when it meets nobody."""
+    """Return the mapping of one run that is fastest without contention."""
     units = range(len(profile.units))
     cost = [inf if ms is None else ms for ms in profile.groups[0].ms]
     came: list[list[int]] = []
@@ -41,7 +41,7 @@ def alone_row(profile: Profile) -> tuple[int, ...]:
 
 
 def load_bound(workload: Workload) -> float:
-    """The least ms in which the units can do the work of one frame, were it divisible by groups only."""
+    """Return the least ms in which the units can do the work of one frame, divisible by groups only."""
     count = len(workload.soc.units)
 
     def value(weights: Sequence[float]) -> float:
@@ -68,10 +68,10 @@ def load_bound(workload: Workload) -> float:
 
 
 def lower_bound(workload: Workload, objective: Objective) -> float:
-    """A bound in ms of the objective as a time (`solution.cost_ms`).
+    """Return a bound in ms of the objective as a time (`solution.cost_ms`).
 
-    For the throughput of a stream it holds in the long run: what a few frames measure may lie a little below,
-    as the last of them meet nobody.
+    For the throughput of a stream it holds in the long run: the figure of a few frames may lie a little
+    below, as the last of them meet no others.
     """
     jobs = workload.jobs
     alone = [job.iterations * alone_ms(job.profile) for job in jobs]
@@ -94,7 +94,7 @@ def lower_bound(workload: Workload, objective: Objective) -> float:
 
 
 def _path(profile: Profile, weights: Sequence[float], per_move: float) -> float:
-    """The cheapest way of one run over the units: weighted work, and moves at `per_move` a ms."""
+    """Return the cheapest way of one run over the units: weighted work, and moves at `per_move` a ms."""
     cost = [0.0 if ms is not None else inf for ms in profile.groups[0].ms]
     for g, group in enumerate(profile.groups):
         if g:

@@ -1,7 +1,7 @@
 """Branch and bound for three and more chains, and for mappings with few changes of unit.
 
-The work is done in C++ (`_core/corun_branch.cpp`): depth first over events, with the choices of the exact
-search for two chains. A complete search proves the best of its space; one that ends at `nodes` leaves what
+The search is in C++ (`_core/corun_branch.cpp`): depth first over events, with the choices of the exact
+search for two chains. A complete search proves the best of its space; one that ends at `nodes` returns what
 it found and a bound.
 """
 
@@ -26,25 +26,25 @@ MOST_CHAINS = 8
 MOST_GROUPS = 3000
 
 Stop = Callable[[int], bool]
-"""Called now and then with the number of states; true ends the search."""
+"""Called at intervals with the number of states; true ends the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchOptions:
-    """How branch and bound works."""
+    """The options of branch and bound."""
 
     any_order: bool = True
-    """Look at every order on every unit; off: only non-delay schedules."""
+    """Try every order on every unit; off: only non-delay schedules."""
     switches: int | None = None
-    """At most so many changes of unit in a run."""
+    """The most changes of unit in a run."""
     nodes: int = 1_000_000
-    """States looked at, at most."""
+    """The most states to visit."""
     time_limit: float | None = None
     """Seconds."""
 
 
 def branchable(workload: Workload, objective: Objective) -> bool:
-    """Whether branch and bound takes the workload: chains in one frame, and not too many of them."""
+    """Return whether branch and bound takes the workload: chains in one frame, and not too many of them."""
     return not _why_not(chains_of(workload), workload, objective)
 
 
@@ -56,7 +56,7 @@ def solve_branching(
     known: Schedule | None = None,
     stop: Stop | None = None,
 ) -> Solution:
-    """The best schedule of at most eight chains of groups in one frame, and what is proved of it.
+    """Return the best schedule of at most eight chains of groups in one frame, and what is proved of it.
 
     `known` is a schedule to improve on, and the answer where nothing better is found; it need not be of the
     space searched, and the claim is that nothing there is better. Raises `UsageError` for other workloads,
@@ -110,7 +110,7 @@ def solve_branching(
 
 
 def _why_not(chains: Sequence[Chain] | None, workload: Workload, objective: Objective) -> str:
-    """Why branch and bound does not take the workload; empty when it does."""
+    """Return why branch and bound does not take the workload; empty when it does."""
     if workload.frames > 1:
         return "looks at one frame only"
     if chains is None:
@@ -126,7 +126,7 @@ def _why_not(chains: Sequence[Chain] | None, workload: Workload, objective: Obje
 
 
 def _before(chains: Sequence[Chain]) -> list[int | None]:
-    """The group before each in its run; None for the first of a run."""
+    """Return the group before each in its run; None for the first of a run."""
     before: list[int | None] = []
     for chain in chains:
         last: Step | None = None

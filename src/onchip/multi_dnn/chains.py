@@ -1,4 +1,4 @@
-"""A workload as two chains of groups, where it is one: what the exact search takes.
+"""A workload as two chains of groups, where it is one: the input of the exact search.
 
 Runs that follow each other (iterations, networks in series) form one chain; a network hands nothing over
 between two runs, so changing the unit there costs nothing.
@@ -19,10 +19,11 @@ __all__ = ["Chain", "chains_of", "contention_table", "schedule_of"]
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Steps that run one after the other.
+    """Steps that run in sequence.
 
     `work[place]` is ms alone (inf: not supported) and `gb_per_second[place]` the bandwidth then, at place =
-    position * units + unit; `move` is what a change of unit after a position delays, at place * units + unit.
+    position * units + unit; `move` is the delay of a change of unit after a position, at place * units +
+    unit.
     """
 
     steps: tuple[Step, ...]
@@ -32,7 +33,7 @@ class Chain:
 
 
 def chains_of(workload: Workload) -> tuple[Chain, ...] | None:
-    """The chains that the workload falls into, or None when it does not.
+    """Return the chains that the workload falls into, or None when it does not.
 
     It does when there is one frame and every network is after at most one other and before at most one other.
     """
@@ -78,7 +79,8 @@ def _chain(workload: Workload, steps: Sequence[Step]) -> Chain:
 def contention_table(
     model: ContentionModel, first: Chain, second: Chain, units: int
 ) -> tuple[list[float], list[float]]:
-    """Slowdowns of every place of `first` beside every one of `second`, and of the latter beside the former.
+    """Return slowdowns of every place of `first` beside every one of `second`, and of `second` beside
+    `first`.
 
     Both are rows by place of `first`; where the units are the same, or one is not supported, 1.
     """
@@ -111,7 +113,7 @@ def contention_table(
 
 
 def schedule_of(workload: Workload, starts: Iterable[tuple[Step, int]]) -> Schedule:
-    """The schedule in which every step begins on its unit in the order given."""
+    """Return the schedule in which every step begins on its unit in the given order."""
     units = [
         [[0] * len(job.profile.groups) for _ in range(workload.runs(j))]
         for j, job in enumerate(workload.jobs)

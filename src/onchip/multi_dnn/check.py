@@ -1,8 +1,8 @@
-"""Schedule files judged again: every figure that follows from a schedule must be what the simulation gives.
+"""Schedule files judged again: every figure that follows from a schedule must equal the simulation's.
 
-So must those of the schedules beside it. What the search alone can know (the class of its claim, a bound
-tighter than the judge's own, how long it took) is not derived again, but refused where it contradicts itself
-or a schedule in the file.
+So must those of the schedules beside it. The figures that only the search can know (the class of its claim, a
+bound tighter than the judge's own, its time) are not derived again, but refused where they contradict
+themselves or a schedule in the file.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from onchip.multi_dnn.timeline import FIGURES, RATES, Timeline
 __all__ = ["CLAIMED", "DERIVED", "Verdict", "check_file", "check_stated"]
 
 TOLERANCE = 1e-6
-"""Figures are decimal text of doubles; further apart than this part of them, they are others."""
+"""The relative tolerance of figures, which are decimal text of doubles."""
 ROUNDING = 1e-12
-"""Of the makespan: what a time may be off that is as good as 0."""
+"""The tolerance of a time near 0, relative to the makespan."""
 
 DERIVED = (
     "start_ms", "end_ms", "transition_ms", "latency_ms", "makespan_ms", "fps", "sum_of_rates", "millijoules",
     "baselines", "derived_bound",
 )  # fmt: skip
-"""What of a schedule file the judge derives again, by its keys."""
+"""The parts of a schedule file that the judge derives again, by key."""
 CLAIMED = ("class", "bound", "seconds")
-"""What it does not."""
+"""The parts that it does not."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge found: the timeline, those of the schedules beside it by name, and its own bound."""
+    """The judge's answer: the timeline, those of the schedules beside it by name, and its own bound."""
 
     timeline: Timeline
     rivals: tuple[tuple[str, Timeline], ...]
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def check_file(path: Path) -> tuple[StatedSchedule, Verdict]:
-    """What the file at `path` states, and what the judge says of it.
+    """Return the statements of the file at `path`, and the judge's verdict on them.
 
     Raises `PlanFormatError` for a file that is no schedule, `IllegalSchedule` for one whose schedule is not
     legal, whose figures are not its own, or whose claims contradict themselves.
@@ -54,7 +54,7 @@ def check_file(path: Path) -> tuple[StatedSchedule, Verdict]:
 
 
 def check_stated(stated: StatedSchedule) -> Verdict:
-    """The judge's figures; raises `IllegalSchedule` naming the first that the file does not have."""
+    """Return the judge's figures; raises `IllegalSchedule` naming the first that differs in the file."""
     timeline = simulate(stated.workload, stated.schedule, epsilon_ms=stated.epsilon_ms)
     _check_figures(stated, timeline)
     objective = stated.claim.objective
@@ -101,7 +101,7 @@ def _rival_timeline(stated: StatedSchedule, number: int) -> Timeline:
 
 
 def _check_bound(stated: StatedSchedule, found: Verdict) -> None:
-    """A bound that a schedule in the file beats is none, and one that the judge's own beats says nothing."""
+    """Refuse a bound that a schedule in the file beats, or that is weaker than the judge's own."""
     bound, objective = stated.claim.bound, stated.claim.objective
     if bound is None:
         return
@@ -118,7 +118,7 @@ def _check_bound(stated: StatedSchedule, found: Verdict) -> None:
 
 
 def _check_class(stated: StatedSchedule, found: Verdict) -> None:
-    """A schedule is in the class that it is said to be the best of, and nothing in that class beats it."""
+    """Check that a schedule is in its claimed class, and that no schedule of the class beats it."""
     claim = stated.claim
     named = parse_class(claim.claim)
     if named is None:
@@ -151,7 +151,7 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
 
 
 def _better(objective: str, one: float, other: float) -> bool:
-    """Whether `one` is better than `other` by more than rounding; what is no number is better than all."""
+    """Return whether `one` is better than `other` by more than rounding; NaN is better than all."""
     ahead = one - other if objective in RATES else other - one
     return not ahead <= TOLERANCE * max(abs(one), abs(other))
 

@@ -1,8 +1,8 @@
-"""The classes that a schedule can be claimed the best of: their words, and whether a schedule is in them.
+"""The classes of which a schedule can be claimed the best: their words, and membership tests.
 
-A solver's claim is text in a schedule file. Whoever judges the file cannot repeat the search, but can see
-that a claim contradicts itself: a schedule outside of the class that it is said to be in, or beaten by
-another one of that class. Likewise the names of baselines that say how they use the units.
+A solver's claim is text in a schedule file. A judge of the file cannot repeat the search, but can detect
+that a claim contradicts itself: a schedule outside of its claimed class, or beaten by
+another one of that class. Likewise the names of baselines that state their use of the units.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from onchip.multi_dnn.workload import Workload
 __all__ = ["SINGLE", "StatedClass", "parse_class", "why_misnamed"]
 
 ROUNDING = 1e-9
-"""A unit that begins by this part of the time until then too late does not wait."""
+"""The relative delay up to which a unit that begins late does not count as waiting."""
 
 SINGLE = ", a single frame repeated"
-"""Ends a class that knows only schedules of one frame at a time: of rates, which streams may exceed."""
+"""The end of a class of schedules of one frame at a time, for rates, which streams may exceed."""
 
 _FEW = re.compile(r"schedules of at most ([0-9]{1,6}) switches a run")
 _ANY = "schedules of any mapping and order, without inserted idle time"
@@ -31,9 +31,9 @@ _NON_DELAY = "non-delay schedules"
 
 @dataclass(frozen=True, slots=True)
 class StatedClass:
-    """What a class's words say: the best of its `space` (`proved`), or the best found in it.
+    """The meaning of a class's words: the best of its `space` (`proved`), or the best found in it.
 
-    `any`: nothing is said of the space. `ordered`: no wait is inserted. `non-delay`: besides, no unit stands
+    `any`: the space is not stated. `ordered`: no wait is inserted. `non-delay`: also, no unit stands
     idle while a group is ready for it. `few`: no wait is inserted, and no run changes its unit more than
     `switches` times. `single`: one frame, repeated.
     """
@@ -44,7 +44,7 @@ class StatedClass:
     single: bool = False
 
     def why_not(self, schedule: Schedule, timeline: Timeline) -> str | None:
-        """What keeps a schedule out of the class, in words; None for one that belongs to it."""
+        """Return why a schedule is not in the class, in words; None for one that is."""
         if self.single and timeline.workload.frames > 1:
             return f"is a stream of {timeline.workload.frames} frames, not a single one repeated"
         if self.space == "any":
@@ -64,7 +64,7 @@ class StatedClass:
 
 
 def parse_class(text: str) -> StatedClass | None:
-    """The class that a file's `class` names; None for words that are no class. Nothing may be claimed."""
+    """Return the class that a file's `class` names; None for words of no class. An empty claim is valid."""
     if text in ("", "best found"):
         return StatedClass(False, "any")
     single = text.endswith(SINGLE)
@@ -81,9 +81,9 @@ def parse_class(text: str) -> StatedClass | None:
 
 
 def why_misnamed(name: str, workload: Workload, schedule: Schedule) -> str | None:
-    """What a schedule does that a baseline of its `name` does not, in words; None where nothing does.
+    """Return how a schedule contradicts its baseline's `name`, in words; None where it does not.
 
-    `X alone` uses nothing but the unit X, `whole networks` one unit a network. Other names say nothing.
+    `X alone` uses only the unit X, `whole networks` one unit a network. Other names state nothing.
     """
     units = workload.soc.unit_names
     alone = next((u for u, unit in enumerate(units) if name == f"{unit} alone"), None)
@@ -99,7 +99,7 @@ def why_misnamed(name: str, workload: Workload, schedule: Schedule) -> str | Non
 
 
 def _delay(timeline: Timeline) -> str | None:
-    """The first time that a unit stands idle while a group of its own is ready."""
+    """Return the first time that a unit stands idle while a group of its own is ready, in words."""
     workload = timeline.workload
     for u, unit in enumerate(workload.soc.units):
         mine = [s for s in timeline.segments if s.unit == u]

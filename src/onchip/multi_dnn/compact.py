@@ -1,8 +1,8 @@
-"""Whole schedules in few words: for every unit the stretches that it runs in one go, in its order.
+"""Whole schedules in compact form: for every unit the stretches that it runs without a break, in order.
 
-A stretch is `[network, run, first group, last group]`. Which unit runs a group follows from whose stretch it
-is in, so this is all of a schedule but waits on purpose. Schedules that stand beside another one in its file
-(its baselines) are written so.
+A stretch is `[network, run, first group, last group]`. A group's unit is that of its stretch, so this is
+a whole schedule except for inserted waits. Schedules that stand beside another one in its file
+(its baselines) are written in this form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = tuple[str, int, str, str]
 
 
 def compact_rows(workload: Workload, schedule: Schedule) -> dict[str, list[Row]]:
-    """The stretches of every unit by its name; waits on purpose are left out."""
+    """Return the stretches of every unit by its name; inserted waits are left out."""
 
     def row(job: int, run: int, first: int, last: int) -> Row:
         groups = workload.jobs[job].profile.groups
@@ -37,7 +37,7 @@ def compact_rows(workload: Workload, schedule: Schedule) -> dict[str, list[Row]]
 def schedule_of_rows(
     workload: Workload, rows: Mapping[str, Sequence[Row]], refuse: Callable[[str], Exception]
 ) -> Schedule:
-    """The schedule whose stretches these are; raises what `refuse` makes of the reason where it is none."""
+    """Return the schedule with these stretches; where there is none, raise `refuse(reason)`."""
     unit_id = {name: u for u, name in enumerate(workload.soc.unit_names)}
     job_id = {job.name: j for j, job in enumerate(workload.jobs)}
     group_id = [{group.name: g for g, group in enumerate(job.profile.groups)} for job in workload.jobs]

@@ -1,4 +1,4 @@
-"""What a file is, told by its content: also when it is cut off, broken, or does not say."""
+"""The kind of a file, by its content: also of a truncated or broken one, or one without a format."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class _Kind(msgspec.Struct):
 
 
 def kind_of(content: bytes) -> str:
-    """`schedule`, `profile`, `plan`, `network` or the like for JSON of onchip's; empty for anything else.
+    """Return `schedule`, `profile`, `plan`, `network` or the like for onchip's JSON; empty for others.
 
-    JSON says it under `format`. Of broken JSON the first format in it counts, and of JSON without one the
-    keys that it has.
+    JSON states it under `format`. In broken JSON the first format counts, and in JSON without one the keys.
     """
     if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return ""

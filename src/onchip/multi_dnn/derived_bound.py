@@ -1,9 +1,9 @@
-"""What no schedule of a workload can beat, from its profiles alone: the judge's own bound.
+"""The judge's own bound: the best that any schedule of a workload can reach, from its profiles alone.
 
 It is simple on purpose, so that a schedule file's bound need not be believed: a network's chain is never
 shorter than its shortest path over the units, transitions included; and for weights on the units that sum to
-1, the time until all work is done is at least the weighted sum of what the units do, which is least group by
-group. A memory that slows groups down only adds to both. Searches know tighter bounds, which nobody but they
+1, the time until all work is done is at least the weighted sum of the units' work, which is minimised group
+by group. A memory that slows groups down only adds to both. Searches know tighter bounds that only they
 can derive; those stay claims.
 """
 
@@ -29,13 +29,14 @@ NARROWING = 40
 
 
 def derived_bound(workload: Workload, objective: str, epsilon_ms: float = 0.0) -> float | None:
-    """The least `latency_ms` or `makespan_ms`, the most `fps` or `sum_of_rates`; None for other figures.
+    """Return the least `latency_ms` or `makespan_ms`, the most `fps` or `sum_of_rates`; None for other
+    figures.
 
-    It holds for exactly the figure that `Timeline` gives, so also for the few frames of a short stream.
+    It holds for exactly the figure of `Timeline`, so also for the few frames of a short stream.
     """
     chains = [job.iterations * _alone(job.profile) for job in workload.jobs]
     ends = _ends(workload, chains)
-    # Where groups may overlap on a unit, its work is not bounded by its time.
+    # Where groups may overlap on a unit, its time does not bound its work.
     load = 0.0 if epsilon_ms else _load(workload)
     frames, most = workload.frames, workload.frames_at_once
     match objective:
@@ -49,7 +50,7 @@ def derived_bound(workload: Workload, objective: str, epsilon_ms: float = 0.0) -
         case "fps" if frames == 1:
             return 1000.0 / max(*ends, load)
         case "fps":
-            # Counted from the end of a frame; that many after it, and all behind, have not begun by then.
+            # Counted from the end of a frame: that many later frames, and all behind, have not begun by then.
             counted = frames - frames // 2
             least = counted * min(chains)
             whole = counted + 1 - most if most else 0
@@ -62,7 +63,7 @@ def derived_bound(workload: Workload, objective: str, epsilon_ms: float = 0.0) -
 
 
 def _alone(profile: Profile) -> float:
-    """The shortest path of one run over the units that support its groups."""
+    """Return the shortest path of one run over the units that support its groups."""
     units = range(len(profile.units))
     until = [0.0 for _ in units]
     for g, group in enumerate(profile.groups):
@@ -73,7 +74,7 @@ def _alone(profile: Profile) -> float:
 
 
 def _ends(workload: Workload, chains: list[float]) -> list[float]:
-    """When every network can have finished its first frame: after those that it waits for."""
+    """Return when every network can have finished its first frame: after those that it waits for."""
     ends: dict[int, float] = {}
     while len(ends) < len(chains):
         for j, waits in enumerate(workload.waits_for):
@@ -83,9 +84,9 @@ def _ends(workload: Workload, chains: list[float]) -> list[float]:
 
 
 def _load(workload: Workload) -> float:
-    """The least time in which the units can do the work of one frame, for the best weights found.
+    """Return the least time in which the units can do the work of one frame, for the best weights found.
 
-    Any weights give a bound, so that it need not be the best of these bounds.
+    Any weights give a bound, so they need not be the best.
     """
     import numpy as np  # late: `import onchip` must not bring it
 
@@ -123,7 +124,7 @@ def _load(workload: Workload) -> float:
 def _shared_better(
     value: Callable[[NDArray[np.float64]], float], weights: NDArray[np.float64], u: int, v: int
 ) -> NDArray[np.float64]:
-    """The weights of two units divided as is best; the value is concave in how they are."""
+    """Return the weights with the best division between two units; the value is concave in it."""
     both = weights[u] + weights[v]
 
     def shared(part: float) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Mappings become schedules: each unit runs next whatever became ready for it first."""
+"""Mappings become schedules: each unit next runs the step that became ready for it first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["first_come"]
 def first_come(
     workload: Workload, units: Sequence[Sequence[Sequence[int]]], model: ContentionModel | None = None
 ) -> Schedule:
-    """The schedule of a mapping (`Schedule.units`) in which units take what is ready first.
+    """Return the schedule of a mapping (`Schedule.units`) in which units take the step that is ready first.
 
-    This is what happens where nothing enforces an order. Ties go to the network named first. With `model` the
+    This is the behaviour where no order is enforced. Ties go to the network named first. With `model` the
     order is that under another contention model than the workload's.
     """
     tasks = tasks_of(workload)

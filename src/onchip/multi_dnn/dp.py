@@ -1,7 +1,7 @@
 """The best schedule of two chains of groups, exactly: a label-setting dynamic program over events.
 
-The work is done in C++ (`_core/corun_labels.cpp`; bounds in `corun_bound.cpp`, `corun_prices.cpp`). A label
-is a moment at which something begins: what each network is doing, how much of it is left, and the time.
+The search is in C++ (`_core/corun_labels.cpp`; bounds in `corun_bound.cpp`, `corun_prices.cpp`). A label
+is a moment at which a group begins: each network's current group, the rest of its work, and the time.
 `Rules.dominance` keeps only the labels that are not later with more left than another in the same state. That
 is not strictly safe (being earlier can mean to meet a worse neighbour), so a proof comes from another search
 without it, which the first one's result and the bounds keep short.
@@ -27,7 +27,7 @@ __all__ = ["Pair", "PairOptions", "PairResult", "Rules", "pairable", "solve_pair
 NARROW = 30
 """Labels a level of the first, narrow search."""
 MEETINGS = 4_000_000
-"""Places of one chain times those of the other, at most: each such meeting has two slowdowns in memory."""
+"""The most meetings (places of one chain times those of the other): each has two slowdowns in memory."""
 
 PROVABLE = 2500
 """Meetings up to which a proof is tried with all its memory: beyond, it is short or does not come."""
@@ -38,7 +38,7 @@ Stop = Callable[[int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What spares the search work. `bounds` is exact; `dominance` is not quite, see the module."""
+    """Rules that reduce the search. `bounds` is exact; `dominance` is not quite, see the module."""
 
     dominance: bool = True
     bounds: bool = True
@@ -46,10 +46,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """How the exact search for two chains works."""
+    """The options of the exact search for two chains."""
 
     any_order: bool = True
-    """Look at every order on every unit; off: only non-delay schedules, which are fewer."""
+    """Try every order on every unit; off: only non-delay schedules, which are fewer."""
     prove: bool = True
     """Search again without the dominance rule, so that the best of the space is proved."""
     time_limit: float | None = None
@@ -58,7 +58,7 @@ class PairOptions:
     """Bytes of labels at most."""
     proof_memory: int = 1 << 25
     """Bytes of labels at most in the search without dominance, of which there can be very many; chains with
-    more than `PROVABLE` meetings get less in proportion, so that a try in vain takes no longer than the
+    more than `PROVABLE` meetings get less in proportion, so that a failed attempt takes no longer than the
     search."""
     width: int = 0
     """Keep only so many labels a level, best bound first; 0 keeps all."""
@@ -66,8 +66,8 @@ class PairOptions:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """What one search found: `starts` are (chain, position, unit) in the order of time, empty when nothing is
-    better than the limit given. `value` and `bound` in ms; `bound` holds for every schedule there is."""
+    """The result of one search: `starts` are (chain, position, unit) in the order of time, empty when nothing
+    is better than the limit given. `value` and `bound` in ms; `bound` holds for every schedule there is."""
 
     value: float
     bound: float
@@ -79,7 +79,7 @@ class PairResult:
 class Pair:
     """Two chains on `units` units, and the bounds that every search of them shares.
 
-    `slow` as `contention_table` gives it.
+    `slow` is the result of `contention_table`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Pair:
         width: int = 0,
         stop: Stop | None = None,
     ) -> PairResult:
-        """One search, for anything better than `upper` ms.
+        """Search for anything better than `upper` ms.
 
         With `frames` (0, 0) the value is the makespan, else 1 / (frames[0] / end of the first chain +
         frames[1] / end of the second).
@@ -119,7 +119,7 @@ class Pair:
 
 
 def pairable(workload: Workload, objective: Objective) -> bool:
-    """Whether the exact search takes the workload: two chains in one frame, and not too long both.
+    """Return whether the exact search takes the workload: two chains in one frame, not both too long.
 
     Networks in series have no sum of rates there: it is not a function of the two chains' ends.
     """
@@ -137,10 +137,10 @@ def solve_pair(
     known: Schedule | None = None,
     stop: Stop | None = None,
 ) -> Solution:
-    """The best schedule of a workload that falls into two chains (`chains_of`), and what is proved of it.
+    """Return the best schedule of a workload of two chains (`chains_of`), and what is proved of it.
 
     `known` is a schedule to improve on, and the answer where nothing better is found. With one frame,
-    throughput is that of running such frames one after the other. Raises `UsageError` for a workload that is
+    throughput is that of running such frames in sequence. Raises `UsageError` for a workload that is
     not `pairable`.
     """
     limits = Limits(options.time_limit)
@@ -160,7 +160,7 @@ def solve_pair(
     proved, bound = False, 0.0
     end: End = "complete"
 
-    # A narrow search gives the next one something to beat.
+    # A narrow search gives the next one a value to beat.
     passes = [] if 0 < options.width <= NARROW else [(Rules(), NARROW, options.memory)]
     passes.append((Rules(), options.width, options.memory))
     if options.prove:

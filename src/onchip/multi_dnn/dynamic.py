@@ -1,8 +1,8 @@
 """Schedules while the set of networks changes: HaX-CoNN's dynamic variant (its 3.5 and 5.3), and static sets.
 
-`DynamicScheduler` answers a changed set at once with the best it knows, goes on searching in one background
-thread, and hands out what that finds at frame boundaries. `StaticScheduler` has one schedule for each known
-set, made beforehand, and only switches.
+`DynamicScheduler` answers a changed set at once with the best schedule it knows, continues to search in one
+background thread, and hands out its results at frame boundaries. `StaticScheduler` has one schedule for each
+known set, made beforehand, and only switches.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from onchip.multi_dnn.workload import Workload
 __all__ = ["Answer", "DynamicScheduler", "Frame", "StaticScheduler", "frames_of"]
 
 Improver = Callable[[Workload, Objective, Schedule, Stopped], Iterator[Solution]]
-"""What `improvements` is: better and better solutions until it ends or is told to stop."""
+"""The type of `improvements`: better and better solutions until it ends or is told to stop."""
 
 _OPTIONS = SolveOptions()
 NAIVE, REMEMBERED = "naive", "known"
-"""Who found the first answer to a change."""
+"""The solver of the first answer to a change."""
 HISTORY = 4096
-"""Answers that `DynamicScheduler.history` goes back."""
+"""The number of answers in `DynamicScheduler.history`."""
 PATIENCE = 30.0
-"""Seconds that a search has to come back in once it was told to stop; one that does not is lost."""
+"""Seconds within which a search must return once it was told to stop; one that does not is lost."""
 KNOWN = 64
-"""Sets of networks whose best schedule is remembered; those not seen for longest are forgotten."""
+"""The number of sets of networks whose best schedule is kept; the least recently used are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A schedule for one frame of a set of networks, and how it came about.
+    """A schedule for one frame of a set of networks, and its origin.
 
-    `seconds` is when it was there, since the change to this set; `solver` who found it (`naive` and `known`
-    are there at once); `proved` whether its search proved it the best of its space.
+    `seconds` is the time from the change to this set until it was available; `solver` who found it (`naive`
+    and `known` are available at once); `proved` whether its search proved it the best of its space.
     """
 
     workload: Workload
@@ -54,19 +54,20 @@ class Answer:
     proved: bool = False
 
     def cost_ms(self, objective: Objective = "latency") -> float:
-        """What the judge says that a frame of it costs, as a time in ms."""
+        """Return the judge's cost of a frame of it, as a time in ms."""
         return cost_ms(simulate(self.workload, self.schedule), objective)
 
 
 class DynamicScheduler:
     """Keeps the best known schedule for a set of networks that changes while they run.
 
-    The runtime calls `frame` before each frame and runs what it returns; whoever decides what runs calls
-    `change`. Both return at once, from any thread. At most one thread searches in the background; it ends
-    when nothing is left to find or `close` is called (a context manager closes by itself), and drops what it
-    does when the set changes. What the search raised is raised by the next `frame`, `settle` or `close`.
-    `improver` has to ask whether it is to stop: `settle` and `close` raise `WorkerLost` for one that does not
-    come back within `patience` seconds of being told to. Frames go on with what was known.
+    The runtime calls `frame` before each frame and runs what it returns; the caller that decides what runs
+    calls `change`. Both return at once, from any thread. At most one thread searches in the background; it
+    ends when nothing is left to find or `close` is called (a context manager closes by itself), and abandons
+    its search when the set changes. The next `frame`, `settle` or `close` raises what the search raised.
+
+    `improver` must check whether it is to stop: `settle` and `close` raise `WorkerLost` for one that does not
+    return within `patience` seconds of being told to. Frames go on with what was known.
     """
 
     def __init__(
@@ -87,16 +88,16 @@ class DynamicScheduler:
         self._changed_at = 0.0
         self._generation = 0  # counts changes, so that a search knows that it is outdated
         self._searched = 0  # the generation that has been searched to its end
-        self._searching = 0  # the generation that the thread is at
+        self._searching = 0  # the generation of the thread's search
         self._told = 0.0  # when a search was last told to stop, by the machine's clock
         self._closed = False
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
 
     def change(self, workload: Workload) -> Answer:
-        """From the next frame on these networks run; returns the schedule to begin with.
+        """Run these networks from the next frame on; return the schedule to begin with.
 
-        That is the best known of this set if it was there before, else the best of whole networks on units.
+        It is the best known of this set if the set occurred before, else the best of whole networks on units.
         Raises `ProfileError` for a workload of several frames, `UsageError` once closed.
         """
         if workload.frames > 1:
@@ -119,14 +120,14 @@ class DynamicScheduler:
             if proved:
                 self._searched = self._generation
             elif self._thread is None:
-                # A search that never ends must not keep the process from its end.
+                # A search that never ends must not prevent the process from ending.
                 self._thread = threading.Thread(target=self._work, name="onchip-corun", daemon=True)
                 self._thread.start()
             self._lock.notify_all()
             return answer
 
     def frame(self) -> Answer:
-        """The schedule of the next frame; what was found since the last call takes effect here.
+        """Return the schedule of the next frame; results since the last call take effect here.
 
         Raises `UsageError` before the first change.
         """
@@ -139,9 +140,10 @@ class DynamicScheduler:
             return self._current
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Wait until the search for the present set is over, or for `timeout` seconds; whether it is over.
+        """Wait until the search for the present set is over, or for `timeout` seconds; return whether it is
+        over.
 
-        Raises `WorkerLost` when the search for a set before it never comes back.
+        Raises `WorkerLost` when the search for an earlier set never returns.
         """
 
         def ready() -> bool:
@@ -171,7 +173,7 @@ class DynamicScheduler:
     def close(self) -> None:
         """End the search and its thread. May be called twice.
 
-        Raises `WorkerLost` when the search does not come back; the process can end all the same.
+        Raises `WorkerLost` when the search does not return; the process can still end.
         """
         with self._lock:
             self._closed = True
@@ -240,7 +242,7 @@ class DynamicScheduler:
             self._lock.notify_all()
 
     def _stuck(self) -> bool:
-        """Whether the thread is still at a set that is gone."""
+        """Return whether the thread still searches for an earlier set."""
         return self._thread is not None and self._searching not in (0, self._generation)
 
     def _lost(self) -> WorkerLost:
@@ -264,7 +266,7 @@ class DynamicScheduler:
 class StaticScheduler:
     """One schedule for each known set of networks, found beforehand; at run time they are only switched.
 
-    For control flow that goes from one known set to another (HaX-CoNN, 3.5). `results` are by the sets'
+    It is for control flow that goes from one known set to another (HaX-CoNN, 3.5). `results` are by the sets'
     names.
     """
 
@@ -274,7 +276,7 @@ class StaticScheduler:
         objective: Objective = "latency",
         options: SolveOptions = _OPTIONS,
     ) -> None:
-        """Solves every set. Raises `UsageError` when there is none."""
+        """Solve every set. Raises `UsageError` when there is none."""
         if not sets:
             raise UsageError("has no sets of networks", where="static scheduler")
         self.results: dict[str, CorunResult] = {
@@ -283,7 +285,7 @@ class StaticScheduler:
         self._selected = self._current = next(iter(self.results))
 
     def select(self, name: str) -> None:
-        """From the next frame on this set runs. Raises `UsageError` naming those there are."""
+        """Run this set from the next frame on. Raises `UsageError` listing the sets for an unknown name."""
         if name not in self.results:
             raise UsageError(
                 f"has no set {name!r}; there are {', '.join(self.results)}", where="static scheduler"
@@ -292,18 +294,18 @@ class StaticScheduler:
 
     @property
     def running(self) -> str:
-        """The name of the set that the last frame was of."""
+        """The name of the last frame's set."""
         return self._current
 
     def frame(self) -> Schedule:
-        """The schedule of the next frame."""
+        """Return the schedule of the next frame."""
         self._current = self._selected
         return self.results[self._current].solution.schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a trace: when it began, in seconds since the first change, its time, and its schedule."""
+    """One frame of a trace: its start in seconds since the first change, its time, and its schedule."""
 
     seconds: float
     milliseconds: float
@@ -311,9 +313,9 @@ class Frame:
 
 
 def frames_of(history: tuple[Answer, ...], each: float, objective: Objective = "latency") -> list[Frame]:
-    """Latency over time (Fig. 7): the frames run one after the other, every set for `each` seconds.
+    """Return latency over time (Fig. 7): the frames run in sequence, every set for `each` seconds.
 
-    A frame runs the newest schedule that was there when it began; a set's first frame begins when the last
+    A frame runs the newest schedule available at its start; a set's first frame begins when the last
     of the set before has ended.
     """
     sets: list[list[tuple[Answer, float]]] = []

@@ -1,8 +1,8 @@
 """Layer groups of a network: the pieces that run whole on one unit, and the places where a unit may change.
 
-HaX-CoNN (3.1) keeps together what is fused, what a change of units would reformat at extra cost, and what a
-unit cannot run. Here a unit may change where exactly one tensor crosses: every group is entered at one place
-and left at one, and what runs before a cut needs nothing from behind it.
+HaX-CoNN (3.1) keeps together layers that are fused, that a change of units would reformat at extra cost, and
+that a unit cannot run. Here a unit may change where exactly one tensor crosses: every group is entered and
+left at one place, and the layers before a cut need nothing from behind it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32
 class LayerGroup:
     """Consecutive operators of a network's order. Bytes are of the network's element type.
 
-    `name` is the first and last position in the order. `weight_bytes` and `activation_bytes` are what its
-    operators move when each reads its operands and writes its results once (`moved_bytes`). `handed_on` is
-    the tensor that the next group takes over, `handed_bytes` its size; None and 0 for the last group.
-    `types` are the words of its operators' types (`Conv+Relu` has two).
+    `name` is the first and last position in the order. `weight_bytes` and `activation_bytes` are the bytes
+    that its operators move when each reads its operands and writes its results once (`moved_bytes`).
+    `handed_on` is the tensor that the next group takes over, `handed_bytes` its size; None and 0 for the last
+    group. `types` are the words of its operators' types (`Conv+Relu` has two).
     """
 
     name: str
@@ -43,21 +43,20 @@ class LayerGroup:
     types: frozenset[str]
 
     def runs_on(self, unit: Unit) -> bool:
-        """Whether the unit supports every operator of the group."""
+        """Return whether the unit supports every operator of the group."""
         return self.types.isdisjoint(map(_word, unit.unsupported))
 
 
 def layer_groups(
     network: Network, units: Sequence[Unit] = (), *, most: int = MOST_GROUPS
 ) -> tuple[LayerGroup, ...]:
-    """The network's groups in the order in which they run, at most `most` of them.
+    """Return the network's groups in the order in which they run, at most `most` of them.
 
-    There is no cut inside what is fused (before an element-wise operator that alone reads the tensor, or
+    There is no cut inside a fusion (before an element-wise operator that alone reads the tensor, or
     before several that lead to one tensor again, as in x * sigmoid(x)), none before a pooling that makes the
     tensor smaller (handing over its result costs less), and none where more than one tensor would cross.
-    While there are too many groups, two neighbours become one: first those that the same of the `units`
+    While there are too many groups, two neighbours are merged: first those that the same of the `units`
     support, and among them the pair with the least work.
-
     Raises `UsageError` when `most` is not positive.
     """
     if most < 1:
@@ -83,7 +82,7 @@ def layer_groups(
 
 
 def moved_bytes(network: Network, operator: Operator) -> int:
-    """Bytes that an operator reads and writes, without its weights, each operand once.
+    """Return the bytes that an operator reads and writes, without its weights, each operand once.
 
     A concat moves none: its operands are written to their place in the result.
     """
@@ -95,12 +94,12 @@ def moved_bytes(network: Network, operator: Operator) -> int:
 
 
 def element_bytes(network: Network, otherwise: int) -> int:
-    """Bytes of the element that the network's sizes are in; `otherwise` where it has none of one width."""
+    """Return the bytes of the element of the network's sizes; `otherwise` where it has none of one width."""
     return _WIDTH.get(network.element, otherwise)
 
 
 def _single_tensors(network: Network) -> list[tuple[int, int]]:
-    """(position, tensor) where exactly one tensor lives on: written before the position, read from it on.
+    """Return (position, tensor) where exactly one tensor is live: written before the position, read after.
 
     The network's inputs do not count: they lie in the shared memory from the start.
     """
@@ -121,9 +120,9 @@ def _single_tensors(network: Network) -> list[tuple[int, int]]:
 
 
 def _may_change(network: Network, tensor: int, following: Sequence[int]) -> bool:
-    """Whether handing the tensor over breaks no fusion and costs no more than a little later.
+    """Return whether handing the tensor over breaks no fusion and costs no more than a little later.
 
-    `following` are the operators up to where only one tensor lives on again.
+    `following` are the operators up to the next place where only one tensor is live.
     """
     readers = [*bits(network.readers[tensor])]
     if len(readers) > 1:
@@ -139,7 +138,7 @@ def _may_change(network: Network, tensor: int, following: Sequence[int]) -> bool
 
 
 def _elementwise(operator: Operator) -> bool:
-    """Whether it is computed element by element, so that it is fused with what writes its operand."""
+    """Return whether it is computed element by element, so that it is fused with its operand's producer."""
     if operator.geometry is not None and operator.geometry.looks_like == "elementwise":
         return True
     return all(_word(word) in ELEMENTWISE_TYPES for word in operator.type.split("+"))
@@ -154,7 +153,7 @@ def _types(network: Network, operators: Sequence[int]) -> frozenset[str]:
 
 
 def _work(network: Network, pieces: Sequence[Sequence[int]]) -> list[float]:
-    """Each piece's share of all multiply-accumulates plus its share of all bytes."""
+    """Return each piece's share of all multiply-accumulates plus its share of all bytes."""
     macs = [sum(network.operators[op].work for op in piece) for piece in pieces]
     moved = [
         sum(moved_bytes(network, network.operators[op]) + network.operators[op].weight_bytes for op in piece)
@@ -165,7 +164,7 @@ def _work(network: Network, pieces: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _merge(supports: Sequence[object], work: Sequence[float], most: int) -> list[tuple[int, int]]:
-    """Pieces [first, last) of each group, once the cheapest neighbours were merged until `most` were left."""
+    """Return pieces [first, last) of each group, after merging the cheapest neighbours down to `most`."""
     count = len(work)
     end = list(range(1, count + 1))
     before = list(range(-1, count - 1))

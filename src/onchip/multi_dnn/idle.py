@@ -1,4 +1,4 @@
-"""Why a unit stands idle: what the group that it runs next is waiting for, moment by moment."""
+"""The reasons of a unit's idle times: the dependency that its next group waits for, moment by moment."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from onchip.multi_dnn.timeline import Segment, Timeline
 __all__ = ["Idle", "Why", "idle_times"]
 
 Why = Literal["elsewhere", "moving", "another run", "on purpose", "nothing left"]
-"""The group before the next one is on another unit; the network is changing units; the run may begin only
-when another one has ended; a wait was inserted; all that the unit had to do is done."""
+"""The reasons, in order: the group before the next one is on another unit; the network is changing units;
+the run may begin only when another one has ended; a wait was inserted; the unit has no more work."""
 
 ROUNDING = 1e-9
-"""Idle times are longer than this part of the time until then."""
+"""The relative length up to which an idle time does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """The unit has nothing to do from `start` to `end` (ms). It runs `next` then, which waits for `cause`."""
+    """The unit is idle from `start` to `end` (ms). It then runs `next`, which waits for `cause`."""
 
     unit: int
     start: float
@@ -32,7 +32,7 @@ class Idle:
 
 
 def idle_times(schedule: Schedule, line: Timeline) -> tuple[Idle, ...]:
-    """All idle times until the makespan, unit by unit; neighbours have different reasons."""
+    """Return all idle times until the makespan, unit by unit; neighbours have different reasons."""
     at = {s.step: s for s in line.segments}
     ends = {s.end: s.step for s in line.segments}
     idle = dict(schedule.idle_ms)
@@ -53,7 +53,7 @@ def idle_times(schedule: Schedule, line: Timeline) -> tuple[Idle, ...]:
 def _before(
     s: Segment, free: float, at: dict[Step, Segment], ends: dict[float, Step], inserted: float
 ) -> Iterator[Idle]:
-    """The reasons for the time from `free` until a segment's start."""
+    """Yield the reasons for the time from `free` until a segment's start."""
     job, run, group = s.step
     marks: list[tuple[float, Why, Step | None]] = []
     if group:

@@ -1,7 +1,7 @@
-"""Schedules of one frame, better and better: what the dynamic scheduler goes through in the background.
+"""Schedules of one frame, better and better: the dynamic scheduler's search in the background.
 
-First something at once (whole networks on units, as HaX-CoNN's D-variant begins with a naive schedule, its
-5.3), then stages of search, each with the best so far to beat.
+The first is available at once (whole networks on units, as HaX-CoNN's D-variant begins with a naive schedule,
+its 5.3); then come stages of search, each with the best so far to beat.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from onchip.multi_dnn.workload import Workload
 __all__ = ["Stopped", "improvements", "naive"]
 
 Stopped = Callable[[], bool]
-"""Whether the search is to end; asked often."""
+"""Returns whether the search is to end; called often."""
 
 MAPPINGS = 8
-"""Ways of giving whole networks to units that are looked at before the first answer: it must come at once."""
+"""The most assignments of whole networks to units to try before the first answer, which must be immediate."""
 QUICK, LONG = 300, 20_000
-"""Schedules that the first and the last local search play."""
+"""The number of schedules that the first and the last local search play."""
 NARROW = 30
 """Labels a level of the first, narrow search for two chains."""
 
 
 def naive(workload: Workload) -> Schedule:
-    """The schedule of one frame with the least makespan among a few in which every network is on one unit.
+    """Return the schedule of one frame with the least makespan of a few with every network on one unit.
 
-    A group that its network's unit does not support runs where it is fastest. Units take what is ready first.
+    A group that its network's unit does not support runs where it is fastest. Units take the step that is
+    ready first.
     """
     tasks = tasks_of(workload)
     rank = list(range(len(tasks.steps)))
@@ -58,7 +59,7 @@ def naive(workload: Workload) -> Schedule:
 
 
 def _whole(workload: Workload) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Units of every group with each network on one unit: all on the same one first, then all others."""
+    """Yield units of every group with each network on one unit: all on the same one first, then others."""
     count = len(workload.soc.units)
     ways = [(u,) * len(workload.jobs) for u in range(count)]
     many = product(range(count), repeat=len(workload.jobs))
@@ -78,9 +79,9 @@ def _whole(workload: Workload) -> Iterator[tuple[tuple[int, ...], ...]]:
 def improvements(
     workload: Workload, objective: Objective, known: Schedule, stopped: Stopped
 ) -> Iterator[Solution]:
-    """Solutions for one frame, none worse than `known` or than the one before; the last is the best there is
-    to find. Ends early when `stopped` says so, with what it has by then.
+    """Yield solutions for one frame, none worse than `known` or the one before; the last is the best found.
 
+    It ends early when `stopped` returns true, with the results until then.
     Raises `ProfileError` for a workload of several frames.
     """
     if workload.frames > 1:

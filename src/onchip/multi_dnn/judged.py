@@ -1,4 +1,4 @@
-"""A schedule as the judge left it: what pages, exports and commands take, whoever made it."""
+"""A schedule after judging: the input of pages, exports and commands, from any source."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from onchip.multi_dnn.timeline import Timeline
 from onchip.multi_dnn.workload import Workload
 
 ROUNDING = 1e-9
-"""Times are doubles: nearer to its bound than this part of it, a schedule has reached it."""
+"""The relative distance within which a schedule attains its bound; times are doubles."""
 
 __all__ = ["Judged", "judged_file", "network_name", "told_apart"]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A schedule, the judge's timeline of it, and what its solver claims.
+    """A schedule, the judge's timeline of it, and its solver's claim.
 
-    `others` are the timelines of schedules that it is compared with, where they are at hand. `read` says that
-    the claim was read from a file: nobody here has proved it.
+    `others` are the timelines of schedules that it is compared with, where available. `read` states that
+    the claim was read from a file: it is not proved here.
     """
 
     schedule: Schedule
@@ -39,17 +39,17 @@ class Judged:
 
     @property
     def workload(self) -> Workload:
-        """What runs at once."""
+        """The networks that run at once, with their SoC."""
         return self.timeline.workload
 
     @cached_property
     def derived_bound(self) -> float | None:
-        """What no schedule gets beyond, as the judge derives it by itself; None where it cannot."""
+        """The judge's own bound of any schedule; None where it cannot derive one."""
         return derived_bound(self.workload, self.claim.objective, self.epsilon_ms)
 
     @property
     def standing(self) -> Literal["proved", "derived", "claimed", "none"]:
-        """What the claim is worth, in the words of `onchip.check.Standing`."""
+        """The standing of the claim, in the words of `onchip.check.Standing`."""
         value, bound = self.timeline.figure(self.claim.objective), self.derived_bound
         if value is not None and bound is not None and isclose(value, bound, rel_tol=ROUNDING):
             return "derived"
@@ -58,12 +58,12 @@ class Judged:
         return "claimed" if self.read else "proved"
 
     def json(self) -> str:
-        """The schedule as `onchip.schedule/1`."""
+        """Return the schedule as `onchip.schedule/1`."""
         return schedule_json(self.schedule, self.timeline, epsilon_ms=self.epsilon_ms, claim=self.claim)
 
 
 def judged_file(path: Path) -> Judged:
-    """The schedule in the file at `path`, judged again.
+    """Return the schedule in the file at `path`, judged again.
 
     Raises `PlanFormatError` or `ProfileError` for a file that is no schedule, `IllegalSchedule` when it
     breaks a rule or states figures that are not its own.
@@ -73,12 +73,12 @@ def judged_file(path: Path) -> Judged:
 
 
 def network_name(name: str, copies: int) -> str:
-    """The name of a network in a workload that has `copies` of it already."""
+    """Return the name of a network in a workload that has `copies` of it already."""
     return name if not copies else f"{name} #{copies + 1}"
 
 
 def told_apart(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of a workload's networks: the second copy of one gets a number."""
+    """Return the names of a workload's networks: the second copy of one gets a number."""
     found: list[str] = []
     for name in names:
         copies = 0

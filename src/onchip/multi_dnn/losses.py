@@ -1,4 +1,4 @@
-"""Where a network's time goes: at work on each unit, slowed down by others, under way, and waiting."""
+"""A network's time by cause: work on each unit, slowdown by others, transitions, and waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Losses", "losses"]
 class Losses:
     """One network's times over all its runs, in ms: the record of JSON, of the table and of the page.
 
-    `latency` is that of the slowest run, `on_unit` wall time at each unit, `contention` what of it the others
-    cost, `transitions` what handing over between units took, `waits` how long its groups stood ready for a
-    unit that ran something else.
+    `latency` is that of the slowest run, `on_unit` wall time at each unit, `contention` the part of it due to
+    others, `transitions` the time of handing over between units, `waits` the time its groups stood ready for
+    a unit that ran others.
     """
 
     latency: float = figure(key="latency_ms", heading="latency", page="latency", place=99)
@@ -31,7 +31,7 @@ class Losses:
 
 
 def losses(line: Timeline) -> tuple[Losses, ...]:
-    """For every network of a timeline."""
+    """Return the losses of every network of a timeline."""
     jobs, units = line.workload.jobs, line.workload.soc.units
     on_unit = [[0.0] * len(units) for _ in jobs]
     lost, moved, waited = ([0.0] * len(jobs) for _ in range(3))

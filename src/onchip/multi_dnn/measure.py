@@ -1,8 +1,8 @@
-"""Profiles from readings: what a runtime measured, group after group, on each unit.
+"""Profiles from readings: a runtime's measurements, group after group, on each unit.
 
-Groups are timed where they belong, in sequence after the groups before them, not each by itself over and
-over: what the one before left in the caches is part of their time, and what the runtime does between them
-too. Of all rounds the shortest time of each group counts; the rest is what else the machine had to do.
+Groups are timed in their context, in sequence after the groups before them, not repeatedly by themselves:
+the cache contents left by the one before are part of their time, and so is the runtime's work between them.
+Of all rounds the shortest time of each group counts; the excess is other work of the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEASURED_ELEMENT_BYTES = 4
 """Bytes of an element where networks are executed: single precision."""
 
 Span = tuple[float, float]
-"""When a group started and ended, in ms."""
+"""The start and end of a group, in ms."""
 
 Round = Sequence[Span]
 """The spans of all groups of one run of the network."""
@@ -36,18 +36,17 @@ def measured_profile(
     *,
     source: str = "measured",
 ) -> Profile:
-    """The profile that follows from runs of the network, which had the machine for themselves.
+    """Return the profile that follows from runs of the network, which had the machine to themselves.
 
     `alone` has the rounds in which one unit, by name, ran every group that it supports (another unit the
-    rest); a unit that is not there runs nothing. A group's time is its own and what passes until the next
-    one begins there; together they take what the fastest round took. `changing` are runs with (the unit of
-    each group, rounds): what passes from a group's end on one unit to the next one's end on another, beyond
-    what that takes on the other alone, is their transition: news of it, and inputs that lie in the other
-    unit's caches. Only the sum of OUT and IN shows, so all of it is OUT; with more than two units, the mean
-    over where it may go.
-    The bandwidth is what its operators read and write once over the group's time: no counter was read, so it
-    is the least that a group asks for. Raises `ProfileError` for rounds that have no figure for some group,
-    or one that is no time.
+    rest); a unit that is not there runs nothing. A group's time is its own and the gap until the next one
+    begins there; their sum is scaled to the fastest round. `changing` are runs with (the unit of each group,
+    rounds): the time from a group's end on one unit to the next one's end on another, beyond the next one's
+    time on the other alone, is their transition: the message, and inputs that lie in the other unit's caches.
+    Only the sum of OUT and IN is observable, so all of it is OUT; with more than two units, the mean over the
+    possible targets. The bandwidth is the bytes that its operators read and write once over the group's time:
+    no counter was read, so it is the least that a group requests. Raises `ProfileError` for rounds that have
+    no figure for some group, or one that is no time.
     """
     where = f"profile of {network.name}"
     count = len(groups)
@@ -102,7 +101,7 @@ def _check(rounds: Sequence[Round], count: int, where: str, item: str) -> None:
 
 
 class _Alone:
-    """What one unit took for each group by itself: the shortest times, and what passed before the next."""
+    """The times of one unit for each group by itself: the shortest times, and the gaps before the next."""
 
     def __init__(self, rounds: Sequence[Round], here: Sequence[bool]) -> None:
         count = len(here)
@@ -125,7 +124,7 @@ class _Alone:
 def _transitions(
     changing: Sequence[tuple[Sequence[int], Sequence[Round]]], alone: Mapping[int, _Alone], count: int
 ) -> dict[tuple[int, int, int], float]:
-    """Milliseconds by (group, its unit, the next one's unit), where a run went that way."""
+    """Return milliseconds by (group, its unit, the next one's unit), where a run went that way."""
     least: dict[tuple[int, int, int], float] = {}
     for units, rounds in changing:
         for n in range(count - 1):

@@ -1,4 +1,4 @@
-"""What a caller may ask of a co-run, beside networks, SoC and objective; the fields are also the flags."""
+"""The options of a co-run besides networks, SoC and objective; the fields are also the flags."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from onchip.base.options import option, options
 __all__ = ["DEFAULTS", "MOST_GROUPS", "CorunOptions", "SolveOptions"]
 
 MOST_GROUPS = 10
-"""Groups that are made when nothing is said: as many as HaX-CoNN's Table 2 has for GoogLeNet."""
+"""The default number of groups: as many as HaX-CoNN's Table 2 has for GoogLeNet."""
 
 
 @options
 @dataclass(frozen=True, slots=True)
 class CorunOptions:
-    """How the networks run together, and where their profiles come from."""
+    """The options of running the networks together, and the sources of their profiles."""
 
     contention: str | None = option(
         None,
@@ -63,7 +63,7 @@ class CorunOptions:
 @options
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """How hard to try."""
+    """The options of the solvers."""
 
     any_order: bool = option(
         True,

@@ -1,7 +1,7 @@
 """Inserted idle time: a group that begins a little later can meet a better neighbour.
 
-Between two moments at which something begins or ends, the cost is linear in a delay, so it pays to try
-exactly those delays that make a group begin or end together with another one.
+Between two moments at which a group begins or ends, the cost is linear in a delay, so the useful delays are
+exactly those that make a group begin or end together with another one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["polish"]
 def polish(
     solution: Solution, limits: Limits = NO_LIMITS, *, tries: int = 400, share: float = 0.1
 ) -> Solution:
-    """The solution with delays before some groups, where they pay; itself where none do.
+    """Return the solution with delays before some groups, where they pay; itself where none do.
 
-    At most `tries` schedules are judged, and no delay is longer than `share` of the cost. What comes of it
+    At most `tries` schedules are judged, and no delay is longer than `share` of the cost. The result
     may be better than the best without idle time, so its claim is only that it was found. When time is up,
     and on Ctrl-C, the best so far is returned, and its `ended` says so.
     """
@@ -58,7 +58,7 @@ def polish(
 
 
 def _delays(schedule: Schedule, timeline: Timeline, most: float) -> Iterator[Schedule]:
-    """The schedule with one group's delay changed so that it meets an event of another network."""
+    """Yield the schedule with one group's delay changed so that it meets an event of another network."""
     idle = dict(schedule.idle_ms)
     for segment in timeline.segments:
         events = {

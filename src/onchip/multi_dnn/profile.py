@@ -1,4 +1,4 @@
-"""Profiles: how long each layer group of a network takes on each unit, and what it asks of the memory."""
+"""Profiles: the time of each layer group of a network on each unit, and its demand on the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Group", "Profile"]
 MAX_GROUPS = 50_000
 MAX_MS = 1e9
 MIN_MS = 1e-9
-"""A femtosecond: whatever takes less is a mistake, and would vanish beside the times of others."""
+"""A femtosecond, the least time: a shorter one is a mistake, and would vanish beside other times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,9 @@ class Group:
 
     `ms` is the time alone (None where the unit cannot run it; t of the paper), `gb_per_second` the bandwidth
     it then asks for. `out_ms` is the time to hand its output over when the next group runs elsewhere, `in_ms`
-    the time to take its input over when the one before ran elsewhere (the paper's tau OUT and IN).
-
-    `layers` are the operators of the network that it consists of, and `output` the tensor that it hands on,
-    by the network's own names; both are empty where the profile does not say (then nothing can be exported
+    the time to take its input over when the one before ran elsewhere (the paper's tau OUT and IN). `layers`
+    are the operators of the network that it consists of, and `output` the tensor that it hands on, by the
+    network's own names; both are empty where the profile does not state them (then nothing can be exported
     layer by layer).
     """
 
@@ -37,7 +36,7 @@ class Group:
     output: str = ""
 
     def runs_on(self, unit: int) -> bool:
-        """Whether `unit` supports the group."""
+        """Return whether `unit` supports the group."""
         return self.ms[unit] is not None
 
 
@@ -45,8 +44,8 @@ class Group:
 class Profile:
     """A network as a chain of layer groups on the units of one SoC.
 
-    `source` says where the figures come from; `synthetic` that they were not measured. Of those measured
-    here, `rounds` of the network were run, in `undisturbed` of which no unit lost its core.
+    `source` is the origin of the figures; `synthetic` states that they were not measured. For a profile
+    measured here, `rounds` of the network were run, in `undisturbed` of which no unit lost its core.
     """
 
     network: str
@@ -59,7 +58,7 @@ class Profile:
     undisturbed: int = 0
 
     def __post_init__(self) -> None:
-        """Raises `ProfileError`, naming the network and the group, for anything that is not a profile."""
+        """Raise `ProfileError`, naming the network and the group, for anything that is not a profile."""
         where = f"profile of {self.network}"
         if not self.units or len(set(self.units)) < len(self.units):
             raise ProfileError("must name its units, each once", where=where, item="units")
@@ -98,7 +97,7 @@ class Profile:
                 raise ProfileError("runs on no unit", where=where, item=item)
 
     def total_ms(self, unit: int) -> float | None:
-        """Time of the whole network alone on `unit`, or None when a group does not run there."""
+        """Return the time of the whole network alone on `unit`, or None when a group does not run there."""
         total = 0.0
         for group in self.groups:
             ms = group.ms[unit]
@@ -108,7 +107,7 @@ class Profile:
         return total
 
     def transition_ms(self, group: int, source: int, target: int) -> float:
-        """Delay between group `group` on unit `source` and the next on `target`; 0 when they are the same."""
+        """Return the delay between `group` on unit `source` and the next on `target`; 0 for the same unit."""
         if source == target:
             return 0.0
         return self.groups[group].out_ms[source] + self.groups[group + 1].in_ms[target]

@@ -3,7 +3,7 @@
 A CSV has a line per layer group, in order. Columns: `group`; for every unit `UNIT_ms` (empty where the group
 does not run), and where known `UNIT_gb_per_second`, `UNIT_out_ms`, `UNIT_in_ms`, `UNIT_emc_percent`. A unit
 whose bandwidth is not given gets an estimate (see `onchip.multi_dnn.estimate`). `layers` (names with `;`
-between them) and `output` (a tensor) say what the group is made of; exports for TensorRT need one or the
+between them) and `output` (a tensor) are the contents of the group; exports for TensorRT need one or the
 other.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
 PROFILE_FORMAT = "onchip.profile/1"
 FIGURES = ("ms", "gb_per_second", "out_ms", "in_ms", "emc_percent")
 ABOVE_NOMINAL = 1.05
-"""A counter may say a little more than the data sheet; what says more than that is a mistake."""
+"""The largest ratio to the data sheet's figure that a counter may show; a larger one is a mistake."""
 
 
 class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -71,12 +71,12 @@ class WireProfile(_Wire):
 
 
 def profile_json(profile: Profile) -> str:
-    """The profile as `onchip.profile/1`."""
+    """Return the profile as `onchip.profile/1`."""
     return json.dumps(profile_object(profile), indent=1)
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:
-    """The JSON object of a profile."""
+    """Return the JSON object of a profile."""
 
     def row(figures: tuple[float | None, ...]) -> dict[str, float | None]:
         return dict(zip(profile.units, figures, strict=True))
@@ -105,13 +105,13 @@ def profile_object(profile: Profile) -> dict[str, Any]:
 
 
 def profile_from_json(content: bytes, where: str, nominal_gb_per_second: float = inf) -> Profile:
-    """The profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and what is wrong."""
+    """Return the profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and why."""
     wire: WireProfile = decode(content, WireProfile, where=where, error=ProfileError)
     return profile_from_wire(wire, where, nominal_gb_per_second)
 
 
 def profile_from_wire(wire: WireProfile, where: str, nominal_gb_per_second: float = inf) -> Profile:
-    """The validated profile; raises `ProfileError` naming `where` and the key or group."""
+    """Return the validated profile; raises `ProfileError` naming `where` and the key or group."""
     if wire.format != PROFILE_FORMAT:
         raise ProfileError(
             f"is {wire.format!r}; this version reads {PROFILE_FORMAT!r}", where=where, item="format"
@@ -141,7 +141,7 @@ def profile_from_csv(
     units: tuple[str, ...],
     nominal_gb_per_second: float = inf,
 ) -> Profile:
-    """The profile in a CSV file's bytes; raises `ProfileError` naming `where`, the line and the column."""
+    """Return the profile in a CSV's bytes; raises `ProfileError` naming `where`, the line and the column."""
     try:
         text = content.decode("utf-8-sig")
         lines = [*csv.reader(io.StringIO(text, newline=""), strict=True)]
@@ -189,7 +189,7 @@ def profile_from_csv(
 def _refuse_more_than(
     nominal: float, rows: list[tuple[str, dict[str, dict[str, float | None]]]], where: str
 ) -> None:
-    """What is given, not what is estimated from it, must be what the memory can do at all."""
+    """Refuse a given bandwidth (not an estimated one) beyond the memory's own."""
     for name, figures in rows:
         for unit, value in figures["gb_per_second"].items():
             if value is not None and ABOVE_NOMINAL * nominal < value <= MAX_MS:
@@ -259,7 +259,7 @@ def load_profile(
     units: tuple[str, ...] = (),
     nominal_gb_per_second: float = inf,
 ) -> Profile:
-    """The profile in a `.csv` or JSON file. A CSV does not say what it is of: the arguments do.
+    """Return the profile in a `.csv` or JSON file. The arguments name a CSV's network, SoC and units.
 
     Raises `ProfileError` naming the file and the row, group or key that is wrong; a group that asks for more
     than `nominal_gb_per_second`, the memory's data sheet figure, is wrong too.

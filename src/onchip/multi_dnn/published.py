@@ -1,4 +1,4 @@
-"""What HaX-CoNN's authors measured, as its tables print it: Table 2, Table 5 and Table 6.
+"""The measurements of HaX-CoNN's authors, as its tables print them: Table 2, Table 5 and Table 6.
 
 The tables are CSV files in `data/`. Only Table 2 is a profile, GoogleNet's on Xavier; Table 5 has the time of
 ten whole networks on each unit of Orin and Xavier, Table 6 pairs and triples of networks on all three SoCs.
@@ -16,19 +16,19 @@ from onchip.multi_dnn.profile import Group, Profile
 __all__ = ["TABLE2_SOURCE", "Experiment", "experiments", "googlenet", "standalone", "table"]
 
 NOMINAL_GB_PER_SECOND = 136.5
-"""Xavier's memory (Table 4): what Table 2's percentages are of."""
+"""Xavier's memory (Table 4), the base of Table 2's percentages."""
 
 TABLE2_SOURCE = "HaX-CoNN, Table 2"
 
 
 @cache
 def table(number: int) -> tuple[dict[str, str], ...]:
-    """The rows of Table 2, 5 or 6 as printed."""
+    """Return the rows of Table 2, 5 or 6 as printed."""
     return _rows(f"table{number}.csv")
 
 
 def _googlenet_layers() -> tuple[dict[str, str], ...]:
-    """For each group of Table 2, the nodes of `zoo:googlenet` that stand for it, and what it hands on."""
+    """Return, for each group of Table 2, its nodes of `zoo:googlenet`, and the tensor that it hands on."""
     return _rows("googlenet_layers.csv")
 
 
@@ -39,12 +39,12 @@ def _rows(name: str) -> tuple[dict[str, str], ...]:
 
 @cache
 def googlenet() -> Profile:
-    """GoogleNet on xavier-agx from Table 2.
+    """Return GoogleNet on xavier-agx from Table 2.
 
     The GPU asks for the printed percentage of the nominal bandwidth; the DLA moves the same bytes in its own
-    time. The table prints only what leaving a unit and entering the other take together: all of it is OUT.
-    The groups' layers are the nodes of `zoo:googlenet`'s ONNX file; how the table's numbers of layers were
-    matched with them is in docs/corun-profiles.md.
+    time. The table prints only the sum of leaving a unit and entering the other: all of it is OUT.
+    The groups' layers are the nodes of `zoo:googlenet`'s ONNX file; docs/corun-profiles.md explains how the
+    table's numbers of layers were matched with them.
     """
     groups = []
     for row, made_of in zip(table(2), _googlenet_layers(), strict=True):
@@ -59,7 +59,7 @@ def googlenet() -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One row of Table 6. Times in ms; `chains` are the networks, those in one chain one after the other.
+    """One row of Table 6. Times in ms; `chains` are the networks, those in one chain in sequence.
 
     `layers` and `directions` are where HaX-CoNN's schedules change units; `latency_percent` and `fps_percent`
     the improvements as printed, which mix definitions (docs/corun.md).
@@ -82,7 +82,7 @@ METHODS = ("gpu_only", "split", "herald", "h2h", "hax_conn")
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
-    """Table 6, row by row; `split` is its GPU & DSA column."""
+    """Return Table 6, row by row; `split` is its GPU & DSA column."""
     return tuple(
         Experiment(
             int(row["experiment"]),
@@ -101,7 +101,7 @@ def experiments() -> tuple[Experiment, ...]:
 
 
 def standalone(soc: str) -> dict[str, tuple[float, float | None]]:
-    """Time of whole networks alone on (gpu, dla or dsp), in ms, by the network's name; None: does not run.
+    """Return the time of whole networks alone on (gpu, dla or dsp), in ms, by name; None: does not run.
 
     For Xavier and Orin these are Table 5's. For the Snapdragon Table 6 prints only pairs, so they are
     assumed: the GPU's time for a pair is shared as on Xavier, and in `split` the DSP ran the second network.

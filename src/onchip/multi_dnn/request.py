@@ -17,9 +17,9 @@ MAX_COUNT = 10**6
 
 
 def workload_of(profiles: Sequence[Profile], soc: SoC, options: CorunOptions) -> Workload:
-    """The workload of networks given by their profiles, in their order.
+    """Return the workload of networks given by their profiles, in their order.
 
-    Raises `UsageError` for a flag that means nothing, `ChipError` for an unknown contention set,
+    Raises `UsageError` for an invalid flag, `ChipError` for an unknown contention set,
     `ProfileError` for networks that wait for each other and the like.
     """
     names = told_apart([profile.network for profile in profiles])
@@ -45,7 +45,7 @@ def workload_of(profiles: Sequence[Profile], soc: SoC, options: CorunOptions) ->
 
 
 def _pair(text: str, networks: int, option: str) -> tuple[int, int]:
-    """Two numbers with a colon between them, the first that of a network."""
+    """Return two numbers with a colon between them, the first that of a network."""
     first, _, second = text.partition(":")
     if not (first.isascii() and second.isascii() and first.isdecimal() and second.isdecimal()):
         raise UsageError(f"{text!r} is not two numbers with a colon between, as in 2:1", item=option)

@@ -1,4 +1,4 @@
-"""Schedules: which unit runs each group of every run, and in which order each unit runs what it has."""
+"""Schedules: the unit of each group of every run, and the order of the steps on each unit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Schedule:
     """`units[job][run][group]` is the unit of a group; `order[unit]` are the steps it runs, first to last.
 
     The runtime enforces the order: a unit waits for the next step in its order even if another is ready.
-    `idle_ms` are waits inserted on purpose: a step begins that long after it could.
+    `idle_ms` are inserted waits: a step begins that long after it could.
     """
 
     units: tuple[tuple[tuple[int, ...], ...], ...]
@@ -34,7 +34,7 @@ class Schedule:
 
 
 def check_schedule(workload: Workload, schedule: Schedule) -> None:
-    """Raises `IllegalSchedule` unless every step is placed once, on a unit that supports it."""
+    """Raise `IllegalSchedule` unless every step is placed once, on a unit that supports it."""
     jobs = workload.jobs
 
     def label(step: Sequence[int]) -> str:

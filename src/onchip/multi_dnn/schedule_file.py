@@ -27,11 +27,11 @@ __all__ = ["StatedSchedule", "is_schedule", "read_schedule", "schedule_from_json
 
 @dataclass(frozen=True, slots=True)
 class StatedSchedule:
-    """A schedule file: what is to be judged, and the figures it states.
+    """A schedule file: the schedule to judge, and the figures it states.
 
     `figures` are makespan_ms, fps, sum_of_rates and (where stated) millijoules, `latency_ms` by network, and
     `segments` the stated (start, end, transition) of every step, all in ms. `derived_bound` is stated of the
-    claim's objective. `claim_sha256` is the stated digest of the file, and `digest` what it is.
+    claim's objective. `claim_sha256` is the stated digest of the file, and `digest` the actual one.
     """
 
     workload: Workload
@@ -138,9 +138,9 @@ class _File(_Wire):
 
 
 def is_schedule(path: Path) -> bool:
-    """Whether a file is a schedule by its content, of whatever version, whole or not; a plan is none.
+    """Return whether a file's content is a schedule, of any version, whole or not; a plan is none.
 
-    Raises `PlanFormatError` for a file that is something else of onchip's.
+    Raises `PlanFormatError` for another kind of onchip's files.
     """
     try:
         kind = kind_of(read_bytes(path, error=PlanFormatError))
@@ -152,12 +152,15 @@ def is_schedule(path: Path) -> bool:
 
 
 def read_schedule(path: Path) -> StatedSchedule:
-    """The schedule file at `path`; raises `PlanFormatError` or `ProfileError` naming file and key."""
+    """Return the schedule file at `path`; raises `PlanFormatError` or `ProfileError` naming file and key."""
     return schedule_from_json(read_bytes(path, error=PlanFormatError), str(path))
 
 
 def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
-    """The schedule in a file's bytes, not judged yet; raises `PlanFormatError` naming `where` and the key."""
+    """Return the schedule in a file's bytes, not judged yet.
+
+    Raises `PlanFormatError` naming `where` and the key.
+    """
     wire: _File = decode(content, _File, where=where, error=PlanFormatError)
 
     def refuse(item: str, reason: str) -> PlanFormatError:

@@ -1,8 +1,8 @@
-"""Schedules written as `onchip.schedule/1` JSON: everything that the judge needs, and what was claimed.
+"""Schedules written as `onchip.schedule/1` JSON: everything that the judge needs, and the claims.
 
 The file holds the profiles, the SoC's units, the contention model's constants, the networks with the unit and
-the times of every group, each unit's order, the figures, and the schedules beside it whole. Who has only the
-file can judge all of it again.
+the times of every group, each unit's order, the figures, and the schedules beside it whole. The file alone
+suffices to judge all of it again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SCHEDULE_FORMAT = "onchip.schedule/1"
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A schedule of the same workload that another one is compared with, and the objective's `value` of it.
+    """A schedule of the same workload that another one is compared with, and its objective's `value`.
 
-    Rivals wait for nothing on purpose; `idle_ms` of the schedule is not written.
+    Rivals have no inserted waits; `idle_ms` of the schedule is not written.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a solver says of its schedule.
+    """A solver's claim about its schedule.
 
-    `claim` is the class of the result (`onchip.multi_dnn.classes`), `objective` what it was made for
-    (`timeline.FIGURES`), `bound` what no schedule gets beyond, in the objective's unit, `rivals` the
-    schedules beside it, `contention_set` the model's name. The judge derives the rivals' values; class and
-    bound it can only find to contradict themselves or others.
+    `claim` is the class of the result (`onchip.multi_dnn.classes`), `objective` its objective
+    (`timeline.FIGURES`), `bound` a bound of any schedule, in the objective's unit, `rivals` the
+    schedules beside it, `contention_set` the model's name. The judge derives the rivals' values; of class and
+    bound it can only detect contradictions with themselves or others.
     """
 
     claim: str = ""
@@ -60,7 +60,7 @@ class Claim:
 def schedule_json(
     schedule: Schedule, timeline: Timeline, *, epsilon_ms: float = 0.0, claim: Claim | None = None
 ) -> str:
-    """The schedule with its `timeline` as `onchip.schedule/1`.
+    """Return the schedule with its `timeline` as `onchip.schedule/1`.
 
     Raises `PlanFormatError` when the workload's contention model is none that a file can hold.
     """
@@ -153,9 +153,9 @@ def schedule_json(
 
 
 def document_digest(document: Any) -> str:
-    """SHA-256, in hex, of a schedule file but for how long the search took and the digest itself.
+    """Return the SHA-256, in hex, of a schedule file without its search time and the digest itself.
 
-    It binds the claims to everything that they are about; it is no signature.
+    It binds the claims to the content that they are about; it is no signature.
     """
     kept = {k: v for k, v in document["result"].items() if k not in ("seconds", "claim_sha256")}
     text = json.dumps({**document, "result": kept}, sort_keys=True)

@@ -1,7 +1,7 @@
 """Local search for any number of networks and units, one frame or a stream of them: anytime, with a bound.
 
-The work is done in C++ (`_core/corun_local.cpp`), which plays thousands of schedules a second by the judge's
-rules; the judge has the last word.
+The search is in C++ (`_core/corun_local.cpp`), which plays thousands of schedules a second by the judge's
+rules; the judge decides the result.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from onchip.multi_dnn.workload import Workload
 __all__ = ["Pattern", "SearchOptions", "improve", "pattern_of", "played_ms"]
 
 Stop = Callable[[int, float], bool]
-"""Called now and then with the number of schedules tried and the best cost in ms; true ends the search."""
+"""Called at intervals with the number of schedules tried and the best cost in ms; true ends the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How long local search tries."""
+    """The limits of local search."""
 
     tries: int = 20_000
     """Schedules to play at most."""
@@ -37,14 +37,14 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What repeats itself every frame: the unit of each group of one frame, in the order in which they
+    """The pattern that repeats every frame: the unit of each group of one frame, in the order in which they
     begin."""
 
     starts: tuple[tuple[Step, int], ...]
 
 
 def pattern_of(workload: Workload, schedule: Schedule) -> Pattern:
-    """The pattern of a schedule for `tasks.one_frame(workload)`."""
+    """Return the pattern of a schedule for `tasks.one_frame(workload)`."""
     timeline = simulate(one_frame(workload), schedule)
     return Pattern(tuple((s.step, s.unit) for s in timeline.segments))
 
@@ -57,7 +57,7 @@ def improve(
     *,
     stop: Stop | None = None,
 ) -> Solution:
-    """The best schedule that local search reaches from the patterns; never worse than the best of them."""
+    """Return the best schedule that local search reaches from the patterns; no worse than their best."""
     began = time.monotonic()
     tasks = tasks_of(workload)
     answer = _searched(tasks, objective, patterns, options, stop)
@@ -76,7 +76,7 @@ def improve(
 
 
 def played_ms(workload: Workload, objective: Objective, pattern: Pattern) -> float:
-    """What the search's own player says that a pattern costs; the judge must say the same."""
+    """Return the cost of a pattern by the search's own player; the judge must find the same."""
     return _searched(tasks_of(workload), objective, [pattern], SearchOptions(tries=0), None).value
 
 
@@ -105,7 +105,7 @@ def _searched(
 
 
 def _candidate(tasks: Tasks, pattern: Pattern) -> _core.CorunCandidate:
-    """Units by token, and the sequence of tokens."""
+    """Return units by token, and the sequence of tokens."""
     token = {step: n for n, step in enumerate(tasks.tokens)}
     units = [0] * len(tasks.tokens)
     for step, unit in pattern.starts:

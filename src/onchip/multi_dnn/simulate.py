@@ -1,7 +1,7 @@
-"""The judge: what a schedule costs, by an event-driven simulation that is exact.
+"""The judge: the cost of a schedule, by an event-driven simulation that is exact.
 
-Between two events (a group begins or ends, a transition ends) every group that runs has a constant speed, so
-stepping from event to event loses nothing. A group on a unit takes its time alone while nobody else uses the
+Between two events (a group begins or ends, a transition ends) every running group has a constant speed, so
+stepping from event to event is exact. A group on a unit takes its time alone while no other uses the
 memory, and progresses at 1 / slowdown of that speed while others do. The rules are in docs/corun.md.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["simulate"]
 
 @dataclass(slots=True)
 class _Running:
-    """A step in progress: what it still needs, in ms alone, and what it has been through."""
+    """A step in progress: the rest of its work, in ms alone, and its pieces so far."""
 
     step: Step
     unit: int
@@ -33,17 +33,17 @@ class _Running:
     slowdown: float
     pieces: list[Piece]
     since: float
-    """When the present slowdown began."""
+    """The start of the present slowdown."""
     closing: bool = False
-    """Whether at most epsilon is left, so that the unit's next step may begin."""
+    """True if at most epsilon is left, so that the unit's next step may begin."""
 
 
 def simulate(workload: Workload, schedule: Schedule, *, epsilon_ms: float = 0.0) -> Timeline:
-    """The timeline of `schedule`, in ms.
+    """Return the timeline of `schedule`, in ms.
 
     With `epsilon_ms` the next step of a unit may begin when the one before has that much of its time alone
     left (the overlap that the paper's eq. 9 tolerates); both then run, and slow each other down, as if on
-    different units. Raises `IllegalSchedule` for a schedule that leaves something out, puts a group where it
+    different units. Raises `IllegalSchedule` for a schedule that leaves a group out, puts one where it
     does not run, or whose orders wait for each other.
     """
     check_schedule(workload, schedule)
@@ -59,7 +59,7 @@ class _Simulation:
         self.running: list[_Running] = []
         self.head = [0] * len(schedule.order)  # per unit, the next in its order
         self.ready: dict[Step, float] = {}  # steps that only wait for their unit, since when
-        self.wakes: list[float] = []  # times at which something may begin
+        self.wakes: list[float] = []  # times at which a step may begin
         self.finished_runs = [0] * len(workload.jobs)
         self.blocked = set(range(len(workload.jobs)))  # jobs between two runs
         self.idle = dict(schedule.idle_ms)
@@ -84,10 +84,10 @@ class _Simulation:
         self.segments.sort(key=lambda s: (s.start, s.step))
         return Timeline(self.workload, tuple(self.segments), tuple(map(tuple, self.ends)))
 
-    # -- what may begin -----------------------------------------------------------------------------------
+    # -- steps that may begin -----------------------------------------------------------------------------
 
     def _admit(self) -> None:
-        """Make the first groups of the runs ready that nothing holds back any more."""
+        """Make the first groups of the runs ready that no dependency holds back any more."""
         for job in sorted(self.blocked):
             run = self.finished_runs[job]
             if run < self.workload.runs(job) and self._may_begin(job, run):
@@ -138,7 +138,7 @@ class _Simulation:
     def _start(self, step: Step, unit: int, since: float) -> None:
         group = self.workload.jobs[step.job].profile.groups[step.group]
         work = group.ms[unit]
-        assert work is not None  # check_schedule saw to it
+        assert work is not None  # check_schedule has checked it
         del self.ready[step]
         self.head[unit] += 1
         bandwidth = group.gb_per_second[unit]
@@ -159,7 +159,7 @@ class _Simulation:
     # -- time ---------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Go to the next event, and take what ends there out."""
+        """Go to the next event, and remove the steps that end there."""
         moments = [*self._moments()]
         until = min((at for at, _, _ in moments), default=inf)
         if self.wakes and self.wakes[0] <= until:
@@ -177,7 +177,7 @@ class _Simulation:
                     r.closing = True
 
     def _moments(self) -> Iterator[tuple[float, _Running, bool]]:
-        """When each step would end at its present speed, or leave epsilon to do."""
+        """Yield when each step would end at its present speed, or have epsilon left."""
         for r in self.running:
             yield self.now + max(r.left, 0.0) * r.slowdown, r, True
             if self.epsilon and not r.closing:

@@ -1,4 +1,4 @@
-"""What a solver answers: a schedule, the judge's timeline of it, and exactly what is claimed of it."""
+"""A solver's answer: a schedule, the judge's timeline of it, and its exact claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onchip.multi_dnn.timeline import Timeline
 __all__ = ["OBJECTIVES", "Claim", "Objective", "Solution", "Space", "cost_ms", "parse_objective"]
 
 Objective = Literal["latency", "throughput", "rates"]
-"""What is best: the least latency of the slowest network (eq. 11), the most frames per second in steady
+"""The objective: the least latency of the slowest network (eq. 11), the most frames per second in steady
 state, or the greatest sum of 1 / latency (eq. 10)."""
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
@@ -20,12 +20,12 @@ Space = Literal["any order", "non-delay", "few switches", "searched"]
 """The schedules among which a claim is made. `any order`: every unit for every group and every order on
 every unit, each group beginning as soon as its order lets it. `non-delay`: those of them in which no unit
 waits while a group is ready for it. `few switches`: any order, but a run changes its unit only so often.
-`searched`: those that a search happened to look at."""
+`searched`: those that a search happened to visit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is known of a solution: that it is the best of its `space` (`proved`), or only good.
+    """The standing of a solution: the best of its `space` (`proved`), or only good.
 
     `switches` is the number of unit changes a run may have in `few switches`.
     """
@@ -62,7 +62,7 @@ class Solution:
     seconds: float
     solver: str
     ended: str = "complete"
-    """Why the search ended: complete, time, memory, stopped or width."""
+    """The reason why the search ended: complete, time, memory, stopped or width."""
 
     @property
     def cost_ms(self) -> float:
@@ -71,12 +71,12 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """How far above the bound, as a fraction of the cost."""
+        """The distance from the bound, as a fraction of the cost."""
         return max(0.0, 1 - self.lower_bound_ms / self.cost_ms)
 
 
 def cost_ms(timeline: Timeline, objective: Objective) -> float:
-    """The objective as a time in ms, so that less is always better.
+    """Return the objective as a time in ms, so that less is always better.
 
     `latency`: the longest latency of any network; `throughput`: 1000 / frames per second; `rates`: 1000 / the
     sum of rates.
@@ -89,7 +89,7 @@ def cost_ms(timeline: Timeline, objective: Objective) -> float:
 
 
 def parse_objective(text: str) -> Objective:
-    """Raises `UsageError` naming the objectives there are."""
+    """Return the objective of this name; raises `UsageError` listing the objectives."""
     for objective in OBJECTIVES:
         if objective == text:
             return objective

@@ -1,6 +1,6 @@
 """The planner of co-run: the exact search where a workload is two chains, local search elsewhere.
 
-Whatever is found is held against every baseline, and never worse than the best of them.
+The result is compared with every baseline, and never worse than the best of them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from onchip.planners.limits import Limits
 __all__ = ["CorunResult", "SolveOptions", "solve"]
 
 SAME = 1e-9
-"""Costs that differ by less, relatively, count as one."""
+"""The relative difference below which costs are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorunResult:
-    """The schedule found, and what it is compared with."""
+    """The schedule found, and its baselines."""
 
     solution: Solution
     baselines: tuple[Baseline, ...]
     every_baseline: bool = True
-    """Whether there was time for all of them."""
+    """True if there was time for all of them."""
 
     @property
     def best_baseline(self) -> Baseline:
@@ -47,7 +47,7 @@ class CorunResult:
 
     @property
     def gain(self) -> float:
-        """How much less it costs than the best baseline, as a fraction of that."""
+        """The reduction of its cost from the best baseline's, as a fraction of that."""
         return 1 - self.solution.cost_ms / self.best_baseline.cost_ms(self.solution.objective)
 
 
@@ -56,14 +56,14 @@ def solve(
     objective: Objective = "latency",
     options: SolveOptions = DEFAULTS,
 ) -> CorunResult:
-    """A schedule for the workload, with every baseline beside it.
+    """Return a schedule for the workload, with every baseline beside it.
 
     Two networks (or two chains of networks in series, iterations included) in one frame are searched exactly;
-    frames without pipelining repeat the best frame; all else is local search from the baselines and from the
-    best single frame, after which branch and bound looks for better, and for a proof, in one frame of at most
-    eight chains. A cost that equals its lower bound is optimal whatever found it. Ctrl-C ends the search, and
-    the best so far is returned with its bound; before there is any, it is a `KeyboardInterrupt`. Raises
-    `UsageError` for a bound on switches in a stream.
+    frames without pipelining repeat the best frame; all others use local search from the baselines and from
+    the best single frame, after which branch and bound looks for better, and for a proof, in one frame of at
+    most eight chains. A cost that equals its lower bound is optimal whatever found it. Ctrl-C ends the
+    search, and the best so far is returned with its bound; before there is any, it raises
+    `KeyboardInterrupt`. Raises `UsageError` for a bound on switches in a stream.
     """
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
@@ -84,7 +84,7 @@ def solve(
     rival = best_baseline(rivals, objective) if rivals else None
     if rival is not None and rival.cost_ms(objective) < solution.cost_ms:
         solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
-    # What a stream's few frames show may beat a bound that holds in the long run: that proves nothing.
+    # A stream's few frames may beat a bound that holds in the long run: that proves nothing.
     stream = objective == "throughput" and workload.frames > 1
     if not stream and solution.cost_ms <= solution.lower_bound_ms * (1 + 1e-9):
         solution = replace(solution, claim=Claim("any order", True))
@@ -100,9 +100,9 @@ def solve(
 
 
 def _kindest(solution: Solution, rivals: Sequence[Baseline]) -> Solution:
-    """Of the solution and the baselines in its class that cost the same, the one whose networks wait least.
+    """Return, of the solution and equally good baselines of its class, the one whose networks wait least.
 
-    What costs the same may still be worse for every network: the sum of latencies decides, then the changes
+    An equal cost may still be worse for every network: the sum of latencies decides, then the changes
     of units.
     """
     named = parse_class(str(solution.claim))
@@ -117,7 +117,7 @@ def _kindest(solution: Solution, rivals: Sequence[Baseline]) -> Solution:
 
 
 def _waiting(one: Solution | Baseline) -> tuple[float, int]:
-    """The sum of latencies, to what rounding leaves of it, and how often runs change their unit."""
+    """Return the sum of latencies, rounded, and how often runs change their unit."""
     changes = sum(a != b for runs in one.schedule.units for run in runs for a, b in pairwise(run))
     return float(f"{sum(one.timeline.latency_ms):.9g}"), changes
 
@@ -177,13 +177,13 @@ def _search(
 
 
 def _as_it_is(rival: Baseline, workload: Workload, objective: Objective) -> Solution:
-    """A baseline as the answer, with the simple bound."""
+    """Return a baseline as the answer, with the simple bound."""
     bound, nothing = lower_bound(workload, objective), Claim("searched", False)
     return Solution(rival.schedule, rival.timeline, objective, nothing, bound, 0.0, rival.name, "stopped")
 
 
 def _allowed(found: tuple[Baseline, ...], switches: int | None) -> tuple[Baseline, ...]:
-    """The baselines in which no run changes its unit more than `switches` times."""
+    """Return the baselines in which no run changes its unit more than `switches` times."""
     if switches is None:
         return found
 
@@ -198,7 +198,7 @@ def _allowed(found: tuple[Baseline, ...], switches: int | None) -> tuple[Baselin
 
 
 def _in_series(workload: Workload) -> Iterator[Pattern]:
-    """One network after the other, each in the way that is fastest alone, in every order that may be."""
+    """Yield networks in sequence, each on its fastest units alone, in every permitted order."""
     rows = [alone_row(job.profile) for job in workload.jobs]
     for order in permutations(range(len(workload.jobs))):
         if any(order.index(p) > order.index(j) for j in order for p in workload.waits_for[j]):

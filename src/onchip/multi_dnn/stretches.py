@@ -1,4 +1,4 @@
-"""What a unit runs in one go: consecutive groups of one run that nothing of another network comes between."""
+"""The stretches of a unit: consecutive groups of one run without another network's groups between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stretch:
 
 
 def stretches(schedule: Schedule) -> tuple[tuple[Stretch, ...], ...]:
-    """The stretches of every unit, in its order. A step with an inserted wait begins a new one."""
+    """Return the stretches of every unit, in its order. A step with an inserted wait begins a new one."""
     waits = {step for step, ms in schedule.idle_ms if ms}
     found = []
     for unit, steps in enumerate(schedule.order):

@@ -1,9 +1,9 @@
-"""Profiles that nobody measured: a roofline over the layers, scaled to measured totals, and marked so.
+"""Synthetic profiles: a roofline over the layers, scaled to measured totals, and marked as synthetic.
 
 HaX-CoNN prints one profile (Table 2, GoogLeNet on Xavier) and the totals of ten networks (Table 5). For the
-others, and for any network of a user, this module says how long each group would take if every operator ran
-at its unit's roofline, and scales that to the total where there is one. What no table says is assumed, by
-constants that stand below; tests recompute each from the data that it rests on.
+others, and for any network of a user, this module computes the time of each group with every operator at its
+unit's roofline, and scales that to the total where there is one. Figures that no table has are assumed, by
+the constants below; tests recompute each from the data that it rests on.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ SLOWER_THAN_ROOFLINE = {
     "orin-agx": (1.6, 1.3),
     "snapdragon-865": (9.9, 11.7),
 }
-"""By SoC and unit, times alone over the roofline's: for networks whose total nobody printed. The geometric
-means over the networks that have one."""
+"""By SoC and unit, times alone over the roofline's: for networks without a printed total. They are the
+geometric means over the networks that have one."""
 
 
 class _Total(NamedTuple):
-    """What a network's roofline time on a unit is multiplied with; None where it does not run."""
+    """The factors of a network's roofline time on each unit; None where it does not run."""
 
     factors: tuple[float | None, ...]
     source: str
 
 
 def synthetic_profile(network: Network, soc: SoC, *, most: int = MOST_GROUPS) -> Profile:
-    """The network in at most `most` groups on the units of `soc`, from their rooflines.
+    """Return the network in at most `most` groups on the units of `soc`, from their rooflines.
 
     An operator takes the longer of its multiply-accumulates at the unit's rate and its bytes at the unit's
     bandwidth (half precision, whatever the network's element); the sum over the network is scaled to the
-    total of Table 5 or 6 where the network is in it by name, else by what is usual on that SoC. A group asks
-    for `TRAFFIC` bytes where it reads or writes one, but never for more than the unit can move; a second unit
-    moves the same bytes in its own time. Handing a tensor over costs the unit's fixed time plus the tensor's
-    bytes at its rate, OUT and IN apart. Raises `ChipError` for a SoC whose units state no roofline,
+    total of Table 5 or 6 where the network is in it by name, else by the usual factor of that SoC. A group
+    asks for `TRAFFIC` bytes where it reads or writes one, but never for more than the unit can move; a second
+    unit moves the same bytes in its own time. Handing a tensor over costs the unit's fixed time plus the
+    tensor's bytes at its rate, OUT and IN apart. Raises `ChipError` for a SoC whose units state no roofline,
     `ProfileError` for a network of which some group runs on no unit.
     """
     for unit in soc.units:
@@ -74,14 +74,14 @@ def synthetic_profile(network: Network, soc: SoC, *, most: int = MOST_GROUPS) ->
 
 
 def _roofline(network: Network, group: LayerGroup, unit: Unit, scale: float) -> float:
-    """Milliseconds of a group, each of its operators bound by arithmetic or by memory."""
+    """Return the milliseconds of a group, each of its operators bound by arithmetic or by memory."""
     assert unit.macs_per_second is not None
     assert unit.gb_per_second is not None
     seconds = 0.0
     for op in (network.operators[i] for i in group.operators):
         moved = scale * (moved_bytes(network, op) + op.weight_bytes)
         seconds += max(op.work / unit.macs_per_second, moved / (unit.gb_per_second * 1e9))
-    if not seconds:  # nothing but concats: what they hand on was written before
+    if not seconds:  # only concats: their operands were written to their places before
         seconds = scale * group.activation_bytes / (unit.gb_per_second * 1e9)
     return seconds * 1e3
 
@@ -125,19 +125,19 @@ def _group(
 
 
 def _requested(once: float, reach: float) -> float:
-    """GB/s asked for by what reads and writes everything once at `once` GB/s; never more than `reach`."""
+    """Return the GB/s requested by reads and writes at `once` GB/s of single traffic; at most `reach`."""
     return reach * (1.0 - exp(-TRAFFIC * once / reach))
 
 
 def _handing(size: float, fixed: float, gb_per_second: float | None) -> float:
-    """Milliseconds to hand `size` bytes over; nothing where nothing is handed over."""
+    """Return the milliseconds to hand `size` bytes over; 0 for no bytes."""
     if not size:
         return 0.0
     return fixed + (0.0 if gb_per_second is None else size / (gb_per_second * 1e6))
 
 
 def _entering(network: Network, group: LayerGroup) -> int:
-    """Bytes of what a group takes over from the one before; network inputs come from memory anyway."""
+    """Return the bytes a group takes over from the one before; network inputs come from memory anyway."""
     inside = 0
     for op in group.operators:
         inside |= network.writes[op]

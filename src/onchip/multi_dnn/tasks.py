@@ -1,8 +1,8 @@
 """A workload as plain rows of numbers, for the searches of the compiled core that play schedules.
 
-A task is one group of one run. Over frames a schedule repeats itself: a token is a group of one frame,
+A task is one group of one run. Over frames a schedule repeats: a token is a group of one frame,
 which stands for one task in every frame. In a stream, a network that waits for others works on an earlier
-frame than they do; `lag` says by how many it is behind.
+frame than they do; `lag` is the number of frames that it is behind.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Tasks:
     """For each network, those by whose end a frame is taken in."""
 
     def schedule(self, units: Sequence[int], order: Sequence[Sequence[int]]) -> Schedule:
-        """The schedule of a unit for every token and an order of tasks on every unit."""
+        """Return the schedule of a unit for every token and an order of tasks on every unit."""
         unit_of = dict(zip(self.tokens, units, strict=True))
         jobs = self.workload.jobs
         rows = tuple(
@@ -50,7 +50,7 @@ class Tasks:
 
 
 def tasks_of(workload: Workload) -> Tasks:
-    """The rows of a workload."""
+    """Return the rows of a workload."""
     jobs, units = workload.jobs, range(len(workload.soc.units))
     work: list[float] = []
     gb: list[float] = []
@@ -115,7 +115,7 @@ def tasks_of(workload: Workload) -> Tasks:
 
 
 def _gates(workload: Workload, ids: dict[Step, int], ends: list[list[int]], step: Step) -> list[int]:
-    """The tasks besides the group before that must have ended before a step may begin."""
+    """Return the tasks besides the group before that must have ended before a step may begin."""
     job, run, group = step
     if group:
         return []
@@ -131,7 +131,7 @@ def _gates(workload: Workload, ids: dict[Step, int], ends: list[list[int]], step
 
 
 def frames_overlap(workload: Workload) -> bool:
-    """Whether every network in a series may work on a frame of its own."""
+    """Return whether every network in a series may work on a frame of its own."""
 
     def depth(job: int) -> int:
         return 1 + max(map(depth, workload.waits_for[job]), default=0)
@@ -141,7 +141,7 @@ def frames_overlap(workload: Workload) -> bool:
 
 
 def one_frame(workload: Workload) -> Workload:
-    """One period of the workload: in a stream, networks in series work on different frames at a time."""
+    """Return one period of the workload: in a stream, networks in series work on different frames."""
     if workload.frames == 1:
         return workload
     if not workload.pipelined or not frames_overlap(workload):

@@ -1,4 +1,4 @@
-"""What the judge found: when every group ran and how fast, and the figures that follow from it."""
+"""The judge's timeline: when every group ran and how fast, and the figures that follow from it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from onchip.multi_dnn.workload import Workload
 __all__ = ["FIGURES", "RATES", "Piece", "Segment", "Timeline"]
 
 FIGURES = ("makespan_ms", "latency_ms", "fps", "sum_of_rates", "millijoules")
-"""What a schedule can be made for."""
+"""The possible objectives of a schedule."""
 RATES = ("fps", "sum_of_rates")
-"""Those of which more is better."""
+"""The figures of which more is better."""
 
 
 class Piece(NamedTuple):
-    """A stretch of a segment at one speed: [start, end) in ms at 1 / slowdown (a contention interval)."""
+    """A part of a segment at one speed: [start, end) in ms at 1 / slowdown (a contention interval)."""
 
     start: float
     end: float
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 class Segment:
     """One group of one run on its unit: [start, end) in ms.
 
-    `ready` is when it could have begun had its unit been free, `transition_ms` what its network then needs to
+    `ready` is when it could have begun on a free unit, `transition_ms` the time its network then needs to
     reach another unit (0 when it stays). The pieces follow each other from start to end.
     """
 
@@ -52,7 +52,7 @@ class Timeline:
 
     @cached_property
     def makespan_ms(self) -> float:
-        """When everything has run."""
+        """The time at which everything has run, in ms."""
         return max(ends[-1] for ends in self.run_ends)
 
     @cached_property
@@ -65,9 +65,9 @@ class Timeline:
 
     @cached_property
     def latency_ms(self) -> tuple[float, ...]:
-        """For each job, the longest time from a frame's being taken in until the job has finished it.
+        """For each job, the longest time from taking a frame in until the job has finished it.
 
-        A frame is taken in when those jobs among the ones it must pass that wait for nobody are free for it:
+        A frame is taken in when the jobs it must pass that wait for no other are free for it:
         at 0, or when the first of them has finished the frame before (without pipelining: when all have).
         """
         return tuple(
@@ -88,14 +88,14 @@ class Timeline:
 
     @property
     def sum_of_rates(self) -> float:
-        """The sum of 1 / latency over the jobs, per second: what the paper's eq. 10 maximises."""
+        """The sum of 1 / latency over the jobs, per second: the objective of the paper's eq. 10."""
         return sum(1000.0 / ms for ms in self.latency_ms)
 
     @cached_property
     def fps(self) -> float:
         """Frames per second (a frame is done when every job is) over the second half of the frames.
 
-        With a single frame it is what running such frames one after the other gives.
+        With a single frame it is the rate of running such frames in sequence.
         """
         done: list[float] = [max(ends) for ends in zip(*self.frame_ends, strict=True)]
         half = len(done) // 2
@@ -104,7 +104,7 @@ class Timeline:
         return 1000.0 * (len(done) - half) / (done[-1] - done[half - 1])
 
     def figure(self, name: str) -> float | None:
-        """One of `FIGURES`, the longest `latency_ms`; None for any other, and for energy not known."""
+        """Return one of `FIGURES`, the longest `latency_ms`; None for any other, and for energy not known."""
         match name:
             case "latency_ms":
                 return max(self.latency_ms)
@@ -120,7 +120,7 @@ class Timeline:
 
     @cached_property
     def busy_ms(self) -> tuple[float, ...]:
-        """For each unit, how long it was at work."""
+        """For each unit, the time it was at work."""
         total = [0.0] * len(self.workload.soc.units)
         for segment in self.segments:
             total[segment.unit] += segment.end - segment.start
@@ -128,7 +128,7 @@ class Timeline:
 
     @property
     def overlaps(self) -> int:
-        """How many groups begin before an earlier one of their unit has ended; none, if not tolerated."""
+        """The number of groups that begin before an earlier one of their unit ended; 0 if not tolerated."""
         count, ends = 0, [0.0] * len(self.workload.soc.units)
         for segment in self.segments:
             count += segment.start < ends[segment.unit]

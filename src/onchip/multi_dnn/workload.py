@@ -1,4 +1,4 @@
-"""What is to run at once: networks with profiles, how often, and who waits for whom."""
+"""The networks that run at once: their profiles, their numbers of runs, and their dependencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_STEPS = 5_000_000
 class Job:
     """One network of a workload; two copies of a network are two jobs.
 
-    It runs `iterations` times a frame, one run after the other, each whole (Table 8's balancing). Its first
+    It runs `iterations` times a frame, in sequence, each whole (Table 8's balancing). Its first
     run of a frame waits for the last runs, in that frame, of the jobs named in `after` (scenarios 3 and 4).
     """
 
@@ -35,10 +35,10 @@ class Workload:
     With `pipelined`, a job begins its next frame as soon as it has finished the last one (a stream of frames;
     a serial pair then works on two frames at once). Without, no job begins a frame before all have finished
     the one before. With `in_flight`, a job begins a frame only when all have finished the one that many
-    before, so that a fast job does not run away from the others (0: it may).
+    before, so that a fast job does not run away from the others (0: no limit).
 
-    Runs of a job are numbered through: run r is iteration r % iterations of frame r // iterations. Jobs are
-    referred to by their position in `jobs`, units by that in `soc.units`.
+    Runs of a job are numbered consecutively: run r is iteration r % iterations of frame r // iterations. Jobs
+    are referred to by their position in `jobs`, units by that in `soc.units`.
 
     Raises `ProfileError` naming the job for names given twice or unknown, units that are not the SoC's, jobs
     that wait for each other in a circle, and counts below 1.
@@ -95,9 +95,9 @@ class Workload:
 
     @property
     def frames_at_once(self) -> int:
-        """How many frames may be begun and not finished; 0 is no bound."""
+        """The most frames that may be begun and not finished; 0 is no bound."""
         return self.in_flight if self.pipelined else 1
 
     def runs(self, job: int) -> int:
-        """How often the job runs in all frames."""
+        """Return how often the job runs in all frames."""
         return self.jobs[job].iterations * self.frames

@@ -1,4 +1,4 @@
-"""What TensorRT must know of a schedule: devices, engines for stretches of groups, and where to cut."""
+"""A schedule for TensorRT: devices, engines for stretches of groups, and the cuts of networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Cut = tuple[str, str | int]
 
 
 class Device(NamedTuple):
-    """`kind` is `GPU` or `DLA`; `core` is which of a board's DLAs, 0 for the GPU."""
+    """A TensorRT device: `kind` is `GPU` or `DLA`, `core` the number of a board's DLA, 0 for the GPU."""
 
     kind: str
     core: int
@@ -39,10 +39,10 @@ class Engine:
 
 
 def device_of(made: Judged, unit: int) -> Device:
-    """The device that a unit is by its name: `gpu`; `dla` or `dla0`, the first DLA; `dla1`, the second.
+    """Return the device of a unit by its name: `gpu`; `dla` or `dla0`, the first DLA; `dla1`, the second.
 
     Raises `UsageError` for any other name, and for one device under the names of two units with work: they
-    would wait for each other as nobody planned.
+    would wait for each other against the schedule.
     """
     names = made.workload.soc.unit_names
     device = _named(names[unit])
@@ -67,13 +67,13 @@ def _named(name: str) -> Device | None:
 
 
 def network_names(made: Judged) -> list[str]:
-    """An identifier for each network of the workload."""
+    """Return an identifier for each network of the workload."""
     names = identifiers(job.name for job in made.workload.jobs)
     return [names[job.name] for job in made.workload.jobs]
 
 
 def engines_of(made: Judged) -> dict[tuple[int, int, int, int], Engine]:
-    """The engines that the stretches need, by (job, first, last, unit), in the order of first use.
+    """Return the engines of the stretches, by (job, first, last, unit), in the order of first use.
 
     Raises `UsageError` for a unit that TensorRT does not know, as `device_of` does.
     """
@@ -92,10 +92,10 @@ def engines_of(made: Judged) -> dict[tuple[int, int, int, int], Engine]:
 
 
 def cut_after(profile: Profile, group: int) -> Cut:
-    """Where the network is cut behind a group.
+    """Return where the network is cut behind a group.
 
-    The tensor that it hands on, where the profile says which; else, where the groups are named by ranges of
-    layers (`0-9`), the output of the last layer. Raises `UsageError` when neither is known.
+    It is the tensor that the group hands on, where the profile states it; else, where the groups are named by
+    ranges of layers (`0-9`), the output of the last layer. Raises `UsageError` when neither is known.
     """
     this = profile.groups[group]
     if this.output:

@@ -1,7 +1,7 @@
 """A C++ header that makes several processes keep the order of a schedule, with flags in shared memory.
 
 A unit's flag counts the stretches that it has ended; a stretch begins when the count is its turn. Without
-that, networks that drift apart by a moment run in another order than the one that was planned. The header is
+it, networks that drift apart by a moment run in another order than the planned one. The header is
 the fixed text of `order_flags.h.txt` behind tables of numbers.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["write"]
 
 
 def write(made: Judged) -> str:
-    """The header; needs C++17 and POSIX shared memory."""
+    """Return the header; it needs C++17 and POSIX shared memory."""
     workload = made.workload
     names = network_names(made)
     units = identifiers(workload.soc.unit_names)
@@ -28,7 +28,7 @@ def write(made: Judged) -> str:
     idle = dict(made.schedule.idle_ms)
     try:
         engines = engines_of(made)
-    except UsageError:  # other units than TensorRT's: engines are the user's own business
+    except UsageError:  # other units than TensorRT's: the user provides the engines
         engines = {}
     engine = {key: n for n, key in enumerate(engines)}
     mine = sorted((one for row in rows for one in row), key=lambda s: (s.job, s.run, s.first))
@@ -76,7 +76,7 @@ def _tables(made: Judged, names: list[str], units: dict[str, str]) -> list[str]:
 
 
 def _gates(made: Judged, one: Stretch) -> list[tuple[int, int]]:
-    """(network, its runs that must have ended) before a stretch that begins a frame.
+    """Return (network, its runs that must have ended) before a stretch that begins a frame.
 
     Runs are counted from the beginning of the period: those of periods before are below 1.
     """

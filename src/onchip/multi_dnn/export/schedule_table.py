@@ -1,7 +1,7 @@
-"""`onchip.timeline/1`: who runs what on which unit when, as flat rows of JSON, one a line. Times in ms.
+"""`onchip.timeline/1`: each group's unit and times, as flat rows of JSON, one a line. Times in ms.
 
-A schedule file (`onchip.schedule/1`) has the profiles and can be judged again; this has only what a runtime
-of one's own needs. docs/corun-use.md lists the keys.
+A schedule file (`onchip.schedule/1`) has the profiles and can be judged again; this has only the input of
+a user's own runtime. docs/corun-use.md lists the keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMAT = "onchip.timeline/1"
 
 
 def write(made: Judged) -> str:
-    """The JSON object; rows are in the order in which the groups begin."""
+    """Return the JSON object; rows are in the order in which the groups begin."""
     workload, line = made.workload, made.timeline
     turn = {step: n for row in made.schedule.order for n, step in enumerate(row)}
     idle = dict(made.schedule.idle_ms)

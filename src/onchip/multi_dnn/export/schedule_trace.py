@@ -1,7 +1,7 @@
 """A schedule over time as Chrome's trace format, which Perfetto and chrome://tracing show.
 
-A track for every unit, an arrow for every change of units, and a counter of the speed that each unit loses to
-the others' use of the memory. Times are the judge's, in microseconds.
+The trace has a track for every unit, an arrow for every change of units, and a counter of the speed that each
+unit loses to the others' use of the memory. Times are the judge's, in microseconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROCESS = 1
 
 
 def write(made: Judged) -> str:
-    """The trace as JSON, one event a line, sorted by start."""
+    """Return the trace as JSON, one event a line, sorted by start."""
     workload = made.workload
     events = sorted(_events(made), key=lambda e: (e["ts"], e["ph"] != "C"))
     who = " + ".join(job.name for job in workload.jobs)

@@ -1,4 +1,4 @@
-"""Which format of a schedule of several networks is written by which module."""
+"""The module of each format of a schedule of several networks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SCHEDULE_FORMATS = {
 
 
 def export_schedule(made: Judged, to: str) -> bytes:
-    """A judged schedule in another format (a name in `SCHEDULE_FORMATS`), as the bytes of a file.
+    """Return a judged schedule in another format (a name in `SCHEDULE_FORMATS`), as the bytes of a file.
 
-    Raises `UsageError` for an unknown format and for a schedule that the format cannot say.
+    Raises `UsageError` for an unknown format and for a schedule that the format cannot express.
     """
     if to not in SCHEDULE_FORMATS:
         raise UsageError(f"{to!r} is none of {', '.join(SCHEDULE_FORMATS)} for a schedule", item="--to")

@@ -1,8 +1,9 @@
-"""A Python script that builds the engines of a schedule with nothing but TensorRT.
+"""A Python script that builds the engines of a schedule with only TensorRT.
 
-An engine for every stretch that a unit runs in one go, so that the order between networks can be enforced
-where one ends and the next begins (the format `order`): the paper does it by a plugin inside of one engine,
-which a DLA cannot run. The script is the fixed text of `tensorrt_build.py.txt` behind a table of literals.
+It builds an engine for every stretch that a unit runs without a break, so that the order between networks can
+be enforced where one ends and the next begins (the format `order`): the paper uses a plugin inside of one
+engine, which a DLA cannot run. The script is the fixed text of `tensorrt_build.py.txt` behind a table of
+literals.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(made: Judged) -> str:
-    """The script; raises `UsageError` when the profile does not say where to cut, or for other units."""
+    """Return the script; raises `UsageError` if the profile does not state the cuts, or for other units."""
     names = network_names(made)
     table: dict[str, list[tuple[str, str, int, Cut | None, Cut | None]]] = {name: [] for name in names}
     for engine in engines_of(made).values():

@@ -1,7 +1,7 @@
 """A shell script of trtexec commands: each network with the device of every layer.
 
-trtexec builds one engine a network and times it alone. It cannot enforce an order between networks; for that
-there are `tensorrt` and `order`.
+trtexec builds one engine a network and times it alone. It cannot enforce an order between networks; the
+formats `tensorrt` and `order` can.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(made: Judged) -> str:
-    """The script; raises `UsageError` when trtexec cannot say it: unknown layers, two DLAs in one engine."""
+    """Return the script; raises `UsageError` for unknown layers or two DLAs in one engine."""
     names = network_names(made)
     lines = [
         "#!/bin/sh",
@@ -56,7 +56,7 @@ def write(made: Judged) -> str:
 
 
 def _layer(name: str) -> str:
-    """A layer's name as it may stand in a list of name:device."""
+    """Return a layer's name for a list of name:device; raises `UsageError` for an unsuitable one."""
     if re.search(r"[,:\x00-\x1f\x7f]", name) or not name.isprintable():
         raise UsageError(f"trtexec's lists cannot say the layer name {name[:80]!r}", item="--to")
     return name

@@ -1,7 +1,7 @@
 """Executing a schedule of several networks on the cores of this machine (HaX-CoNN, without a board).
 
 Each unit is one process on one core with one engine; tensors cross through shared memory, and the order
-on every unit is enforced. docs/corun-local.md says what that proves: mapping, order, transitions and
+on every unit is enforced. docs/corun-local.md explains what that proves: mapping, order, transitions and
 outputs, and hardly anything about contention.
 """
 

@@ -11,7 +11,7 @@ __all__ = ["pick_cores"]
 
 
 def pick_cores(units: int) -> tuple[int, ...]:
-    """A core for each unit, each of its own; no two threads of one physical core while there are enough.
+    """Return a distinct core for each unit; no two threads of one physical core while there are enough.
 
     Raises `UsageError` in one line where processes cannot be pinned or fewer CPUs than that (or than two) may
     be used.
@@ -36,7 +36,7 @@ def pick_cores(units: int) -> tuple[int, ...]:
 
 
 def _siblings(core: int) -> str:
-    """The threads of the core's physical core; the core itself where the machine does not say."""
+    """Return the threads of the core's physical core; the core itself where they are not known."""
     path = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
     try:
         return path.read_text().strip()

@@ -1,6 +1,6 @@
-"""The engines that run pieces: one thread each, on whatever core their process is pinned to.
+"""The engines that run pieces: one thread each, on the core that their process is pinned to.
 
-Imported in the worker processes only; nothing here is needed to plan.
+They are imported in the worker processes only; planning needs none of them.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ ENGINES = {
     "openvino": "OpenVINO, single precision as in the model",
     "onnxruntime-plain": "onnxruntime, every optimisation off",
 }
-"""What the engines are, by name."""
+"""The engines by name, with a description."""
 
 
 class Loaded(Protocol):
-    """A piece that an engine has taken in."""
+    """A piece that an engine has loaded."""
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
-        """A call that reads `inputs` and writes `outputs` where they lie, in the order of the model's."""
+        """Return a call that reads `inputs` and writes `outputs` in place, in the order of the model's."""
 
 
 class Engine(Protocol):
-    """Takes serialised ONNX models in. Whatever it refuses, it refuses with an exception of its own."""
+    """Loads serialised ONNX models. It raises an exception of its own for one that it refuses."""
 
     def load(self, model: bytes) -> Loaded: ...
 
 
 def is_installed(engine: str) -> bool:
-    """Whether the package behind an engine is there; it is not imported."""
+    """Return whether the package behind an engine is installed; it is not imported."""
     return importlib.util.find_spec(engine.removesuffix("-plain")) is not None
 
 
 def engine_of(unit: str) -> tuple[str, str | None]:
-    """The engine that runs a unit of this name, and a note when it is another one than the name says.
+    """Return the engine of a unit of this name, and a note when it is another one than the name states.
 
     Raises `UsageError` for a name that is no engine, `MissingExtra` without onnxruntime.
     """
@@ -60,7 +60,7 @@ def engine_of(unit: str) -> tuple[str, str | None]:
 
 
 def load_engine(name: str) -> Engine:
-    """The engine itself, its package imported."""
+    """Return the engine itself, with its package imported."""
     return _OpenVino() if name == "openvino" else _OnnxRuntime(plain=name != "onnxruntime")
 
 
@@ -101,7 +101,7 @@ class _Session:
 
         def call() -> None:
             session.run_with_iobinding(binding)
-            _ = kept  # the binding has addresses only
+            _ = kept  # the binding holds addresses only
 
         return call
 

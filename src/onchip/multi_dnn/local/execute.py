@@ -40,7 +40,6 @@ def run_schedule(
 
     `cuts` are the networks, by job name (two jobs may share one). The units' names are the engines'. With
     `runtime`, its processes are used and stay. Ctrl-C after the first round ends with the rounds up to then.
-
     Raises `Mismatch` for an output that differs from the plain run in a bit or from the whole network by more
     than `TOLERANCE`, and for a step out of order; otherwise as `Runtime.run` does.
     """

@@ -1,7 +1,7 @@
-"""Networks that come and go, for real: each frame runs the schedule that the dynamic scheduler has by then.
+"""Networks that change while they run: each frame runs the dynamic scheduler's current schedule.
 
-The search goes on in the scheduler's thread while frames run; a better schedule takes the place of the one
-before at a frame boundary. HaX-CoNN's dynamic variant (its 5.3) on the cores of this machine.
+The search continues in the scheduler's thread while frames run; a better schedule replaces the previous
+one at a frame boundary. This is HaX-CoNN's dynamic variant (its 5.3) on the cores of this machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Answer(Protocol):
 
 
 SWITCH_SECONDS = 0.0005
-"""How long a search at leisure may keep Python's lock from the thread that runs the frames."""
+"""The time for which a background search may hold Python's lock against the thread that runs the frames."""
 
 A = TypeVar("A", bound=Answer)
 A_co = TypeVar("A_co", bound=Answer, covariant=True)
@@ -49,19 +49,19 @@ P = ParamSpec("P")
 
 
 class Scheduler(Protocol[A_co]):
-    """What says how the next frame runs: a `DynamicScheduler`."""
+    """Provides the schedule of the next frame: a `DynamicScheduler`."""
 
     def frame(self) -> A_co:
-        """The schedule of the next frame; the same object as long as it is the same schedule."""
+        """Return the schedule of the next frame; the same object as long as it is the same schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFrame(Generic[A]):
     """One frame that ran.
 
-    `seconds` is when it began, since the first one; `milliseconds` its makespan; `answer` what the scheduler
-    said. `swapped` is whether the units had another schedule before, and `swap_ms` how long it took them to
-    take this one in.
+    `seconds` is its start, since the first one's; `milliseconds` its makespan; `answer` the scheduler's
+    answer. `swapped` is whether the units had another schedule before, and `swap_ms` the time they took to
+    install this one.
     """
 
     number: int
@@ -74,10 +74,10 @@ class LiveFrame(Generic[A]):
 
 
 class Live(Generic[A]):
-    """Runs frame after frame on a runtime's units, each as the scheduler says.
+    """Runs frame after frame on a runtime's units, each by the scheduler's answer.
 
-    `cuts` are the networks, by job name, of every set that may come. Every frame's order is checked, and with
-    `checked` every output is kept, each different one once, for `compare`.
+    `cuts` are the networks, by job name, of every set that may occur. Every frame's order is checked, and
+    with `checked` every output is kept, each different one once, for `compare`.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class Live(Generic[A]):
         self._number = 0
 
     def load(self, workload: Workload) -> None:
-        """Have every unit take in all that it may get to run of these networks.
+        """Have every unit load all pieces of these networks that it may have to run.
 
-        Whoever does so before a change of sets keeps engines from being waited for between frames. Raises
-        `UsageError` for a network that there is no cut of, and what `Runtime.load` raises.
+        Calling it before a change of sets avoids waiting for engines between frames. Raises
+        `UsageError` for a network without a cut, and the errors of `Runtime.load`.
         """
         for job, cut in zip(workload.jobs, self._cuts_of(workload), strict=True):
             self._runtime.load(cut, job.profile)
@@ -114,7 +114,7 @@ class Live(Generic[A]):
         """Run the next frame.
 
         Raises `Mismatch` for a step out of order or an output unlike an earlier one of the same pieces, and
-        what the scheduler's `frame` and `Runtime.run` raise.
+        the errors of the scheduler's `frame` and of `Runtime.run`.
         """
         answer = self._scheduler.frame()
         before = self._answer
@@ -133,7 +133,7 @@ class Live(Generic[A]):
         return LiveFrame(self._number - 1, seconds, made.makespan_ms, answer, swapped, swap_ms, made)
 
     def compare(self, patience: float = PATIENCE) -> int:
-        """Compare what all frames gave with a plain run; how many outputs that were.
+        """Compare the outputs of all frames with a plain run; return how many outputs that were.
 
         Raises `Mismatch` naming what differs, `UsageError` where outputs were not kept.
         """
@@ -170,11 +170,11 @@ class Live(Generic[A]):
 
 
 def at_leisure(search: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
-    """The same search, in time that nobody else has a use for: `DynamicScheduler(improver=at_leisure(...))`.
+    """Return the same search at idle priority: `DynamicScheduler(improver=at_leisure(...))`.
 
-    Where the search has no core of its own, frames would have to share one with it. The thread that it runs
-    in gets the kernel's idle policy instead: it runs while units wait, and hardly at all while they work.
-    While it runs, Python's lock changes hands ten times as often, or frames would wait for that.
+    Where the search has no core of its own, frames would have to share one with it. The kernel's idle policy
+    for its thread prevents that: it runs while units wait, and hardly at all while they work. While it runs,
+    Python's lock changes hands ten times as often, or frames would wait for that.
     """
 
     def searched(*arguments: P.args, **options: P.kwargs) -> Iterator[T]:

@@ -24,13 +24,13 @@ from onchip.readers.source import Source
 __all__ = ["ROUNDS", "Measuring", "measure"]
 
 ROUNDS = 30
-"""How often every sequence runs; the shortest time of each group counts."""
+"""The number of runs of every sequence; the shortest time of each group counts."""
 
 SEARCHING = 0.25
-"""Seconds of a command's time limit that are left for what comes after measuring."""
+"""Seconds of a command's time limit reserved for the work after measuring."""
 
 TURN = 5
-"""Rounds of a sequence before the next one has its turn: a machine gets faster and slower over seconds."""
+"""Rounds of a sequence before the next one's turn: a machine's speed varies over seconds."""
 
 
 def measure(
@@ -45,13 +45,12 @@ def measure(
 ) -> Profile:
     """Measure the network, in at most `most` groups, on the units of `soc`: engines of this machine.
 
-    Every unit in turn runs all the groups that it supports, one after the other on real tensors, and has the
-    machine for itself; then groups alternate between each two units, which shows what changing costs. All of
-    it takes turns, `rounds` times in all, or as often as a time limit of the command leaves room for, once at
-    least. Weights and inputs that the model lacks are drawn from `seed`.
-    `progress` is told what runs next. Raises `ProfileError` where some group runs on no unit, and what
-    cutting the network and running the pieces raise (`UsageError`, `ModelError`, `MissingExtra`,
-    `WorkerLost`).
+    Every unit in turn runs all the groups that it supports, in sequence on real tensors, with the machine to
+    itself; then groups alternate between each two units, which shows the cost of changing. The sequences take
+    turns, `rounds` times in all, or as often as the command's time limit allows, at least once. Weights and
+    inputs that the model lacks are drawn from `seed`. `progress` is told what runs next. Raises
+    `ProfileError` where some group runs on no unit, and the errors of cutting the network and running the
+    pieces (`UsageError`, `ModelError`, `MissingExtra`, `WorkerLost`).
     """
     with Runtime(soc.unit_names, patience=patience) as runtime:
         measuring = Measuring(source, soc, runtime, most=most, seed=seed)
@@ -64,12 +63,12 @@ def measure(
 
 
 class Measuring:
-    """A network's profile in the making: whoever has a runtime can go on measuring as long as it pays."""
+    """A network's profile under construction: the owner of a runtime can continue measuring while it pays."""
 
     def __init__(
         self, source: Source, soc: SoC, runtime: Runtime, *, most: int = MOST_GROUPS, seed: int = 0
     ) -> None:
-        """Cuts the network; raises as `measure` does."""
+        """Cut the network; raises as `measure` does."""
         self.network, self.soc, self._runtime = source.network, soc, runtime
         self._groups = layer_groups(self.network, soc.units, most=most)
         self.cut = cut(source, [group.operators for group in self._groups], seed)
@@ -100,11 +99,11 @@ class Measuring:
             found += self._run(units, rounds)
 
     def alone(self, unit: str) -> Sequence[Round]:
-        """The rounds so far in which one unit, by name, ran all that it supports."""
+        """Return the rounds so far in which one unit, by name, ran all that it supports."""
         return self._alone.get(unit, ((), ()))[1]
 
     def profile(self) -> Profile:
-        """What all rounds so far say."""
+        """Return the profile from all rounds so far."""
         made = measured_profile(
             self.network,
             self._groups,
@@ -116,7 +115,7 @@ class Measuring:
         return replace(made, rounds=self._rounds, undisturbed=self._undisturbed)
 
     def _run(self, units: Sequence[int], rounds: int) -> list[Round]:
-        """When each group ran, in ms, in every round; `units` has the unit of each."""
+        """Return when each group ran, in ms, in every round; `units` has the unit of each."""
         steps = [Step(0, 0, group) for group in range(len(units))]
         order = tuple(
             tuple(step for step, at in zip(steps, units, strict=True) if at == unit)
@@ -141,7 +140,7 @@ class Measuring:
 
 
 def _nominal(network: Network, soc: SoC, groups: Sequence[LayerGroup]) -> Profile:
-    """A profile that says which unit can run what, to have something to schedule by."""
+    """Return a profile that states which unit can run what, as an input of scheduling."""
     none = (0.0,) * len(soc.units)
     rows = tuple(
         Group(group.name, tuple(1.0 if group.runs_on(u) else None for u in soc.units), none, none, none)

@@ -1,4 +1,4 @@
-"""Memory that processes share, without a name: nothing of it can be left behind, whoever dies when.
+"""Unnamed memory that processes share, so that none of it is left behind when any of them dies.
 
 A named segment (`/dev/shm`) outlives processes that are killed before they unlink it. An anonymous file goes
 with the last process that has it, and is not limited by the size of `/dev/shm` either.
@@ -21,11 +21,11 @@ __all__ = ["BumpAllocator", "Place", "Segment"]
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
-"""Bytes: a cache line, and what vector instructions like."""
+"""The alignment in bytes: a cache line, which also suits vector instructions."""
 
 
 class Place(NamedTuple):
-    """Where an array lies in a segment."""
+    """The place of an array in a segment."""
 
     offset: int
     dtype: str
@@ -39,7 +39,7 @@ class BumpAllocator:
     end: int = 0
 
     def place(self, dtype: np.dtype[Any] | type, shape: tuple[int, ...]) -> Place:
-        """Room for an array."""
+        """Return room for an array."""
         kind = np.dtype(dtype)
         at = -(-self.end // ALIGNMENT) * ALIGNMENT
         self.end = at + max(math.prod(shape) * kind.itemsize, 1)
@@ -47,17 +47,17 @@ class BumpAllocator:
 
 
 class Segment:
-    """Bytes that several processes map. `descriptor` is what other processes inherit."""
+    """Bytes that several processes map. Other processes inherit `descriptor`."""
 
     def __init__(self, descriptor: int | None = None) -> None:
         self.descriptor = os.memfd_create("onchip") if descriptor is None else descriptor
         self._map: mmap.mmap | None = None
 
     def resize(self, size: int) -> None:
-        """Exactly `size` bytes, the old ones kept; for the process that made it. Everyone maps it again.
+        """Set the size to exactly `size` bytes and keep the old ones; for the process that made it.
 
-        The memory is reserved here: later there would be no error, but a signal to whoever touches it. Raises
-        `UsageError` where there is not so much.
+        Every process maps it again. The memory is reserved here: a later lack would be no error, but a signal
+        to the process that touches it. Raises `UsageError` where there is not enough.
         """
         try:
             os.ftruncate(self.descriptor, size)
@@ -70,18 +70,18 @@ class Segment:
             ) from None
 
     def map(self, size: int) -> None:
-        """See the first `size` bytes; arrays of before stay valid where they still are."""
+        """Map the first `size` bytes; earlier arrays stay valid where they still are."""
         self._map = mmap.mmap(self.descriptor, size) if size else None
 
     def array(self, place: Place) -> Array:
-        """The array at a place, to read and to write."""
+        """Return the array at a place, to read and to write."""
         assert self._map is not None
         dtype = np.dtype(place.dtype)
         flat = np.frombuffer(self._map, dtype, math.prod(place.shape), place.offset)
         return flat.reshape(place.shape)
 
     def close(self) -> None:
-        """Give it back; arrays still in use keep their bytes until they go."""
+        """Release it; arrays still in use keep their bytes until they go."""
         self._map = None
         if self.descriptor >= 0:
             os.close(self.descriptor)

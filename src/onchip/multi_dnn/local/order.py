@@ -1,4 +1,4 @@
-"""Whether an execution kept to its schedule, from the times that it left; nothing here knows the wiring."""
+"""The order check of an execution against its schedule, from its times; independent of the wiring."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ __all__ = ["violations"]
 
 
 def violations(workload: Workload, schedule: Schedule, times: Mapping[Step, tuple[int, int]]) -> list[str]:
-    """What was out of order, a line each: `times` are [start, end) of every step, in ns of one clock.
+    """Return the violations of the order, a line each: `times` are [start, end) of every step, in ns.
 
-    On a unit nothing begins before the step ordered before it has ended; a group waits for the one before it,
+    All times are of one clock.
+    On a unit no step begins before the step ordered before it has ended; a group waits for the one before it,
     a run for the one before it, the first run of a frame for the jobs that it is after and, where only so
-    many frames may be under way, for everybody to have finished an earlier one.
+    many frames may be under way, for all jobs to have finished an earlier one.
     """
     found: list[str] = []
 

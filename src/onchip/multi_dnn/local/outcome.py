@@ -1,4 +1,4 @@
-"""What running a schedule on this machine found, beside what was predicted."""
+"""The outcome of running a schedule on this machine, beside the prediction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["LocalReport", "NetworkOutcome"]
 class NetworkOutcome:
     """One network of a schedule: its longest latency, predicted and in the best round.
 
-    `difference` is the largest of its outputs' from the whole network in unoptimised onnxruntime, over an
-    output's largest magnitude; None where rounding decides and no tolerance could be stated.
+    `difference` is the largest difference of its outputs from the whole network in unoptimised onnxruntime,
+    over an output's largest magnitude; None where rounding decides and no tolerance could be stated.
     """
 
     network: str
@@ -26,11 +26,12 @@ class NetworkOutcome:
 class LocalReport:
     """A schedule, executed: outputs equal to a plain run, nothing out of order (else there is no report).
 
-    A plain run has the same pieces in the same engines, one after the other in one process: outputs are equal
+    A plain run has the same pieces in the same engines, in sequence in one process: outputs are equal
     bit for bit. Against the whole network in unoptimised onnxruntime they are within `tolerance`.
+
     `measured_ms` is the least makespan of `rounds`, `median_ms` the median, `predicted_ms` the simulator's;
     `fps` are frames per second in steady state, of the best round. In `undisturbed` rounds no unit lost its
-    core to another process; where there are few, the machine was not free, and times say little. After
+    core to another process; where there are few, the machine was not free, and the times mean little. After
     Ctrl-C it is `interrupted`: the rounds up to then.
     """
 
@@ -54,15 +55,15 @@ class LocalReport:
 
     @property
     def error(self) -> float:
-        """How far the measured makespan is from the predicted one: measured / predicted - 1."""
+        """The measured makespan relative to the predicted one: measured / predicted - 1."""
         return self.measured_ms / self.predicted_ms - 1.0
 
     def data(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report, for JSON."""
         return {"format": "onchip.local/1", **asdict(self), "error": self.error}
 
     def lines(self) -> list[str]:
-        """For people, a fact a line."""
+        """Return the report for people, a fact a line."""
         frames = self.frames * self.rounds
         rows = [
             f"{len(self.networks)} networks on {self.soc}: {frames:,} frames in {self.rounds:,} rounds,"

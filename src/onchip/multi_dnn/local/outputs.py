@@ -1,4 +1,4 @@
-"""The outputs that executions must give: those of a plain run of the pieces, near the whole network's."""
+"""The expected outputs of executions: those of a plain run of the pieces, near the whole network's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 TOLERANCE = 1e-4
 """Largest difference of an output from the whole network in unoptimised onnxruntime, over the output's
-largest magnitude. Where values are rounded to fewer than 32 bits no figure holds, and none is asked for."""
+largest magnitude. Where values are rounded to fewer than 32 bits no figure holds, and none is required."""
 
 _PLAIN = "onnxruntime-plain"
 
@@ -29,7 +29,7 @@ Row = tuple[str, ...]
 
 
 def rows_of(schedule: Schedule, engines: Sequence[str]) -> dict[tuple[int, int], Row]:
-    """The engines of every run, by (job, run); `engines` are those of the units."""
+    """Return the engines of every run, by (job, run); `engines` are those of the units."""
     return {
         (j, r): tuple(engines[unit] for unit in row)
         for j, runs in enumerate(schedule.units)
@@ -50,9 +50,9 @@ def expect(
     inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
     patience: float,
 ) -> Expected:
-    """Run the pieces of all `wanted` one after the other in one process, and each network whole, unoptimised.
+    """Run the pieces of all `wanted` in sequence in one process, and each network whole, unoptimised.
 
-    Raises `ModelError` for what an engine refuses, `WorkerLost` when the process dies or hangs.
+    Raises `ModelError` for a model that an engine refuses, `WorkerLost` when the process dies or hangs.
     """
     pieces = list(dict.fromkeys(wanted))
     whole = list(dict.fromkeys(cut for cut, _ in pieces))
@@ -67,7 +67,7 @@ def expect(
 
 @dataclass
 class Comparison:
-    """Compares what runs have made with what is expected, and counts.
+    """Compares the outputs of runs with the expected ones, and counts.
 
     `differences` are the largest from the whole network, relative; None where rounding decides.
     """
@@ -88,7 +88,7 @@ class Comparison:
             if not _same(value, plain[name]):
                 raise Mismatch(f"{who}: output {name} is not bit for bit that of a plain run")
         if (cut, row, chosen) in self._near:
-            return  # equal to what was compared with the whole already
+            return  # equal to an output that was already compared with the whole
         self._near.add((cut, row, chosen))
         for name, value in outputs.items():
             if set(row) == {_PLAIN} and not _has_halves(cut):
@@ -108,10 +108,10 @@ class Comparison:
 
 
 class Recorder:
-    """Keeps what runs of any number of schedules made, each different output once, to compare at the end.
+    """Keeps the outputs of runs of any number of schedules, each different one once, to compare at the end.
 
-    For when it is not known beforehand what will run: one plain run serves for all of it. Outputs that differ
-    between runs of the same pieces in the same engines on the same input are a `Mismatch` at once.
+    It is for runs that are not known beforehand: one plain run serves for all of them. Outputs that differ
+    between runs of the same pieces in the same engines on the same input raise a `Mismatch` at once.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Recorder:
                 raise Mismatch(f"{who}: output {name} is not bit for bit that of the run before")
 
     def compare(self, inputs: Mapping[Cut, Sequence[Mapping[str, Array]]], patience: float) -> int:
-        """Compare all of it with a plain run; how many outputs of runs that were. Raises as `Comparison`."""
+        """Compare all outputs with a plain run; return how many they were. Raises as `Comparison`."""
         comparison = Comparison(expect([(cut, row) for cut, row, _ in self._made], inputs, patience))
         for (cut, row, chosen), outputs in self._made.items():
             who = f"network {cut.network.name} on {', '.join(row)}"
@@ -142,12 +142,12 @@ def _same(found: Array, expected: Array) -> bool:
 
 
 def _has_halves(cut: Cut) -> bool:
-    """Whether values are in half precision: onnxruntime rounds them only where pieces begin and end."""
+    """Return whether values are in half precision: onnxruntime rounds them only at the ends of pieces."""
     return any(d.kind == "f" and d.itemsize < 4 for d in cut.dtype.values())
 
 
 def _is_smooth(cut: Cut) -> bool:
-    """False where rounding may go either way: indices and steps, half precision, quantised operators."""
+    """Return False where rounding is arbitrary: indices and steps, half precision, quantised operators."""
     return (
         all(cut.dtype[name].kind == "f" for name in cut.outputs)
         and not _has_halves(cut)

@@ -1,7 +1,7 @@
 """A network cut into its layer groups: one self-contained ONNX model for each.
 
-What crosses from group to group are whole tensors, by the ONNX value that holds them. Every value of a model
-that is handed out has a name of ours: names come from files, and engines write them into C strings.
+Whole tensors cross from group to group, by the ONNX value that holds them. Every value of a model
+that is handed out is renamed: names come from files, and engines write them into C strings.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["Cut", "Piece", "cut"]
 Array = np.ndarray[Any, Any]
 
 MAX_MODEL_BYTES = (2 << 30) - (1 << 20)
-"""What fits into one serialised ONNX model."""
+"""The limit of one serialised ONNX model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One group as a model: the values that it is given, and those that it makes, by their ONNX names."""
+    """One group as a model: its input values and its output values, by their ONNX names."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -41,9 +41,9 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A network in pieces that run one after the other.
+    """A network in pieces that run in sequence.
 
-    `inputs` are the values that the first pieces read, `outputs` those that the network is asked for;
+    `inputs` are the values that the first pieces read, `outputs` the network's requested values;
     `signature` gives (ONNX element type, shape) and `dtype` numpy's type of every value that is handed over.
     """
 
@@ -63,10 +63,10 @@ class Cut:
         return Piece(self.inputs, self.outputs)
 
     def model(self, piece: Piece, what: str) -> bytes:
-        """The piece as an ONNX model with its weights inside; inputs and outputs in the piece's order.
+        """Return the piece as an ONNX model with its weights inside; inputs and outputs in the piece's order.
 
         `what` names it in errors. Raises `ModelError` for more than 2 GiB of weights, or when it needs
-        something that it is not given.
+        a value that it is not given.
         """
         import onnx
         from onnx import helper, numpy_helper
@@ -92,7 +92,7 @@ class Cut:
         return data
 
     def draw_inputs(self, seed: int) -> dict[str, Array]:
-        """A value for each of `inputs`."""
+        """Return a value for each of `inputs`."""
         shapes = {name: self.signature[name] for name in self.inputs}
         return seeded_inputs(self.executable.model, shapes, seed)
 
@@ -122,7 +122,7 @@ def cut(source: Source, groups: Sequence[Sequence[int]], seed: int = 0) -> Cut:
     last = len(groups) - 1
 
     def home(tensor: int) -> int | None:
-        """The group that makes a tensor; None for an input or a part of one."""
+        """Return the group that makes a tensor; None for an input or a part of one."""
         return made_in.get(root.get(tensor, tensor))
 
     inputs: list[dict[str, None]] = [{} for _ in groups]
@@ -178,7 +178,7 @@ def cut(source: Source, groups: Sequence[Sequence[int]], seed: int = 0) -> Cut:
 
 
 def _groups_of(network: Network, groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The group of each operator."""
+    """Return the group of each operator."""
     where, found = network.name, dict[int, int]()
     for number, group in enumerate(groups):
         if not group:
@@ -196,7 +196,7 @@ def _groups_of(network: Network, groups: Sequence[Sequence[int]]) -> dict[int, i
 
 
 class _Names:
-    """Our name for every value: different for different ones, so nothing else changes."""
+    """A new name for every value, distinct for distinct values, so nothing else changes."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {"": ""}
@@ -205,7 +205,7 @@ class _Names:
         return self._names.setdefault(name, f"v{len(self._names)}")
 
     def renamed(self, target: onnx.NodeProto, node: onnx.NodeProto) -> None:
-        """Make `target` the node with our names. Readers let no node through that has graphs inside."""
+        """Make `target` the node with new names. Readers refuse nodes that contain graphs."""
         target.CopyFrom(node)
         target.name = target.doc_string = ""
         for names in (target.input, target.output):

@@ -1,4 +1,4 @@
-"""The plain run: the same networks in one process, one piece after the other. What executions must equal."""
+"""The plain run, the reference of executions: the same networks in one process, piece after piece."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 
 def plain_runs(tasks: Sequence[Task], patience: float) -> list[list[dict[str, Array]]]:
-    """The outputs of every task for each of its input sets, by name.
+    """Return the outputs of every task for each of its input sets, by name.
 
     Raises `ModelError` for a piece that its engine refuses, `WorkerLost` when the process dies or hangs.
     """

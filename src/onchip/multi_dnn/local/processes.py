@@ -1,4 +1,4 @@
-"""The processes of the units, seen from the one that started them: begun, watched, and always ended.
+"""The units' processes, as their parent sees them: started, watched, and always ended.
 
 Whatever happens (one of them is killed, hangs, refuses a piece; Ctrl-C; an error here), leaving the `with`
 block kills them all and waits for them. They have nothing to save.
@@ -29,13 +29,13 @@ from onchip.multi_dnn.local.worker import BUSY, Program, state_place
 __all__ = ["START_NS", "STATES", "UnitProcesses"]
 
 START_NS = 1_000_000
-"""How far ahead a common start is set: everybody must have heard of it by then."""
+"""The delay of a common start: every process must have received it by then."""
 
 STARTING = 60.0
-"""Seconds that a process may take at least to come up: a busy disk is no hang."""
+"""The least seconds allowed for a process to start: a busy disk is no hang."""
 
 STATES = 4096
-"""Bytes at the front of the shared memory, for what the units say of themselves."""
+"""Bytes at the front of the shared memory, for the units' states."""
 
 _BOOT = """
 import sys, types
@@ -47,8 +47,8 @@ for name in ("onchip", "onchip.run", "onchip.multi_dnn.local"):
 from onchip.multi_dnn.local.worker import main
 main(*map(int, numbers))
 """
-"""What a process begins with: the packages without their `__init__`, which import planners and readers that
-no worker has a use for; and this process's own paths, never the working directory by itself."""
+"""The start of a process: the packages without their `__init__`, which import planners and readers that
+no worker needs; and the parent's own paths, never the working directory by itself."""
 
 _ROOT = str(Path(__file__).parents[2])
 
@@ -56,8 +56,8 @@ _ROOT = str(Path(__file__).parents[2])
 class UnitProcesses:
     """One process for each of `names`, pinned to its core (None: to no core), and their shared memory.
 
-    `patience` is how many seconds may pass without any of them getting anywhere. `labels`, set by who gives
-    out programs, says what step `n` of unit `u` is, for errors.
+    `patience` is the seconds that may pass without progress of any of them. `labels`, set by the author of
+    programs, names step `n` of unit `u` for errors.
     """
 
     def __init__(self, names: Sequence[str], cores: Sequence[int | None], patience: float) -> None:
@@ -132,7 +132,7 @@ class UnitProcesses:
                 )
 
     def close(self) -> None:
-        """Kill and reap every process, give the memory back."""
+        """Kill and reap every process, release the memory."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
@@ -154,10 +154,10 @@ class UnitProcesses:
         """The processes' ids."""
         return tuple(process.pid for process in self._processes)
 
-    # -- talking ------------------------------------------------------------------------------------------
+    # -- messages -----------------------------------------------------------------------------------------
 
     def load(self, models: Mapping[int, tuple[str, bytes, str]]) -> None:
-        """Have units take a piece in: (engine, model, what it is for errors).
+        """Have units load a piece: (engine, model, its name for errors).
 
         Raises `ModelError` naming it when the engine refuses it.
         """
@@ -181,7 +181,7 @@ class UnitProcesses:
         self._accept(self._replies(set(range(len(programs))), lambda unit: "taking its program in"))
 
     def go(self) -> int:
-        """Run the programs once; the common start, in ns."""
+        """Run the programs once; return the common start, in ns."""
         for bell in self.bells.values():
             self._silence(bell)
         for unit in range(len(self.names)):
@@ -194,7 +194,7 @@ class UnitProcesses:
 
     @property
     def preempted(self) -> tuple[int, ...]:
-        """How often in the last round each unit's core was taken away from it."""
+        """The number of times in the last round that each unit lost its core."""
         return tuple(int(self.memory.array(state_place(unit))[2]) for unit in range(len(self.names)))
 
     @staticmethod
@@ -228,9 +228,11 @@ class UnitProcesses:
         together: bool = False,
         patience: float | None = None,
     ) -> dict[int, tuple[str, str]]:
-        """What each unit answers. Raises `WorkerLost` when one is gone, or nothing moves for too long.
+        """Return each unit's answer. Raises `WorkerLost` when one is gone, or none makes progress for too
+        long.
 
-        Units that run `together` may wait for one that has refused, for ever: that one's answer is all.
+        Units that run `together` may wait for ever for one that has refused: only that one's answer is
+        returned.
         """
         replies: dict[int, tuple[str, str]] = {}
         patience = patience or self.patience
@@ -251,7 +253,7 @@ class UnitProcesses:
             if states != known:
                 known, since = states, time.monotonic()
             elif waiting and time.monotonic() - since > patience:
-                # Who waits for another's message is not to blame, unless everybody does.
+                # A unit that waits for another's message is not to blame, unless all do.
                 stuck = [u for u in sorted(waiting) if states[u][1] == BUSY] or sorted(waiting)
                 named = ", ".join(
                     f"unit {self.names[u]} (process {self._processes[u].pid}) {doing(u)}" for u in stuck
@@ -259,7 +261,7 @@ class UnitProcesses:
                 raise WorkerLost(f"nothing moved for {patience:g} s: {named}; every unit was ended")
         return replies
 
-    # -- what went wrong ----------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------------
 
     def _states(self) -> list[tuple[int, int]]:
         rows = [self.memory.array(state_place(unit)) for unit in range(len(self.names))]

@@ -1,4 +1,4 @@
-"""Schedules in real processes: every group where and when its schedule says, tensors in shared memory."""
+"""Schedules in real processes: every group on its unit in its order, tensors in shared memory."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ PATIENCE = 120.0
 """Seconds without any progress of any unit after which one is taken to hang."""
 
 MAX_BYTES = 4 << 30
-"""Shared memory for the tensors of one round at most."""
+"""The most shared memory for the tensors of one round."""
 
 _POISON = 0xA5
 
 Observer = Callable[[int, int, int, Mapping[str, Array]], None]
-"""Called with job, run, number of its input set and its outputs, while those stand."""
+"""Called with job, run, number of its input set and its outputs, while those exist."""
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
     """One execution of all frames: for each unit [steps, 2], start and end in ns since the common start.
 
-    `preempted` is how often the kernel gave a unit's core to something else meanwhile: the machine was not
-    free, and the times say less of the schedule.
+    `preempted` is how often the kernel gave a unit's core to another process meanwhile: the machine was not
+    free, and the times mean less for the schedule.
     """
 
     times: tuple[Array, ...]
@@ -55,20 +55,20 @@ class Round:
 
     @property
     def makespan_ms(self) -> float:
-        """From the common start until the last step ended."""
+        """The time from the common start until the last step ended."""
         return max(float(rows[:, 1].max()) for rows in self.times if len(rows)) / 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What running a schedule left: the times of every step of every round."""
+    """The result of running a schedule: the times of every step of every round."""
 
     workload: Workload
     schedule: Schedule
     rounds: tuple[Round, ...]
 
     def times(self, number: int) -> dict[Step, tuple[int, int]]:
-        """Start and end of every step of a round, in ns."""
+        """Return start and end of every step of a round, in ns."""
         return {
             step: (int(start), int(end))
             for order, rows in zip(self.schedule.order, self.rounds[number].times, strict=True)
@@ -76,7 +76,7 @@ class Execution:
         }
 
     def timeline(self, number: int) -> Timeline:
-        """A round as the simulator would tell it; `ready` and transitions are those of the clock."""
+        """Return a round in the simulator's form; `ready` and transitions are those of the clock."""
         times, jobs = self.times(number), self.workload.jobs
         stays = []
         for step, (start, end) in times.items():
@@ -99,12 +99,12 @@ class Execution:
         return Timeline(self.workload, tuple(stays), ends)
 
     def makespans_ms(self) -> tuple[float, ...]:
-        """The makespan of every round."""
+        """Return the makespan of every round."""
         return tuple(one.makespan_ms for one in self.rounds)
 
     @property
     def undisturbed(self) -> int:
-        """In how many rounds no unit lost its core to another process."""
+        """The number of rounds in which no unit lost its core to another process."""
         return sum(not any(one.preempted) for one in self.rounds)
 
     @property
@@ -115,10 +115,11 @@ class Execution:
 
 
 class Runtime:
-    """A process for each unit, each on a core of its own, that stays for any number of schedules.
+    """A process for each unit, each on a core of its own, that serves any number of schedules.
 
     `units` are names of engines. A context manager: leaving it ends every process. After `WorkerLost` or
-    Ctrl-C nothing runs any more, and `run` says so. Raises `UsageError` where processes cannot be pinned.
+    Ctrl-C no process runs any more, and `run` raises an error. Raises `UsageError` where processes cannot be
+    pinned.
     """
 
     def __init__(self, units: Sequence[str], *, patience: float = PATIENCE) -> None:
@@ -150,7 +151,7 @@ class Runtime:
         return self._crew.pids
 
     def describe(self) -> list[str]:
-        """Each unit, a line: its engine and its core."""
+        """Return each unit, a line: its engine and its core."""
         return [
             f"{unit}: {ENGINES[engine]}, core {core}"
             for unit, engine, core in zip(self.units, self.engines, self.cores, strict=True)
@@ -169,11 +170,11 @@ class Runtime:
         """Run a schedule `rounds` times, each from a common start; after Ctrl-C, the rounds up to then.
 
         `cuts[job]` is the network of each job, cut into the groups of its profile; `inputs` are its input
-        sets. Run r of round n takes set (r + n) modulo their number, so that what another run left is wrong.
-        Results are overwritten with noise before every round; `seen` is called for every run after one.
-        Raises `IllegalSchedule` as the simulator does, `UsageError` for cuts that are not the workload's and
-        more memory than 4 GiB, `ModelError` for a piece that its engine refuses, `WorkerLost` for a process
-        that died or hung.
+        sets. Run r of round n takes set (r + n) modulo their number, so that leftovers of another run are
+        wrong. Results are overwritten with noise before every round; `seen` is called for every run after
+        one. Raises `IllegalSchedule` as the simulator does, `UsageError` for cuts that are not the workload's
+        and more memory than 4 GiB, `ModelError` for a piece that its engine refuses, `WorkerLost` for a
+        process that died or hung.
         """
         if rounds < 1:
             raise UsageError("must be at least 1", item="rounds")
@@ -194,9 +195,9 @@ class Runtime:
         cuts: Sequence[Cut],
         inputs: Mapping[Cut, Sequence[Mapping[str, Array]]],
     ) -> Installed:
-        """Have the units take a schedule in, in place of the one before; what is to run is as for `run`.
+        """Install a schedule on the units, in place of the one before; arguments are as for `run`.
 
-        Pieces that a unit has not seen yet are loaded first, which takes its engine a while (see `load`).
+        Pieces that are new to a unit are loaded first, which takes its engine a while (see `load`).
         """
         if not self.pids:
             raise UsageError("its processes have ended", item="local")
@@ -214,7 +215,7 @@ class Runtime:
             return self._installed
 
     def load(self, cut: Cut, profile: Profile) -> None:
-        """Have every unit take in all pieces that the profile says it supports, so that no later schedule of
+        """Have every unit load all pieces that the profile says it supports, so that no later schedule of
         the network has to wait for its engine."""
         if not self.pids:
             raise UsageError("its processes have ended", item="local")
@@ -226,7 +227,7 @@ class Runtime:
 
     @contextmanager
     def _or_end(self) -> Iterator[None]:
-        """End every process when something goes wrong: nobody knows what they are at."""
+        """End every process after an error: their states are then unknown."""
         try:
             yield
         except BaseException:
@@ -256,7 +257,7 @@ class Runtime:
                 raise UsageError("has no inputs", where=f"network {job.name}")
 
     def _load(self, needed: Sequence[Sequence[tuple[Cut, int]]]) -> None:
-        """Have every unit take in the pieces that it needs and lacks; the units load side by side."""
+        """Have every unit load the pieces that it needs and lacks; the units load in parallel."""
         wanted = [
             [piece for piece in dict.fromkeys(pieces) if (unit, *piece) not in self._loaded]
             for unit, pieces in enumerate(needed)
@@ -303,7 +304,7 @@ class Runtime:
 
 @dataclass(frozen=True, eq=False)
 class Installed:
-    """A schedule that the units of a runtime have taken in, until it gets another one."""
+    """A schedule installed on the units of a runtime, until it gets another one."""
 
     runtime: Runtime
     layout: _Layout
@@ -315,9 +316,9 @@ class Installed:
 
 
 class _Layout:
-    """Where every tensor of a round lies.
+    """The places of the tensors of a round.
 
-    Input sets have a place each, what crosses between groups one per job (its runs follow each other), and
+    Input sets have a place each, tensors between groups one per job (its runs follow each other), and
     outputs one per run, so that all of them can be compared afterwards.
     """
 
@@ -351,11 +352,11 @@ class _Layout:
         return {name: self.book.place(cut.dtype[name], cut.signature[name][1]) for name in names}
 
     def times(self, schedule: Schedule) -> list[Place]:
-        """Room for what each unit notes."""
+        """Return room for the times of each unit."""
         return [self.book.place(np.int64, (len(order), 2)) for order in schedule.order]
 
     def of(self, step: Step) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-        """Where a step's inputs and outputs are."""
+        """Return the places of a step's inputs and outputs."""
         cut = self.cuts[step.job]
         sets, made = self.given[cut], self.made[step.job][step.run]
         places = {**self.inner[step.job], **made, **sets[step.run % len(sets)]}
@@ -363,7 +364,7 @@ class _Layout:
         return tuple(places[name] for name in piece.inputs), tuple(places[name] for name in piece.outputs)
 
     def prepare(self, crew: UnitProcesses, number: int) -> None:
-        """Lay the inputs of a round out, and noise where results will be."""
+        """Write the inputs of a round, and noise where results will be."""
         for cut, sets in self.given.items():
             for n, places in enumerate(sets):
                 values = self.inputs[cut][(n + number) % len(sets)]
@@ -384,7 +385,7 @@ class _Layout:
 
 
 def _label(workload: Workload, schedule: Schedule, unit: int, number: int) -> str:
-    """What a unit's step is, for errors."""
+    """Return the name of a unit's step, for errors."""
     order = schedule.order[unit]
     if number >= len(order):
         return "the end of its order"

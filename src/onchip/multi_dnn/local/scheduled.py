@@ -1,4 +1,4 @@
-"""A schedule file, executed: the models behind its networks found again, and cut where its profiles say."""
+"""A schedule file, executed: its networks' models are found again, and cut by its profiles."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def run_file(
 ) -> LocalReport:
     """Execute the schedule in a file `rounds` times on this machine, every output compared.
 
-    `models` are `NETWORK=MODEL`, NETWORK as the profile or the schedule has it, or a single MODEL for all;
+    `models` are `NETWORK=MODEL`, NETWORK as in the profile or the schedule, or a single MODEL for all;
     others are looked for among the built-in networks. Weights that a model lacks, and inputs, are drawn from
     `seed`. With `checked`, the figures in the file are judged first (`IllegalSchedule`). Raises
     `PlanFormatError` for a file that is no schedule, `UsageError` where a model is missing or the profile
-    does not say which layers a group has, `InputError` for a model that is not the profiled one, and what
-    `run_schedule` raises.
+    does not state a group's layers, `InputError` for a model that is not the profiled one, and the errors of
+    `run_schedule`.
     """
     stated = read_schedule(path)
     soc = stated.workload.soc
@@ -74,7 +74,7 @@ def run_file(
 
 
 def cut_as_profiled(source: Source, profile: Profile, seed: int = 0) -> Cut:
-    """The network cut into the profile's groups, by the names of their layers.
+    """Return the network cut into the profile's groups, by the names of their layers.
 
     Raises `UsageError` for a profile without layers, `InputError` naming a layer that the model lacks.
     """
@@ -101,7 +101,7 @@ def cut_as_profiled(source: Source, profile: Profile, seed: int = 0) -> Cut:
 
 
 def _given(models: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Models by the name of a network; under no name one that stands for all."""
+    """Return models by the name of a network; under the empty name, one that stands for all."""
     given: dict[str, str] = {}
     for text in models:
         name = next((n for n in names if text.startswith(f"{n}=")), "")

@@ -1,7 +1,8 @@
-"""A schedule as what each unit's process has to do: wait for whom, run what, tell whom.
+"""A schedule as instructions for each unit's process: units to wait for, pieces to run, units to notify.
 
-Between two units there is one counter in the kernel for each direction. A unit that runs a step somebody else
-depends on adds one to the counter of each such unit; who waits knows how many of those must have come.
+Between two units there is one counter in the kernel for each direction. A unit that runs a step on which
+others depend adds one to the counter of each such unit; a waiting unit knows how many of these must have
+come.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Wired(NamedTuple):
     """One step of a unit.
 
     `waits` are (other unit, how many of its messages to this unit must have come), `tells` the units that get
-    one afterwards; `idle_ns` is waited before the step begins, after it could.
+    one afterwards; `idle_ns` is an additional wait before the step begins.
     """
 
     step: Step
@@ -29,7 +30,7 @@ class Wired(NamedTuple):
 
 
 def dependencies(workload: Workload, step: Step) -> Iterator[Step]:
-    """The steps that must have ended before `step` may begin, whatever its unit."""
+    """Yield the steps that must have ended before `step` may begin, whatever its unit."""
     job, run, group = step
     if group:
         yield Step(job, run, group - 1)
@@ -53,7 +54,7 @@ def _last(workload: Workload, job: int, run: int) -> Step:
 
 
 def wire(workload: Workload, schedule: Schedule) -> tuple[tuple[Wired, ...], ...]:
-    """For each unit, its steps in order. The schedule must be one that `simulate` takes."""
+    """Return, for each unit, its steps in order. The schedule must be one that `simulate` takes."""
     unit_of = {step: unit for unit, order in enumerate(schedule.order) for step in order}
     needs = {step: tuple(dependencies(workload, step)) for step in unit_of}
     told: dict[Step, set[int]] = {step: set() for step in unit_of}

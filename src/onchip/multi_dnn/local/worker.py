@@ -1,6 +1,6 @@
-"""The process of one unit: takes pieces in, then runs its steps in order, waiting where it must.
+"""The process of one unit: loads pieces, then runs its steps in order, waiting where it must.
 
-Started by `crew`. Messages are small, so that neither side can hang in sending one: whatever is large lies in
+`crew` starts it. Messages are small, so that neither side can block in sending one: large data lies in
 shared memory. The process dies with its parent: the kernel kills it when the lifeline closes.
 """
 
@@ -26,13 +26,13 @@ __all__ = ["BUSY", "WAITING", "Program", "RunStep", "main", "state_place"]
 WAITING, BUSY = 0, 1
 _F_SETSIG = 10
 SPIN_NS = 300_000
-"""A sleep may last this much too long; the rest of a wait is spent looking at the clock."""
+"""The most by which a sleep may be late; the rest of a wait polls the clock."""
 LISTEN_NS = 200_000
-"""How long a unit goes on asking for a message before it sleeps: waking a core up takes tens of us."""
+"""The time for which a unit polls for a message before it sleeps: waking a core up takes tens of us."""
 
 
 class RunStep(NamedTuple):
-    """One step: which binding to call, (bell, how often it must have rung), bells to ring, a wait before."""
+    """One step: the binding to call, (bell, how often it must have rung), bells to ring, a wait before."""
 
     binding: int
     waits: tuple[tuple[int, int], ...]
@@ -41,7 +41,7 @@ class RunStep(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a unit runs: bindings are (piece, places of inputs, places of outputs)."""
+    """The program of a unit: bindings are (piece, places of inputs, places of outputs)."""
 
     size: int
     unit: int
@@ -51,7 +51,7 @@ class Program(NamedTuple):
 
 
 def state_place(unit: int) -> Place:
-    """Where a unit says which step it is at, whether it waits or is busy, and how often it lost its core."""
+    """Return the place of a unit's state: its current step, waiting or busy, how often it lost its core."""
     return Place(unit * 64, "<i8", (3,))
 
 
@@ -114,13 +114,13 @@ class _Worker:
         return data
 
     def load(self, engine: str, size: int) -> None:
-        """Take a piece in; it gets the next number."""
+        """Load a piece; it gets the next number."""
         if engine not in self.engines:
             self.engines[engine] = load_engine(engine)
         self.pieces.append(self.engines[engine].load(self._unpack(size)))
 
     def take(self, size: int) -> None:
-        """Take a program in, and bind its arrays."""
+        """Load a program, and bind its arrays."""
         program: Program = pickle.loads(self._unpack(size))
         self.memory.map(program.size)
         array = self.memory.array
@@ -130,7 +130,7 @@ class _Worker:
         ]
         self.program = program
         gc.collect()
-        gc.freeze()  # what stays need not be looked at between rounds
+        gc.freeze()  # permanent objects need not be examined between rounds
 
     def go(self, start_ns: int) -> None:
         """Run the program once, from `start_ns` on."""
@@ -162,12 +162,12 @@ class _Worker:
 
 
 def _switches() -> int:
-    """How often the kernel has taken the core away from this process."""
+    """Return how often the kernel has taken the core away from this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def _listen(bell: int) -> int:
-    """How often a bell has rung since it was last asked, at least once. Bells do not block."""
+    """Return how often a bell has rung since the last call, at least once. Bells do not block."""
     until = time.monotonic_ns() + LISTEN_NS
     while True:
         try:
@@ -178,7 +178,7 @@ def _listen(bell: int) -> int:
 
 
 def _wait_until(moment_ns: int) -> None:
-    """Sleep most of the time, look at the clock for the rest."""
+    """Sleep most of the time, poll the clock for the rest."""
     left: Any = moment_ns - time.monotonic_ns()
     if left > 2 * SPIN_NS:
         time.sleep((left - SPIN_NS) / 1e9)

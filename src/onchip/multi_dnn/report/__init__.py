@@ -1,6 +1,6 @@
-"""The page of a schedule of several networks: units over time, contention drawn, others beside.
+"""The page of a schedule of several networks: units over time with contention, other schedules beside.
 
-It reads the judge's timeline and nothing of the solver that made the schedule.
+It reads the judge's timeline and depends on no solver.
 """
 
 from onchip.multi_dnn.report.page import html

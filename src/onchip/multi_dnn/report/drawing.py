@@ -1,4 +1,4 @@
-"""Units over time, and networks over time: segments, the contention in them, and the ways between units."""
+"""Units over time, and networks over time: segments, their contention, and the transitions between units."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onchip.report.wording import visible
 __all__ = ["MOST", "SHADES", "by_network", "by_unit", "in_small"]
 
 MOST = 3_000
-"""Segments that are drawn, earliest first; more would be a grey field."""
+"""The most segments to draw, earliest first; more would be illegible."""
 
 SHADES = 7
 """Colours for networks; the eighth has the first one's."""
@@ -30,7 +30,7 @@ WIDTH, LEFT, RIGHT = 1400.0, 118.0, 14.0
 LANE, STRIP, BETWEEN, AXIS = 46.0, 20.0, 30.0, 26.0
 ROW, ROW_BETWEEN = 26.0, 12.0
 WORST = 0.5
-"""Share of the speed lost that fills a strip."""
+"""The share of speed lost that fills a strip."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Drawing:
         return visible(self.line.workload.soc.units[unit].name)
 
     def told(self, s: Segment) -> str:
-        """One fact a line: the pointer's and the screen reader's words for a segment."""
+        """Return the facts of a segment, one a line, for the pointer and the screen reader."""
         group = self.line.workload.jobs[s.step.job].profile.groups[s.step.group]
         alone = group.ms[s.unit]
         lines = [
@@ -100,7 +100,7 @@ class _Drawing:
         return "\n".join(lines)
 
     def box(self, s: Segment, y: float, height: float, shade: int, words: str = "") -> Markup:
-        """A segment: its rectangle, its contention as a hatch, and its words where they fit."""
+        """Return a segment: its rectangle, its contention as a hatch, and its words where they fit."""
         left, right = self.x(s.start), self.x(s.end)
         wide = max(right - left, 0.5)
         parts = [element("rect", x=left, y=y, width=wide, height=height, class_=f"box n{shade % SHADES}")]
@@ -173,7 +173,7 @@ class _Drawing:
         return picture(WIDTH, bottom + AXIS, "Units over time, with contention", parts)
 
     def stretches(self, unit: int, row: Sequence[Segment]) -> Iterator[Markup]:
-        """The network's name once for all groups of a run that follow each other on the unit."""
+        """Yield the network's name once for all consecutive groups of a run on the unit."""
         y = self.lane(unit)
         for mine in _following(row):
             left, right = self.x(mine[0].start), self.x(mine[-1].end)
@@ -182,7 +182,7 @@ class _Drawing:
                 yield element("text", words, x=left + 5, y=y + LANE / 2 - 3, class_="strong on through")
 
     def gaps(self) -> Iterator[Markup]:
-        """Where a unit stands idle, and why."""
+        """Yield the idle times of units, with the reasons."""
         for idle in idle_times(self.made.schedule, self.line):
             if idle.end > self.until:
                 continue
@@ -198,7 +198,7 @@ class _Drawing:
             yield element("g", title(told), *parts, class_="idle")
 
     def lost(self, unit: int, row: Iterable[Segment]) -> Iterator[Markup]:
-        """How much of its speed the unit loses at each moment, as a hanging profile below its lane."""
+        """Yield the unit's loss of speed at each moment, as a hanging profile below its lane."""
         top = self.lane(unit) + LANE + 3
         for s in row:
             for p in s.pieces:
@@ -214,7 +214,7 @@ class _Drawing:
                     )
 
     def ways(self) -> Iterator[Markup]:
-        """An arrow for each change of units, from a group's end to when the next could begin."""
+        """Yield an arrow for each change of units, from a group's end to when the next could begin."""
         for s in self.shown:
             after = self.at.get(Step(s.step.job, s.step.run, s.step.group + 1))
             if after is None or after.unit == s.unit:
@@ -282,7 +282,7 @@ class _Drawing:
         return picture(WIDTH, bottom + AXIS, "Networks over time, by the unit they are on", parts)
 
     def by_job(self) -> list[list[Segment]]:
-        """The segments of each network, in its own order."""
+        """Return the segments of each network, in its own order."""
         rows: list[list[Segment]] = [[] for _ in self.line.workload.jobs]
         for s in sorted(self.shown, key=lambda s: s.step):
             rows[s.step.job].append(s)
@@ -290,17 +290,17 @@ class _Drawing:
 
 
 def by_unit(made: Judged) -> Markup:
-    """A lane for every unit."""
+    """Return a lane for every unit."""
     return _Drawing(made).units()
 
 
 def by_network(made: Judged) -> Markup:
-    """A row for every network."""
+    """Return a row for every network."""
     return _Drawing(made).networks()
 
 
 def in_small(line: Timeline, until: float) -> Markup:
-    """A timeline without words, to be set beside others on one scale of `until` ms."""
+    """Return a timeline without words, to be set beside others on one scale of `until` ms."""
     units = len(line.workload.soc.units)
     wide, lane = 900.0, 9.0
     parts = [
@@ -329,7 +329,7 @@ def in_small(line: Timeline, until: float) -> Markup:
 
 
 def _following(row: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Stretches of groups of one run on one unit that follow each other in the row."""
+    """Yield stretches of consecutive groups of one run on one unit in the row."""
     for _, found in groupby(
         enumerate(row), key=lambda at: (at[1].step[:2], at[1].unit, at[1].step.group - at[0])
     ):
@@ -337,13 +337,13 @@ def _following(row: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _words(text: str, width: float, size: float) -> str:
-    """The text as far as it fits; nothing where less than half of it would be left."""
+    """Return the text as far as it fits; empty where less than half of it would be left."""
     found = fitted(text, width, size)
     return found if 2 * len(found) >= len(text) else ""
 
 
 def _nice(step: float) -> float:
-    """1, 2 or 5 times a power of ten, at least `step`."""
+    """Return 1, 2 or 5 times a power of ten, at least `step`."""
     power = 10.0 ** floor(log10(step))
     return next(power * m for m in (1, 2, 5, 10) if power * m >= step * (1 - 1e-9))
 

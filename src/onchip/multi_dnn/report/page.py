@@ -1,4 +1,4 @@
-"""A schedule of several networks as one HTML file that needs nothing else."""
+"""A schedule of several networks as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_ROWS = 400
 
 
 def html(made: Judged) -> str:
-    """The page of a judged schedule. Names from files stand in it escaped, and no script reads them."""
+    """Return the page of a judged schedule. Names from files are escaped in it, and no script reads them."""
     from markupsafe import Markup
 
     style = asset("page.css") + asset("corun.css")
@@ -94,7 +94,7 @@ def _words(made: Judged) -> dict[str, Any]:
 
 
 def _bounds(made: Judged) -> list[tuple[str, str]]:
-    """Whose bounds there are: the judge's own, and the one that only the search can know."""
+    """Return the bounds with their sources: the judge's own, and the one that only the search can know."""
     found = []
     if made.derived_bound is not None:
         found.append(("bound by work and longest path", milliseconds(made.derived_bound)))

@@ -1,4 +1,4 @@
-"""What `onchip check` prints of a schedule: what the judge derived, and what is only claimed."""
+"""The output of `onchip check` for a schedule: the derived figures, and the mere claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_NETWORKS = 20
 
 
 def verdict_lines(made: Judged) -> list[str]:
-    """A line for each thing that holds; the last says what nobody but the search can know."""
+    """Return a line for each thing that holds; the last names what only the search can know."""
     line, workload = made.timeline, made.workload
     changes = sum(s.transition_ms > 0 for s in line.segments)
     found = [
@@ -45,7 +45,7 @@ def verdict_lines(made: Judged) -> list[str]:
 
 
 def _overlapping(made: Judged) -> str:
-    """A file may tolerate what is no schedule elsewhere; where it does, say so."""
+    """Return a note where a file tolerates overlaps, which are illegal elsewhere."""
     if not made.epsilon_ms:
         return ""
     left, count = f"{made.epsilon_ms:g} ms", made.timeline.overlaps
@@ -56,7 +56,7 @@ def _overlapping(made: Judged) -> str:
 
 
 def _own_constants(made: Judged) -> str:
-    """A file carries its constants; where it names a built-in set with others than that one's, say so."""
+    """Return a note where a file names a built-in set of constants but has others."""
     soc, name = made.workload.soc, made.claim.contention_set
     known = next((one for one in builtin_socs() if one.name == soc.name), None)
     if known is None or name not in (*known.contention, "none") or known.unit_names != soc.unit_names:

@@ -1,4 +1,4 @@
-"""What there is to say of a schedule of several networks, for the terminal and the page."""
+"""The words on a schedule of several networks, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ FIGURES = {
     "sum_of_rates": "sum of 1 / latency, per second",
     "millijoules": "energy in mJ",
 }
-"""What a schedule may have been made for."""
+"""The possible objectives of a schedule."""
 
 OURS = "this schedule"
 
 
 def milliseconds(value: float) -> str:
-    """Microseconds are as fine as most profiles are: three digits after the point, or four of a small one."""
+    """Return ms with three digits after the point, or four for a small value: profiles are that fine."""
     if value == 0 or abs(value) >= 0.01:
         return f"{value:,.3f}"
     return f"{value:.4f}" if abs(value) >= 0.001 else f"{value:.4g}"
 
 
 def heading(made: Judged) -> str:
-    """`googlenet + resnet101 on xavier-agx, light contention: 3.489 ms`."""
+    """Return `googlenet + resnet101 on xavier-agx, light contention: 3.489 ms`."""
     names = [job.name for job in made.workload.jobs]
     who = " + ".join(shorten(name, 60) for name in names[:4])
     if len(names) > 4:
@@ -58,34 +58,34 @@ def heading(made: Judged) -> str:
 
 
 def less_is_better(objective: str) -> bool:
-    """Times and energies are to be small, rates large."""
+    """Return whether the objective is minimised: times and energies are, rates are not."""
     return objective not in RATES
 
 
 def is_proved(made: Judged) -> bool:
-    """Whether its solver claims a proof."""
+    """Return whether its solver claims a proof."""
     return made.claim.claim.startswith("optimal")
 
 
 def claimed_only(made: Judged) -> bool:
-    """Whether a proof is claimed in a file, and neither the judge nor a solver of this process has one."""
+    """Return whether a file claims a proof that neither the judge nor a solver of this process has."""
     return is_proved(made) and made.standing == "claimed"
 
 
 def value_of(made: Judged) -> float | None:
-    """The objective's value, from the judge; None for an objective that is not known."""
+    """Return the objective's value, from the judge; None for an objective that is not known."""
     return made.timeline.figure(made.claim.objective)
 
 
 def bounded_kind(made: Judged) -> str:
-    """What a bound holds for: frames that overlap may be faster than one frame after the other."""
+    """Return the schedules that a bound covers: overlapping frames may be faster than frames in sequence."""
     if made.claim.objective == "fps" and made.workload.frames == 1:
         return "every single frame repeated, without overlap of frames,"
     return "every schedule"
 
 
 def claim_sentence(made: Judged) -> str:
-    """What is claimed, how far from the bound it is, and how it compares."""
+    """Return a sentence on the claim, its distance from the bound, and its comparison with others."""
     claim, value = made.claim, value_of(made)
     said = f"claimed to be {claim.claim}" if claimed_only(made) else claim.claim
     parts = [f"{said[:1].upper()}{said[1:]}" if claim.claim else "Nothing is claimed of it"]
@@ -108,7 +108,7 @@ def claim_sentence(made: Judged) -> str:
 
 
 def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
-    """(name, objective's value, is it ours) of this schedule and those beside it, best first."""
+    """Return (name, objective's value, is it ours) of this schedule and those beside it, best first."""
     value = value_of(made)
     if not made.claim.rivals or value is None:
         return ()
@@ -118,7 +118,7 @@ def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
 
 
 def idle_reason(made: Judged, idle: Idle) -> str:
-    """Why a unit stands idle: `googlenet 10-24 is still on dla`."""
+    """Return why a unit stands idle: `googlenet 10-24 is still on dla`."""
     jobs, units = made.workload.jobs, made.workload.soc.units
 
     def named(step: Step) -> str:

@@ -1,1 +1,1 @@
-"""What `onchip corun` answers, and how it is printed."""
+"""The answer of `onchip corun`, and its printing."""

@@ -1,4 +1,4 @@
-"""Several networks scheduled on one SoC, and what the schedule is worth: what `onchip.corun` gives."""
+"""Several networks scheduled on one SoC, and the schedule's quality: the result of `onchip.corun`."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ _ENDED = {
     "stopped": "The search was interrupted: this is the best that it had found.",
     "time": "The time for the search was over: this is the best that it had found.",
 }
-"""What a search that did not come to its own end says."""
+"""The notes on a search that did not end by itself."""
 
 
 @dataclass(frozen=True)
 class Corunned:
     """A schedule of several networks, judged by simulation.
 
-    `objective` is what it was made for (`latency`, `throughput`, `rates`); `cost_ms`, `lower_bound_ms` and
+    `objective` is the schedule's (`latency`, `throughput`, `rates`); `cost_ms`, `lower_bound_ms` and
     `baselines` are the objective as a time, so that less is better (for the rates 1000 / rate). `class_`
-    says among which schedules it is the best, `status` is `optimal` where that is proved, else `feasible`.
-    No schedule whatever beats `lower_bound_ms` (of a stream's throughput: in the long run; of one frame's: no
-    single frame repeated). `solver` and
-    `ended` say who found it and why the search ended.
+    names the schedules among which it is the best, `status` is `optimal` where that is proved, else
+    `feasible`. No schedule whatever beats `lower_bound_ms` (of a stream's throughput: in the long run; of one
+    frame's: no single frame repeated). `solver` and `ended` are who found it and why the search ended.
     """
 
     judged: Judged
@@ -52,7 +51,7 @@ class Corunned:
     solver: str
     ended: str
     every_baseline: bool = True
-    """Whether there was time to make all baselines."""
+    """True if there was time to make all baselines."""
 
     @property
     def workload(self) -> Workload:
@@ -66,17 +65,17 @@ class Corunned:
 
     @property
     def timeline(self) -> Timeline:
-        """When everything runs, by the judge."""
+        """The times of all groups, by the judge."""
         return self.judged.timeline
 
     @property
     def makespan_ms(self) -> float:
-        """When everything has run."""
+        """The time at which everything has run."""
         return self.timeline.makespan_ms
 
     @property
     def best_baseline(self) -> tuple[str, float]:
-        """The schedule among those beside it that costs least, and its cost in ms."""
+        """The schedule among the baselines that costs least, and its cost in ms."""
         return min(self.baselines.items(), key=lambda row: row[1])
 
     @property
@@ -96,7 +95,7 @@ class Corunned:
 
     @property
     def note(self) -> str:
-        """On a search cut short, profiles that nobody measured, and streams that are too short."""
+        """A note on a search cut short, profiles that were not measured, and streams that are too short."""
         names = [job.name for job in self.workload.jobs if job.profile.synthetic]
         said = "" if self.status == "optimal" else _ENDED.get(self.ended, "")
         if names:
@@ -112,7 +111,7 @@ class Corunned:
         return said.strip()
 
     def data(self) -> dict[str, Any]:
-        """The result as JSON has it: times in ms."""
+        """Return the result as JSON data: times in ms."""
         from onchip.multi_dnn.result.corunned_data import judged_data
 
         others = {
@@ -142,7 +141,7 @@ class Corunned:
         }
 
     def to_json(self) -> str:
-        """The schedule as `onchip.schedule/1`."""
+        """Return the schedule as `onchip.schedule/1`."""
         return self.judged.json()
 
     def save(self, path: str | Path) -> None:
@@ -150,7 +149,7 @@ class Corunned:
         write_atomically(Path(path), self.to_json())
 
     def report(self, path: str | Path | None = None) -> str:
-        """The schedule as one self-contained HTML page; written to `path` when given."""
+        """Return the schedule as one self-contained HTML page; written to `path` when given."""
         from onchip.multi_dnn.report import html
 
         page = html(self.judged)
@@ -159,9 +158,9 @@ class Corunned:
         return page
 
     def export(self, to: str, path: str | Path | None = None) -> bytes:
-        """The schedule in another format: `tensorrt`, `trtexec`, `order`, `json`, `trace`.
+        """Return the schedule in another format: `tensorrt`, `trtexec`, `order`, `json`, `trace`.
 
-        Written to `path` when given. Raises `UsageError` when the format cannot say the schedule.
+        It is written to `path` when given. Raises `UsageError` when the format cannot express the schedule.
         """
         from onchip.multi_dnn.export import export_schedule
 
@@ -178,7 +177,7 @@ class Corunned:
 
 
 def corunned_of(made: CorunResult, contention: str) -> Corunned:
-    """What the solver found, as its user meets it."""
+    """Return the solver's answer as the user's result."""
     from onchip.multi_dnn.solution import cost_ms
 
     solution, timeline = made.solution, made.solution.timeline
@@ -221,6 +220,6 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
 
 
 def _own_bound(workload: Workload, figure: str) -> float:
-    """The judge's bound as a time in ms."""
+    """Return the judge's bound as a time in ms."""
     found = derived_bound(workload, figure) or 0.0
     return 1000.0 / found if figure in RATES and found else found

@@ -15,7 +15,7 @@ __all__ = ["judged_data"]
 
 
 def judged_data(made: Judged) -> dict[str, Any]:
-    """What the judge found, and what is claimed: the keys that every schedule has."""
+    """Return the judge's figures and the claims: the keys that every schedule has."""
     workload, line, claim = made.workload, made.timeline, made.claim
     by_job: list[list[Segment]] = [[] for _ in workload.jobs]
     for s in line.segments:

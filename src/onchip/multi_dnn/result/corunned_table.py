@@ -22,11 +22,11 @@ __all__ = ["table"]
 
 MOST_NETWORKS = 20
 MOST_STRETCHES = 40
-"""Rows of a table; the rest is in --json and in the page."""
+"""The most rows of a table; the rest is in --json and in the page."""
 
 
 def table(made: Judged, width: int, note: str = "") -> RenderableType:
-    """A rich renderable: the claim, the networks, what each unit runs in its order, and others beside."""
+    """Return a rich renderable: the claim, the networks, each unit's order, and the schedules beside."""
     parts: list[RenderableType] = [
         Text(visible(heading(made)), style="bold"),
         Text(claim_sentence(made), style="dim"),
@@ -51,7 +51,7 @@ def _section(title: str, what: str, body: RenderableType) -> list[RenderableType
 
 
 def _networks(made: Judged, width: int) -> Grid:
-    """A row for each network, without the columns that say least where not all of them fit."""
+    """Return a row for each network, without the least informative columns where not all fit."""
     workload = made.workload
     lost = losses(made.timeline)
     times = columns(Losses, lost)
@@ -87,7 +87,7 @@ def _networks(made: Judged, width: int) -> Grid:
 def _fitting(
     heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str]
 ) -> list[int]:
-    """The columns to show: as many as fit, the `spare` ones leave in their order."""
+    """Return the columns to show: as many as fit; the `spare` ones are dropped in their order."""
     wide = [
         2 + max(cell_len(cell) for cell in (name, *(row[n] for row in rows)))
         for n, (name, _) in enumerate(heads)

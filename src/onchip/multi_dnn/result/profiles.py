@@ -1,4 +1,4 @@
-"""Which profile a network of a co-run has: the user's, the paper's, one measured here, or by rooflines."""
+"""The source of a network's profile: the user's, the paper's, one measured here, or a roofline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEASURED = "measured"
 
 @dataclass(frozen=True)
 class Profiles:
-    """Where profiles on one SoC come from.
+    """The sources of profiles on one SoC.
 
     `given` are files by the model's name as the user wrote it; `reading` the fields of `ReadOptions`.
     """
@@ -41,9 +41,9 @@ class Profiles:
     most_groups: int
     reading: dict[str, Any]
     measured: bool = False
-    """Measure on this machine; always so where the SoC is nothing but engines that no figure is known of."""
+    """Measure on this machine; always so where the SoC is only engines without known figures."""
     seen: dict[str, Profile] = field(default_factory=dict, compare=False)
-    """What was measured already, by the model as it was written."""
+    """The profiles measured already, by the model as it was written."""
 
     @classmethod
     def asked(
@@ -54,7 +54,7 @@ class Profiles:
         most_groups: int = MOST_GROUPS,
         reading: dict[str, Any] | None = None,
     ) -> Profiles:
-        """What `--profile` says of `models`; raises `UsageError` when it names none of them."""
+        """Return the sources that `--profile` states; raises `UsageError` when it names none of `models`."""
         given: dict[str, Path] = {}
         words: set[str] = set()
         different = list(dict.fromkeys(models))
@@ -95,12 +95,12 @@ class Profiles:
         model: str | Path | Source | Network | Profile,
         progress: Callable[[str], None] | None = None,
     ) -> Profile:
-        """The profile of a model.
+        """Return the profile of a model.
 
-        That which was given; the file, where the model is a profile (`.csv` or `onchip.profile/1`); what this
-        machine takes, where it is the SoC; the paper's Table 2 for `zoo:googlenet` on xavier-agx; else a
-        synthetic one. Raises `ProfileError`, `ModelError` or `ChipError` naming the file and what is wrong
-        with it, and what measuring raises.
+        It is the given one; the file, where the model is a profile (`.csv` or `onchip.profile/1`); a
+        measurement, where this machine is the SoC; the paper's Table 2 for `zoo:googlenet` on xavier-agx;
+        else a synthetic one. Raises `ProfileError`, `ModelError` or `ChipError` naming the file and the error
+        in it, and the errors of measuring.
         """
         if isinstance(model, Profile):
             return self._fits(model, f"profile of {model.network}")
@@ -116,7 +116,7 @@ class Profiles:
                     network=name,
                     soc=self.soc.name,
                     units=self.soc.unit_names,
-                    # What an engine reads from a core's own caches is no question for the memory.
+                    # The memory's bandwidth does not bound an engine's reads from a core's own caches.
                     nominal_gb_per_second=inf if _is_engines(self.soc) else self.soc.nominal_gb_per_second,
                 )
                 return self._fits(read, str(path))
@@ -162,14 +162,14 @@ class Profiles:
 
 
 def _is_engines(soc: SoC) -> bool:
-    """Whether the SoC is this machine: every unit an engine that it has, and no rooflines."""
+    """Return whether the SoC is this machine: every unit an engine that it has, and no rooflines."""
     from onchip.multi_dnn.local.engines import ENGINES
 
     return all(unit.name in ENGINES and unit.macs_per_second is None for unit in soc.units)
 
 
 def _in_the_files_names(profile: Profile, source: Source) -> Profile:
-    """The profile with layers and tensors named as TensorRT's ONNX parser does, fused nodes included.
+    """Return the profile with TensorRT's ONNX parser's names of layers and tensors, fused nodes included.
 
     A layer has its node's name; without one, that of its first output behind `node_of_`.
     """
@@ -191,7 +191,7 @@ def _in_the_files_names(profile: Profile, source: Source) -> Profile:
 
 
 def _is_profile(path: Path) -> bool:
-    """Whether a model's file is really a profile: by its name, or by its content."""
+    """Return whether a model's file is really a profile: by its name, or by its content."""
     if path.suffix.lower() == ".csv":
         return True
     if path.suffix.lower() != ".json":
@@ -203,5 +203,5 @@ def _is_profile(path: Path) -> bool:
 
 
 def _short(model: str) -> str:
-    """A network's name after its model: `zoo:resnet50` is resnet50, `a/b.onnx` is b."""
+    """Return a network's name after its model: `zoo:resnet50` is resnet50, `a/b.onnx` is b."""
     return model.removeprefix("zoo:") if model.startswith("zoo:") else Path(model).stem or model
