@@ -29,11 +29,11 @@ class BufferFile:
 
 
 def read_buffers(path: Path) -> BufferFile:
-    """The buffers of a CSV file: `id,lower,upper,size[,alignment][,gaps][,offset]`, in any order of columns.
+    """Return the buffers of a CSV file: `id,lower,upper,size[,alignment][,gaps][,offset]`, in any order.
 
-    Live ranges and gaps are half-open; where the file says `end` instead of `upper` they include that step.
+    Live ranges and gaps are half-open; if the file says `end` instead of `upper` they include that step.
     `gaps` are `lower-upper`, separated by spaces. An `offset` fixes the buffer there; an empty one leaves it
-    free. `hint` is read over. Raises `InputError` naming the file and line for anything else.
+    free. `hint` is ignored. Raises `InputError` naming the file and line for anything else.
     """
     content = read_bytes(path, error=InputError)
     with reading(str(path), len(content)):
@@ -114,10 +114,10 @@ def write_buffers(
     ids: Sequence[str] | None = None,
     offsets: Sequence[int] | None = None,
 ) -> None:
-    """Write buffers as `id,lower,upper,size[,alignment][,gaps][,offset]`, whole or not at all.
+    """Write buffers as `id,lower,upper,size[,alignment][,gaps][,offset]`, atomically.
 
-    `alignment` and `gaps` only where a buffer has one; `offset` when `offsets` are given or one is fixed.
-    Without `ids` they are numbered from 0. Raises `InputError` when the file cannot be written.
+    `alignment` and `gaps` only if a buffer has one; `offset` if `offsets` are given or one is fixed. Without
+    `ids` they are numbered from 0. Raises `InputError` if the file cannot be written.
     """
     aligned = any(b.alignment != 1 for b in buffers)
     gapped = any(b.gaps for b in buffers)

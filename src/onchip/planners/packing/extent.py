@@ -24,9 +24,9 @@ __all__ = ["Extent", "minimise"]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The lowest packing found: `bytes` it reaches up to, no packing below `lower_bound`, and its offsets.
+    """The lowest packing found: its extent `bytes`, its offsets, and `lower_bound`, below which none exists.
 
-    `engine` found it, after `nodes` of the search in all. `interrupted`: Ctrl-C ended the looking.
+    `engine` found it, after `nodes` of the search in all. `interrupted`: Ctrl-C ended the search.
     """
 
     bytes: int
@@ -39,7 +39,7 @@ class Extent:
 
     @property
     def optimal(self) -> bool:
-        """Whether no lower packing exists."""
+        """True if no lower packing exists."""
         return self.bytes == self.lower_bound
 
 
@@ -52,11 +52,11 @@ def minimise(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Extent:
-    """The smallest capacity within reach of `time_limit` (seconds), with a proved lower bound.
+    """Return the smallest capacity found within `time_limit` (seconds), with a proved lower bound.
 
-    The maximum load is tried first, because most instances pack there; then the gap to the best heuristic is
-    halved, each half by the complete search. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
-    Raises `ValueError` when fixed buffers overlap, so that no capacity is enough.
+    The maximum load is tried first, because most instances pack there; then the complete search repeatedly
+    halves the gap to the best heuristic. `progress` is as in `pack`. Ctrl-C ends it with the best so far.
+    Raises `ValueError` if fixed buffers overlap, so that no capacity is enough.
     """
     limits = Limits(time_limit)
     if not buffers:
@@ -73,7 +73,7 @@ def minimise(
     offsets, best = greedily(given, lower, rules)
     engine: Engine = "greedy"
     nodes, interrupted = 0, False
-    undecided = lower  # capacities from `lower` to below this one were given up
+    undecided = lower  # capacities from `lower` to below this one are undecided
     try:
         target = lower
         while undecided < best:
@@ -97,7 +97,7 @@ def minimise(
 
 
 def grain(buffers: Sequence[Buffer]) -> int:
-    """Bytes that divide the least extent: the gcd of sizes, fixed offsets and larger alignments."""
+    """Return the bytes that divide the least extent: the gcd of sizes, fixed offsets, larger alignments."""
     unit, before = gcd(*(b.size for b in buffers), *(b.offset or 0 for b in buffers)), 0
     while before != unit:
         before = unit

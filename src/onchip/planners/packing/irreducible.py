@@ -12,7 +12,7 @@ from onchip.planners.packing.pack import pack
 __all__ = ["irreducible", "shrink"]
 
 ENGINES: tuple[Engine, ...] = ("greedy", "search")
-"""Only a proof drops a buffer; a packing, found quickly, keeps one."""
+"""Only a proof drops a buffer; a quickly found packing keeps one."""
 
 
 def irreducible(
@@ -24,10 +24,10 @@ def irreducible(
     node_limit: int = 20_000,
     rules: Rules = ALL_RULES,
 ) -> tuple[int, ...]:
-    """Indices of an infeasible subset, by chunked deletion: dropping any one of them makes the rest fit.
+    """Return indices of an infeasible subset, by chunked deletion: without any one of them the rest fits.
 
     A subset that is not proved infeasible within `node_limit` nodes counts as fitting, so the result is
-    always infeasible if `buffers` are, and minimal as far as those limits and `time_limit` (seconds) reach.
+    always infeasible if `buffers` are, and minimal as far as those limits and `time_limit` (seconds) allow.
     """
     return shrink(
         buffers, capacity, alignment=alignment, time_limit=time_limit, node_limit=node_limit, rules=rules
@@ -43,7 +43,7 @@ def shrink(
     node_limit: int = 20_000,
     rules: Rules = ALL_RULES,
 ) -> tuple[tuple[int, ...], bool]:
-    """`irreducible`, and whether it is proved that any one fewer fits."""
+    """Run `irreducible`; return also whether it is proved that any one fewer fits."""
     limits = Limits(time_limit)
     kept = list(range(len(buffers)))
     crowd = _crowd(buffers)
@@ -72,7 +72,7 @@ def shrink(
                 kept = rest
             else:
                 at += chunk
-                # What fits without a buffer still fits when others have gone as well.
+                # A set that fits without a buffer still fits when others have gone as well.
                 minimal = minimal and answer.status == "packed" and chunk == 1
         chunk //= 2
     return tuple(kept), minimal
@@ -81,8 +81,8 @@ def shrink(
 def _fewest(
     buffers: Sequence[Buffer], crowd: list[int], capacity: int, alignment: int
 ) -> tuple[tuple[int, ...], bool]:
-    """Of buffers that are live together and too many, the largest that are too many, and whether any one
-    fewer fits: so it is where nothing is aligned or fixed, for then they lie one on the other."""
+    """Return the fewest, largest buffers of too many live ones that are still too many, and whether any one
+    fewer is proved to fit: without alignments and fixed offsets they can be stacked."""
     kept, load = [], 0
     for i in sorted(crowd, key=lambda i: -buffers[i].size):
         kept.append(i)
@@ -96,7 +96,7 @@ def _fewest(
 
 
 def _crowd(buffers: Sequence[Buffer]) -> list[int]:
-    """The buffers that are live when the most bytes are."""
+    """Return the buffers that are live when the most bytes are."""
     change: dict[int, int] = {}
     for b in buffers:
         for start, end in b.live:

@@ -1,9 +1,8 @@
-"""Instances too large for the search: how large one is, and addresses for it in near-linear time.
+"""Instances too large for the search: the measure of their size, and near-linear addresses for them.
 
-The search and its heuristics list, for every buffer, those that are live with it: memory and time in
-proportion to the overlaps, of which 100,000 buffers have up to five billion. Beyond `MOST_OVERLAPS` buffers
-get addresses as they would from an allocator, best fit, in the order of their beginnings and, the other way
-round, of their ends.
+The search and its heuristics list, for every buffer, the buffers that are live with it: memory and time in
+proportion to the overlaps, of which 100,000 buffers have up to five billion. Beyond `MOST_OVERLAPS`, buffers
+get addresses as from an allocator, best fit, in the order of their beginnings and, in reverse, of their ends.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from onchip.planners.packing.buffers import Buffer
 __all__ = ["MOST_OVERLAPS", "allocate", "is_large"]
 
 MOST_OVERLAPS = 1 << 22
-"""Pairs of buffers that are live together, and buffers by the moments at which what is live changes."""
+"""The most pairs of buffers live together, plus buffers at the moments at which the live set changes."""
 
 TRIED = 32
-"""Holes looked into before one that has room whatever its alignment."""
+"""The most holes tried before one that has room for any alignment."""
 
 
 def is_large(buffers: Sequence[Buffer]) -> bool:
-    """Whether the lists that the search works on would be too long."""
+    """Return whether the lists that the search works on would be too long."""
     if len(buffers) ** 2 <= MOST_OVERLAPS and not any(b.gaps for b in buffers):
         return False
     import numpy as np  # here, since a command that packs little starts faster without it
@@ -34,15 +33,15 @@ def is_large(buffers: Sequence[Buffer]) -> bool:
     pairs = int((np.arange(len(begins)) - over).sum())
     times, position = np.unique(begins, return_index=True)
     past = over[position]
-    kept = np.append(past[1:] != past[:-1], True)  # before the next begins, something ends
+    kept = np.append(past[1:] != past[:-1], True)  # some buffer ends before the next begins
     alive = np.searchsorted(begins, times, "right") - past
     return pairs + int(alive[kept].sum()) > MOST_OVERLAPS
 
 
 def allocate(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
-    """Offsets in bytes, and where the packing ends; fixed buffers, which must not overlap, stay as they are.
+    """Return offsets in bytes, and the extent; fixed buffers, which must not overlap, keep their offsets.
 
-    All others lie above the last of the fixed ones, and have their bytes in their gaps too.
+    All others lie above the last of the fixed ones, and keep their bytes in their gaps too.
     """
     base = max((b.offset + b.size for b in buffers if b.offset is not None), default=0)
     forward = _Allocator(base).run(buffers, [(b.lower, b.upper) for b in buffers])
@@ -57,17 +56,17 @@ def allocate(buffers: Sequence[Buffer]) -> tuple[list[int], int]:
 
 
 class _Allocator:
-    """Free memory while time goes by: holes below `top`, disjoint and apart, and everything above it."""
+    """Free memory over time: disjoint, separate holes below `top`, and everything above it."""
 
     def __init__(self, base: int) -> None:
         self.top = base
         self.end_of: dict[int, int] = {}
         self.begin_of: dict[int, int] = {}
         self.by_size: list[tuple[int, int]] = []
-        """Size and begin of every hole, ascending."""
+        """Size and beginning of every hole, ascending."""
 
     def run(self, buffers: Sequence[Buffer], lives: Sequence[tuple[int, int]]) -> list[int]:
-        """An offset for every buffer; at a moment, ends come before beginnings, and large before small."""
+        """Return an offset for every buffer; at a moment ends precede beginnings, and large ones small."""
         offsets = [b.offset or 0 for b in buffers]
         free = [i for i, b in enumerate(buffers) if b.offset is None]
         starts = [(lives[i][0], 1, -buffers[i].size, i) for i in free]
@@ -80,7 +79,7 @@ class _Allocator:
         return offsets
 
     def take(self, size: int, alignment: int) -> int:
-        """The begin of `size` bytes in the smallest hole that has them, or above everything."""
+        """Return the beginning of `size` bytes in the smallest sufficient hole, or above everything."""
         first = bisect_left(self.by_size, (size, -1))
         candidates = self.by_size[first : first + TRIED]
         if alignment > 1:
@@ -100,7 +99,7 @@ class _Allocator:
         return at
 
     def give(self, begin: int, end: int) -> None:
-        """Free [begin, end) again, as one hole with those beside it."""
+        """Free [begin, end) again, merged with adjacent holes."""
         if end in self.end_of:
             after = self.end_of[end]
             self._drop(end)

@@ -1,4 +1,4 @@
-"""Pack: heuristics, the complete search, and CP-SAT when that hits its limits."""
+"""Pack: heuristics, the complete search, and CP-SAT if that hits its limits."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Progress = Callable[[int], object]
 ENGINES: tuple[Engine, ...] = ("greedy", "search", "repair", "cp-sat")
 
 SHORT_SEARCH = 20_000
-"""Nodes of a first search: most of what first fit cannot pack falls to it, and most of the rest to repair."""
+"""Nodes of a first search, which packs most of what first fit cannot; repair packs most of the rest."""
 
 REPAIRS = 300
-"""First fits tried, each after moving forward what the last one left above the capacity."""
+"""The most first fits, each after moving forward the buffers that the last one left above the capacity."""
 
 LONG_SEARCH = 3_000_000
-"""Nodes the search spends, without a time limit, before CP-SAT takes over."""
+"""Nodes of the search, without a time limit, before CP-SAT takes over."""
 
 SEARCH_SHARE = 0.6
 """Share of a time limit that the search may use before CP-SAT gets the rest."""
@@ -52,14 +52,13 @@ def pack(
     engines: Collection[Engine] = ENGINES,
     progress: Progress | None = None,
 ) -> Packing:
-    """Offsets in [0, capacity) for buffers with fixed live ranges, or a proof that there are none.
+    """Return offsets in [0, capacity) for buffers with fixed live ranges, or a proof that there are none.
 
     Every offset is a multiple of `alignment` bytes, every size counts rounded up to it, and each buffer's own
-    alignment, fixed offset and gaps hold. `time_limit` is in
-    seconds, `node_limit` in nodes of the complete search; `progress` is called with the nodes or repairs so
-    far about ten times a second. `engines` are those allowed. `KeyboardInterrupt` passes through. The offsets
-    have been validated independently of the engine that found them. Raises `ValueError` for a fixed offset
-    that is no multiple of `alignment`.
+    alignment, fixed offset and gaps hold. `time_limit` is in seconds, `node_limit` in nodes of the complete
+    search; `progress` is called with the nodes or repairs so far about ten times a second. `engines` are the
+    allowed ones. `KeyboardInterrupt` passes through. The offsets are validated independently of the engine
+    that found them. Raises `ValueError` for a fixed offset that is no multiple of `alignment`.
     """
     given = aligned(buffers, alignment)
     limits = Limits(time_limit, seed=seed)
@@ -74,7 +73,7 @@ def pack(
 
 
 def greedily(buffers: Sequence[Buffer], enough: int, rules: Rules = ALL_RULES) -> tuple[list[int], int]:
-    """Offsets by the best of the quick heuristics, and the bytes that they reach up to.
+    """Return offsets by the best of the quick heuristics, and their extent in bytes.
 
     The first heuristic that stays within `enough` bytes is the last one tried.
     """
@@ -85,7 +84,7 @@ def greedily(buffers: Sequence[Buffer], enough: int, rules: Rules = ALL_RULES) -
 
 
 def core_buffers(buffers: Sequence[Buffer]) -> list[_core.PackBuffer]:
-    """The buffers as the compiled core takes them."""
+    """Return the buffers in the form of the compiled core."""
     return [
         _core.PackBuffer(live=b.live, size=b.size, alignment=b.alignment, offset=b.offset) for b in buffers
     ]
@@ -109,7 +108,7 @@ class _Run:
         self.nodes = 0
 
     def decide(self, engines: Collection[Engine]) -> tuple[Status, Sequence[int], Engine]:
-        """The first answer of the engines in turn, or `unknown` of the last one asked."""
+        """Return the first answer of the engines in turn, or `unknown` of the last one tried."""
         fixed = [b for b in self.buffers if b.offset is not None]
         if max_load(self.buffers) > self.room or fault(fixed, [b.offset or 0 for b in fixed], self.room):
             return "infeasible", (), "bound"

@@ -1,4 +1,4 @@
-"""All there is to say about a packing problem: offsets, or which buffers are too many and by how much."""
+"""The complete verdict on a packing problem: offsets, or the buffers that are too many and by how much."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Conflict", "PackOptions", "Verdict", "decide"]
 
 
 ESTIMATE = 0.1
-"""Share of the time limit kept for a packing above the capacity, when none within it is found."""
+"""Share of the time limit kept for a packing above the capacity, if none within it is found."""
 
 
 @options
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """How packing works. The fields are also the command line's flags."""
+    """The options of packing. The fields are also the command line's flags."""
 
     alignment: int = option(
         1,
@@ -61,11 +61,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer. `extent` is where the lowest packing found ends, `lower_bound` below what none exists.
+    """The answer. `extent` is that of the lowest packing found; none exists below `lower_bound`.
 
     `offsets` are those of a packing within the capacity, in bytes; without a capacity, of the lowest found.
-    Of an infeasible problem `needs` is the least capacity in bytes that holds all buffers, or with `exact`
-    False only a bound below it; None when no capacity is enough, because two are fixed to the same bytes.
+    For an infeasible problem `needs` is the least capacity in bytes that holds all buffers, or if not `exact`
+    only a bound below it; None if no capacity is enough, because two are fixed to the same bytes.
     """
 
     status: Status
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def missing(self) -> int | None:
-        """Bytes that the capacity lacks, at least; None where `needs` or the capacity is."""
+        """Bytes that the capacity lacks, at least; None without `needs` or a capacity."""
         return None if self.needs is None or self.capacity is None else self.needs - self.capacity
 
 
@@ -95,7 +95,7 @@ def decide(
     *,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Pack within `capacity` bytes or say why not; with `options.minimise` as low as can be found.
+    """Pack within `capacity` bytes or give the reason why not; with `options.minimise` as low as possible.
 
     Without `minimise` a capacity is required: `UsageError` otherwise, and for a fixed offset that is no
     multiple of `options.alignment`.
@@ -114,7 +114,7 @@ def decide(
         return verdict
     which, minimal = shrink(given, capacity, time_limit=limits.share(1 / 2).left())
     verdict = replace(verdict, conflict=Conflict(which, minimal))
-    if options.minimise:  # it knows already what all need
+    if options.minimise:  # the need of all is already known
         bound, extent = verdict.lower_bound, verdict.extent
     else:
         bound, extent = _least(given, limits, progress)
@@ -123,7 +123,7 @@ def decide(
 
 
 def _aligned(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
-    """Offsets aligned; unlike `pack`, sizes count as they are."""
+    """Return the buffers with offsets aligned; unlike in `pack`, sizes count unrounded."""
     if alignment == 1:
         return list(buffers)
     try:
@@ -194,7 +194,7 @@ def _lowest(
 
 
 def _least(buffers: Sequence[Buffer], limits: Limits, progress: Progress | None) -> tuple[int, int | None]:
-    """A capacity below which all buffers do not fit, and one in which they do, if there is any."""
+    """Return a lower bound of the capacity for all buffers, and a capacity that holds them, or None."""
     try:
         least = minimise(buffers, time_limit=limits.share(1 / 2).left(), seed=limits.seed, progress=progress)
     except ValueError:  # fixed buffers overlap

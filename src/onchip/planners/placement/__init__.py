@@ -1,8 +1,8 @@
-"""Placement decides the order of the operators, every address, and what is spilled and reloaded, together.
+"""Placement decides the order of the operators, every address, and all spills and reloads, together.
 
-Source: COSMA (Li, Gupta, Malik). First the least traffic over all orders and evictions, addresses left aside
-(`minimum_traffic`, exact, in C++); then addresses for that schedule. docs/placement.md says how to read the
-result, docs/placement-proofs.md why the word optimal is earned.
+Source: COSMA (Li, Gupta, Malik). First the least traffic over all orders and evictions, without addresses
+(`minimum_traffic`, exact, in C++); then addresses for that schedule. docs/placement.md explains the result,
+docs/placement-proofs.md proves its optimality.
 """
 
 from typing import TYPE_CHECKING

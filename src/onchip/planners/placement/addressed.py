@@ -1,4 +1,4 @@
-"""From the schedule that a search found to one with addresses, as cheap as can be had."""
+"""From the schedule that a search found to the cheapest one found with addresses."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from onchip.planners.placement.strategy import Answer
 __all__ = ["OtherSchedules", "one_at_a_time", "place_schedule", "with_addresses"]
 
 SCHEDULES_TRIED = 12
-"""Optimal schedules whose addresses are looked for before a relocation or a dearer schedule is accepted."""
+"""Optimal schedules whose addresses are tried before a relocation or a dearer schedule is accepted."""
 
 SCHEDULES_RELOCATED = 3
-"""How many of these are then tried with tensors moved."""
+"""The number of these that are then tried with tensors moved."""
 
 PACKING_SECONDS, PACKING_EACH, RELOCATING_EACH = 30.0, 10.0, 10.0
-"""The most for all of the first together and for one of either, if the time limit leaves as much: another
-schedule is often easier to pack."""
+"""The most seconds for all of the first together and for one of either, if the time limit leaves as much:
+another schedule is often easier to pack."""
 
 
 OtherSchedules = Callable[[Problem, int, Limits], Found]
-"""Finds a schedule for a problem and a budget; another seed in the limits may give another one as cheap."""
+"""Finds a schedule for a problem and a budget; another seed in the limits may give another, equally cheap."""
 
 
 def _searched(problem: Problem, budget: int, limits: Limits) -> Found:
@@ -48,15 +48,15 @@ def with_addresses(
     *,
     other_schedules: OtherSchedules | None = _searched,
 ) -> Answer:
-    """The cheapest placed schedule found for a search's result, with the proved lower bound of any.
+    """Return the cheapest placed schedule found for a search's result, with a proved lower bound of any.
 
-    When it does not pack, `other_schedules` is asked for others as cheap; None: there are none.
+    If it does not pack, `other_schedules` gives others as cheap; None: there are none.
 
-    Raises what `refuse_if_forbidden` does when what is to stay on chip (`problem.kept`) cannot, and
-    `NoAddresses` when no addresses are found that leave it there; without such pins some always are.
+    Raises the errors of `refuse_if_forbidden` if tensors that must stay on chip (`problem.kept`) cannot, and
+    `NoAddresses` if no addresses are found that leave them there; without such pins there always are some.
     """
     refuse_if_forbidden(problem, budget, alignment, found, limits)
-    # Half of the time is for packing, so that there is as much for moving what does not pack.
+    # Half of the time is for packing, so that as much remains for moving tensors that do not pack.
     packing = limits.share(0.5).at_most(PACKING_SECONDS)
     tried: list[Schedule] = []
     for schedule in _schedules(problem, budget, found, packing, other_schedules):
@@ -67,13 +67,13 @@ def with_addresses(
         tried.append(schedule)
         if packing.over():
             break
-    # No cheapest schedule packs as it is: move tensors where that costs least.
+    # No cheapest schedule packs unmoved: move tensors where that costs least.
     best = None
-    if problem.kept is None:  # else this would move what must stay
+    if problem.kept is None:  # otherwise this would move tensors that must stay
         best = one_at_a_time(Schedule.nothing_kept(problem, found.order), budget)
     chosen = tried[:SCHEDULES_RELOCATED]
     for i, schedule in enumerate(chosen):
-        # Even without any time left a first pass over the first schedule is made: it takes a moment.
+        # Even without any time left make a first pass over the first schedule: it takes a moment.
         if i and limits.left() == 0.0:
             break
         each = limits.share(1 / (len(chosen) - i)).at_most(0.0 if limits.stopped() else RELOCATING_EACH)
@@ -103,7 +103,7 @@ def with_addresses(
 def _schedules(
     problem: Problem, budget: int, found: Found, limits: Limits, others: OtherSchedules | None
 ) -> Iterator[Schedule]:
-    """The search's schedule, then others as cheap: new evictions in the same order, then new orders."""
+    """Yield the search's schedule, then others as cheap: new evictions in the same order, then new orders."""
     first = Schedule.of(problem, found.steps)
     seen = {(first.order, first.residencies)}
     yield first
@@ -125,7 +125,7 @@ def _schedules(
 def place_schedule(
     schedule: Schedule, budget: int, alignment: int, limits: Limits, *, relocate: bool
 ) -> Answer | None:
-    """Addresses for a schedule, with the least relocation found if it may; None when there are none."""
+    """Return addresses for a schedule, with the least relocation found if allowed; None if there are none."""
     best: Answer | None = None
     ways = list(drawings(schedule, budget))
     for i, drawing in enumerate(ways):
@@ -139,7 +139,7 @@ def place_schedule(
                 seed=limits.seed,
             )
         except ValueError:
-            # The search counted on an output over an input, and both are wanted at addresses of their own.
+            # The search overwrote an input with an output, and both have prescribed addresses of their own.
             if schedule.problem.kept is None or not schedule.problem.overwrites:
                 raise
             continue
@@ -155,9 +155,9 @@ def place_schedule(
 
 
 def one_at_a_time(schedule: Schedule, budget: int | None = None) -> Answer:
-    """Addresses for a schedule that keeps nothing: each step is stacked from address 0.
+    """Return addresses for a schedule that keeps nothing: each step is stacked from address 0.
 
-    Outputs are written over inputs (where the problem allows it) in steps that exceed `budget` otherwise.
+    Outputs are written over inputs (if the problem allows it) in steps that exceed `budget` otherwise.
     """
     drawing = next(drawings(schedule, MAX_BYTES if budget is None else budget))
     top = [0] * len(schedule.order)

@@ -1,8 +1,8 @@
 """Stage B of placement: addresses for the residencies of a fixed schedule.
 
-The schedule says when every tensor (and every operator's scratch) is resident; here each residency becomes a
-rectangle, time across and bytes up, and rectangles that live together must not overlap. Where they cannot be
-placed, some tensor has to move: it is evicted after one use and reloaded, elsewhere, before the next.
+The schedule fixes when every tensor (and every operator's scratch) is resident; here each residency becomes a
+rectangle, time across and bytes up, and rectangles that live together must not overlap. If they cannot be
+placed, some tensor must move: it is evicted after one use and reloaded, elsewhere, before the next.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Piece", "Placement", "Rectangle", "Relocation", "place", "relocation
 class Placement:
     """Addresses for every rectangle, whole (`packed`) or moved (`relocated`); or none (`unknown`).
 
-    `relocation_bytes` is what moving costs, `lower_bound` what it costs at least for these residencies
-    (equal: proved least). `conflict` are rectangles that do not fit together unmoved, a minimal set as far as
-    limits allowed; empty when all fit, or when nothing was proved.
+    `relocation_bytes` is the cost of moving, `lower_bound` the least cost for these residencies (equal:
+    proved least). `conflict` are rectangles that do not fit together unmoved, a minimal set as far as limits
+    allowed; empty if all fit, or if nothing was proved.
     """
 
     status: Literal["packed", "relocated", "unknown"]
@@ -41,7 +41,7 @@ class Placement:
 Moves = frozenset[Relocation]
 
 PATIENCE = 60.0
-"""Seconds for one schedule when the caller sets no limit: a hard one may never be decided, and the caller has
+"""Seconds for one schedule if the caller sets no limit: a hard one may never be decided, and the caller has
 other schedules to try."""
 
 
@@ -56,23 +56,22 @@ def place(
     seed: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Placement:
-    """Addresses within `budget` bytes, at the least relocation found.
+    """Return addresses within `budget` bytes, at the least relocation found.
 
-    A set of relocations that does not pack leaves rectangles that do not fit together; whoever packs must
-    move one of those. So sets are tried cheapest first, each failed one extended by every useful move of its
-    conflict (combinatorial Benders cuts, searched best first): the first set that packs is a cheapest one,
-    and the cheapest set still open is a lower bound. After `effort` sets, half the time limit (seconds,
-    `PATIENCE` when None), or where packing itself is undecided, the answer is what a sweep over time finds
-    (`onchip.planners.placement.sweep`), less the moves that the packer can do without.
-
-    Raises `ValueError` when one step alone needs more than `budget`, or a rectangle is fixed beyond it or
-    where nothing is aligned: no addresses exist then.
+    A set of relocations that does not pack leaves rectangles that do not fit together, and one of those must
+    move. So sets are tried cheapest first, each failed one extended by every useful move of its conflict
+    (combinatorial Benders cuts, searched best first): the first set that packs is a cheapest one, and the
+    cheapest set still open is a lower bound. After `effort` sets, half the time limit (seconds, `PATIENCE` if
+    None), or where packing itself is undecided, the answer is the result of a sweep over time
+    (`onchip.planners.placement.sweep`), without the moves that the packer finds needless.
+    Raises `ValueError` if one step alone needs more than `budget`, or a rectangle is fixed beyond it or at an
+    unaligned address: no addresses exist then.
     """
     whole = [Buffer(r.start, r.end, r.size, offset=r.offset) for r in rectangles]
     if max_load(whole, alignment=alignment) > budget:
         raise ValueError("the rectangles of one step are larger than the budget, or one is fixed beyond it")
     task = _Task(rectangles, budget, alignment, time_limit, relocate, seed, progress)
-    # Whatever happens next, this is an answer: nothing dearer need be looked at.
+    # This is a valid answer already: nothing dearer has to be tried.
     best = task.swept(0.0) if relocate else None
     queue: list[tuple[int, int, int, Moves]] = [(0, 0, 0, frozenset())]
     seen: set[Moves] = {frozenset()}
@@ -116,11 +115,11 @@ def place(
 
 
 MANY = 2_000
-"""Rectangles from which repairing a first fit is tried before searching: it is linear, a search is not."""
+"""With this many rectangles or more, repair a first fit before searching: it is linear, a search is not."""
 
 
 class _Task:
-    """One call of `place`: what it was given, and its limits."""
+    """One call of `place`: its arguments, and its limits."""
 
     def __init__(
         self,
@@ -134,11 +133,11 @@ class _Task:
     ) -> None:
         self.rectangles, self.budget, self.alignment = rectangles, budget, alignment
         self.progress = progress
-        self.first = 0.2 if relocate else 1.0  # of the time, for packing all unmoved
+        self.first = 0.2 if relocate else 1.0  # share of the time for packing all unmoved
         self.limits = Limits(PATIENCE if time_limit is None else time_limit, seed=seed)
 
     def left(self, share: float) -> bool:
-        """Whether at least that share of the time limit is left."""
+        """Return whether at least that share of the time limit is left."""
         return self.limits.until(1 - share).left() != 0.0
 
     def buffers(self, pieces: Iterable[Piece]) -> list[Buffer]:
@@ -174,7 +173,7 @@ class _Task:
         )
 
     def clash(self, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-        """A minimal set of pieces that do not fit together, of pieces that do not."""
+        """Return a minimal set of pieces that do not fit together, from pieces that do not."""
         which = irreducible(
             self.buffers(pieces),
             self.budget,
@@ -192,7 +191,7 @@ class _Task:
         return Placement(status, pieces, ordered, cost, min(bound, cost), conflict, self.limits.spent())
 
     def swept(self, share: float) -> tuple[tuple[Piece, ...], Moves] | None:
-        """Layouts step by step, for that share of the time that is left."""
+        """Lay out step by step, within that share of the remaining time."""
         found = sweep(
             self.rectangles,
             self.budget,
@@ -202,7 +201,7 @@ class _Task:
         return None if found is None else (found[0], frozenset(found[1]))
 
     def without_needless(self, pieces: tuple[Piece, ...], moves: Moves) -> tuple[tuple[Piece, ...], Moves]:
-        """Fewer moves, if the packer finds room without some: the dearest are dropped first."""
+        """Return fewer moves, if the packer finds room without some: the dearest are dropped first."""
         for move in sorted(
             moves, key=lambda m: (-self.rectangles[m.rectangle].transfer, m.rectangle, m.after)
         ):
@@ -215,7 +214,7 @@ class _Task:
 
 
 def _cut(rectangles: Sequence[Rectangle], moves: Iterable[Relocation]) -> tuple[Piece, ...]:
-    """The rectangles in pieces, without addresses yet."""
+    """Return the rectangles in pieces, without addresses yet."""
     cuts: dict[int, list[Relocation]] = {}
     for m in moves:
         cuts.setdefault(m.rectangle, []).append(m)
@@ -230,7 +229,7 @@ def _cut(rectangles: Sequence[Rectangle], moves: Iterable[Relocation]) -> tuple[
 
 
 def _useful_moves(rectangles: Sequence[Rectangle], clash: Sequence[Piece]) -> Iterator[Relocation]:
-    """The moves that can resolve a conflict: after any other, one piece still meets all it met."""
+    """Yield the moves that can resolve a conflict: after any other, one piece still meets all it met."""
     for p in clash:
         met = [q for q in clash if q is not p and q.start < p.end and p.start < q.end]
         for after, before in rectangles[p.rectangle].gaps:

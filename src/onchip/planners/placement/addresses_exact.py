@@ -22,10 +22,10 @@ def place_exact(
     time_limit: float | None = None,
     seed: int = 0,
 ) -> Placement:
-    """Addresses at the least relocation for a given schedule, with the solver's lower bound on it.
+    """Return addresses at the least relocation for a given schedule, with the solver's lower bound on it.
 
-    `unknown` when `time_limit` (seconds) ends it without any. Raises `ValueError` when there are no addresses
-    whatever is moved. The model grows with the number of uses: meant for networks of some ten operators.
+    `unknown` if `time_limit` (seconds) ends it without any. Raises `ValueError` if there are no addresses
+    whatever is moved. The model grows with the number of uses: it is for networks of some ten operators.
     """
     from ortools.sat.python import cp_model
 

@@ -1,6 +1,6 @@
-"""Strategy `beam`: of all partial schedules only the `--beam-width` most promising of each length are kept.
+"""Strategy `beam`: it keeps only the `--beam-width` most promising partial schedules of each length.
 
-No proof of its own: the lower bound is that of windows searched exactly
+It proves nothing itself: the lower bound is that of windows searched exactly
 (`onchip.planners.placement.partition`).
 """
 
@@ -18,7 +18,7 @@ __all__ = ["beam", "solve"]
 
 
 def solve(task: Task) -> Answer:
-    """The best schedule of a beam, with a lower bound on any."""
+    """Return the best schedule of a beam, with a lower bound on any."""
     limits, width = task.limits, task.options.beam_width
     found = beam(task, width, limits.share(0.7))
     answer = with_addresses(task.problem, task.budget, task.alignment, found, limits, other_schedules=None)
@@ -26,7 +26,7 @@ def solve(task: Task) -> Answer:
 
 
 def beam(task: Task, width: int, limits: Limits) -> Found:
-    """The beam's schedule and the partition bound, which gets a third of the time."""
+    """Return the beam's schedule and the partition bound, which gets a third of the time."""
     found = minimum_traffic(task.problem, task.budget, limits=limits.share(2 / 3), beam_width=width)
     if found.value == 0 or found.end == "stopped":
         return found

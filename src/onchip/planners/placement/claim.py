@@ -1,4 +1,4 @@
-"""Which plans the claims of placement range over: one sentence, made from the options."""
+"""The plans that the claims of placement range over: one sentence, made from the options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ORDERS = {
 def space_of(
     network: Network, options: PlacementOptions, *, apart: bool = False, held: bool = False, order: str = ""
 ) -> str:
-    """What `optimal`, the bounds and `infeasible` of a plan in one scratchpad range over.
+    """Return the plans that `optimal`, the bounds and `infeasible` of a plan in one scratchpad range over.
 
-    `apart`: resident weights have a scratchpad of their own. `held`: something is to stay on chip. `order`
-    names the order where it is not one of the options'.
+    `apart`: resident weights have a scratchpad of their own. `held`: some tensors must stay on chip. `order`
+    names the order if it is not that of the options.
     """
     orders = order or _ORDERS[options.order]
     moved = "evictions and reloads of whole tensors"
@@ -35,7 +35,7 @@ def space_of(
 
 
 def space_of_memories(network: Network, options: PlacementOptions, *, apart: bool = False) -> str:
-    """The same of a plan in several memories."""
+    """Return the same for a plan in several memories."""
     moved = "evictions, reloads and moves between memories" if options.moves else "evictions and reloads"
     parts = [
         _ORDERS[options.order],

@@ -1,9 +1,9 @@
 """Order, residencies and addresses in one exact model (CP-SAT), for networks of a few operators.
 
-The two stages decide addresses last; where no cheapest schedule packs, the true optimum may lie in an order
-that neither stage would look at. For a handful of operators the whole of COSMA (eq. 1-12) is solved instead.
-One operator a step; in every step what is resident has an address, and keeping an address from one step to
-the next is what a load would otherwise be paid for.
+The two stages decide addresses last; if no cheapest schedule packs, the true optimum may lie in an order that
+neither stage would try. For a few operators the whole of COSMA (eq. 1-12) is solved instead. One operator a
+step; in every step each resident tensor has an address, and keeping an address from one step to the next
+saves the cost of a load.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onchip.planners.placement.program import Placed
 __all__ = ["MOST_OPERATORS", "Solution", "solve"]
 
 MOST_OPERATORS = 8
-"""Up to here the model is small enough to be solved to the end as a matter of course."""
+"""Up to this number the model is small enough to be always solved to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ def solve(
     time_limit: float | None,
     seed: int = 0,
 ) -> tuple[Solution | None, int]:
-    """The cheapest placed schedule with traffic from `at_least` (a known bound) to under `below`.
+    """Return the cheapest placed schedule with traffic from `at_least` (a known bound) to under `below`.
 
-    With it the proved lower bound on traffic: `below` itself when there is no such schedule. No solution and
-    a lower bound means that `time_limit` seconds were too few.
+    Returns with it the proved lower bound on traffic: `below` itself if there is no such schedule. No
+    solution and a lower bound mean that `time_limit` seconds were too few.
     """
     if at_least >= below:
         return None, at_least
@@ -89,7 +89,7 @@ class _Model:
     def _residency(self) -> None:
         m, p = self.m, self.p
         self.here = {(t, i): m.new_bool_var(f"here{t}@{i}") for t in self.touched for i in self.steps}
-        # keep[t, i]: stays at its address from step i - 1 to step i.
+        # keep[t, i]: t stays at its address from step i - 1 to step i.
         self.keep = {(t, i): m.new_bool_var(f"keep{t}@{i}") for t in self.touched for i in self.steps}
         self.load = {(t, i): m.new_bool_var(f"load{t}@{i}") for t in self.touched for i in self.steps}
         for t in self.touched:
@@ -125,7 +125,7 @@ class _Model:
                         m.add_implication(over, ~self.here[x, j])
                 if inputs:
                     m.add_at_most_one(self.over[v, x, i] for x in inputs)
-        # A box of its own: not in the step that writes it over an input.
+        # A box of its own, except in the step that writes it over an input.
         self.apart = dict(self.here)
         for t, v in self.producer.items():
             for i in self.steps:
@@ -163,7 +163,7 @@ class _Model:
                     )
                 )
             m.add_no_overlap(boxes)
-            # Redundant, and a great help: what is resident fits at all.
+            # Redundant but very helpful: the resident tensors fit at all.
             load = sum(self.size[t] * self.apart[t, i] for t in self.touched)
             m.add(
                 load + sum(p.workspace[v] // self.unit * self.runs[v, i] for v in self.scratch) <= self.room

@@ -1,8 +1,8 @@
-"""Where a network can be cut: exactly, at operators that every order passes alone, or where little is live.
+"""The cuts of a network: exact ones, at operators that every order passes alone, and ones of few live bytes.
 
 Source: COSMA section IV, whose break nodes were picked by hand. An operator comparable with every other is an
-exact cut: in any order its ancestors run before it and all others after. docs/placement-proofs.md says what
-follows from it.
+exact cut: in any order its ancestors run before it and all others after. docs/placement-proofs.md states the
+consequences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_PASSENGERS = 4
 
 
 def topological(problem: Problem) -> tuple[int, ...]:
-    """The fixed order, or operators as numbered, moved only as far as their inputs demand."""
+    """Return the fixed order, or operators as numbered, moved only as far as their inputs require."""
     if problem.order is not None:
         return problem.order
     producer = {t: v for v, made in enumerate(problem.outputs) for t in made}
@@ -41,10 +41,10 @@ def topological(problem: Problem) -> tuple[int, ...]:
 
 
 def exact_cuts(problem: Problem, order: Sequence[int], most_passengers: int = MOST_PASSENGERS) -> list[int]:
-    """Numbers i such that the first i operators of `order` are the first i of every order.
+    """Return numbers i such that the first i operators of `order` are the first i of every order.
 
-    Left out: cuts that more than `most_passengers` tensors cross besides the outputs of their operator. A
-    graph input that nothing has read yet crosses no cut. The last i is the number of operators.
+    Cuts that more than `most_passengers` tensors cross, besides the outputs of their operator, are left out.
+    A graph input that nothing has read yet crosses no cut. The last i is the number of operators.
     """
     n = len(order)
     position = [0] * n
@@ -74,13 +74,13 @@ def exact_cuts(problem: Problem, order: Sequence[int], most_passengers: int = MO
 
 
 def last_reads(problem: Problem, order: Sequence[int]) -> dict[int, int]:
-    """For each tensor that is read the position in `order` of its last reader."""
+    """Return for each tensor that is read the position in `order` of its last reader."""
     return {t: i for i, v in enumerate(order) for t in problem.inputs[v]}
 
 
 def crossings(problem: Problem, order: Sequence[int]) -> list[tuple[int, int]]:
-    """For each i: bytes that the first i operators have touched and later ones read, and the number of these
-    tensors not made by the last of the i operators."""
+    """Return for each i the bytes that the first i operators touch and later ones read, and the number of
+    these tensors not made by the last of the i operators."""
     last = last_reads(problem, order)
     live: set[int] = set()
     held, result = 0, [(0, 0)]
@@ -99,7 +99,7 @@ def crossings(problem: Problem, order: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def break_points(problem: Problem, order: Sequence[int], every: int, first: int | None = None) -> list[int]:
-    """Where to break `order` into pieces of about `every` operators: where the fewest bytes are live.
+    """Return the points that break `order` into pieces of about `every` operators, where few bytes are live.
 
     The first piece ends near `first`, the last break is the number of operators.
     """

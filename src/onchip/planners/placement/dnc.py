@@ -1,9 +1,9 @@
-"""Strategy `dnc`: divide at break nodes, solve the pieces exactly, decide what crosses with them.
+"""Strategy `dnc`: divide at break nodes, solve the pieces exactly, and decide crossing tensors with them.
 
 Source: COSMA section IV, whose authors broke NAS networks by hand; here breaks are found. At exact cuts
-nothing is lost, and the sum is the optimum. A piece too large to be solved is broken where little is live:
-there the order across a break is given up, and nothing else, for the pieces before a break hand on every way
-to arrive at it that may pay later.
+nothing is lost, and the sum is the optimum. A piece too large to be solved is broken where few bytes are
+live: only the order across a break is given up there, for the pieces before a break pass on every way to
+arrive at it that may pay later.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from onchip.planners.placement.strategy import Answer, Task
 __all__ = ["Divided", "between", "divide", "quickly", "solve"]
 
 STAGE = 24
-"""Operators between exact cuts at least: shorter pieces cost more to hand on than to search."""
+"""The fewest operators between exact cuts: shorter pieces cost more to pass on than to search."""
 
 SEARCHED = 250
-"""Operators of a piece that is searched whole; larger ones are broken."""
+"""The most operators of a piece that is searched whole; larger ones are broken."""
 
 HARDLY = 2_000
-"""Operators above which a piece is hardly ever searched to its end: less of the time is spent on trying."""
+"""Operators above which a piece is rarely searched to its end: less of the time is spent on trying."""
 
 BEAM = 8
 """Width of the beam that gives a larger piece its first order."""
 
 PATIENCE = 60.0
-"""Seconds for a lower bound or for better orders when the caller sets no limit."""
+"""Seconds for a lower bound or for better orders if the caller sets no limit."""
 
 BETWEEN_BREAKS = (32, 48, 64, 96, 128)
 """Operators between two breaks, tried in turn, each time from the best order so far."""
 
 
 SECONDS_EACH = 1e-4
-"""Seconds for each operator that dividing takes at least: with less, one pass is the answer."""
+"""The fewest seconds for each operator that dividing takes: with less, one pass is the answer."""
 
 Scheduled = tuple[tuple[Step, ...], int]
 """The steps of a schedule and its traffic."""
 
 
 def solve(task: Task) -> Answer:
-    """The least traffic over the orders that pass every break; proved when all breaks are exact cuts."""
+    """Return the least traffic over the orders that pass every break; proved if all breaks are exact cuts."""
     divided = divide(task.problem, task.budget, task.limits.share(0.6))
     answer = with_addresses(task.problem, task.budget, task.alignment, divided.found, task.limits)
     return replace(answer, figures={"exact_cuts": divided.exact_cuts, "pieces": divided.pieces})
@@ -59,7 +59,7 @@ def solve(task: Task) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """What divide and conquer found, the exact cuts it used, and the different pieces that it searched."""
+    """The result of divide and conquer, the exact cuts used, and the number of different pieces searched."""
 
     found: Found
     exact_cuts: int
@@ -69,11 +69,11 @@ class Divided:
 def divide(
     problem: Problem, budget: int, limits: Limits, *, searched: int = SEARCHED, shortest: int = STAGE
 ) -> Divided:
-    """The cheapest schedule found piece by piece, with a proved lower bound on any.
+    """Return the cheapest schedule found piece by piece, with a proved lower bound on any.
 
-    They agree when every piece between exact cuts could be searched whole: these of up to `searched`
-    operators, if they end within their share of the time. The others are broken. Cuts are at least `shortest`
-    operators apart.
+    They agree if every piece between exact cuts could be searched whole: those of up to `searched` operators,
+    if they end within their share of the time. The others are broken. Cuts are at least `shortest` operators
+    apart.
     """
     began = time.perf_counter()
 
@@ -110,12 +110,12 @@ def divide(
 
 
 def _whole(problem: Problem, steps: Sequence[Step], budget: int) -> bool:
-    """Whether a schedule that was made without outputs over inputs fits: no step needs more than there is."""
+    """Return whether a schedule made without overwriting inputs fits: no step needs more than there is."""
     return not problem.overwrites or all(problem.step_bytes(step.operator) <= budget for step in steps)
 
 
 def _not_too_short(cuts: Sequence[int], least: int) -> list[int]:
-    """Cuts at least so many operators apart; the last one stays."""
+    """Return cuts at least `least` operators apart; the last one stays."""
     kept = [0]
     for cut in cuts[:-1]:
         if cut - kept[-1] >= least and cuts[-1] - cut >= least:
@@ -133,13 +133,13 @@ class _Walk:
         self.whole = [len(piece) <= searched for piece in self.pieces]
         self.windows: dict[Problem, int] = {}
         self.solved, self.stopped = True, False
-        """Whether every piece was searched to its end; whether the caller wants what there is."""
+        """Whether every piece was searched to its end, and whether the caller wants the best so far."""
 
     def upper(self, limits: Limits) -> Scheduled:
-        """A schedule and what it costs: the least, if every piece was solved."""
+        """Return a schedule and its traffic: the least, if every piece was solved."""
         front, todo = START, self.cuts[-1]
         for i, piece in enumerate(self.pieces):
-            # Most pieces take a moment, or have been seen before: a hard one may have more than its part.
+            # Most pieces take a moment, or are known already: a hard one may take more than its share.
             rest = limits.share(min(1.0, 4 * len(piece) / todo))
             todo -= len(piece)
             beam = 1 if self.stopped else 0 if self.whole[i] else BEAM
@@ -150,8 +150,8 @@ class _Walk:
         return best.path(), best.at.paid
 
     def lower(self, limits: Limits) -> int:
-        """What no schedule can go below. Where a piece is not solved, the proof goes on from a state that is
-        no worse than any that it could have led to."""
+        """Return a lower bound of every schedule. If a piece is not solved, the proof continues from a state
+        that is no worse than any that it could have led to."""
         front, todo = START, self.cuts[-1]
         for i, piece in enumerate(self.pieces):
             rest = limits.share(min(1.0, 4 * len(piece) / todo))
@@ -176,13 +176,13 @@ class _Walk:
 
 
 def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled | None:
-    """The better of two orders that take no search, the network's own and a list schedule, with breaks.
+    """Return the better of two orders without search, the network's own and a list schedule, with breaks.
 
-    Networks of equal blocks are mostly listed block by block: then the same few pieces come again and again.
+    Networks of equal blocks are mostly listed block by block: then the same few pieces repeat.
     """
     best = None
     for tried in dict.fromkeys((tuple(order), list_order(stages.problem))):
-        # Where an operator may write over an input depends on who has read it: an order may need more room.
+        # Whether an operator may overwrite an input depends on earlier readers: an order may need more room.
         if stages.problem.in_order(tried).minimum_budget > stages.budget:
             continue
         points = break_points(stages.problem, tried, BETWEEN_BREAKS[0])
@@ -193,7 +193,7 @@ def quickly(stages: Stages, order: Sequence[int], limits: Limits) -> Scheduled |
 
 
 def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, limits: Limits) -> Scheduled:
-    """A schedule as cheap or cheaper: that of the best order between breaks, which move until nothing helps.
+    """Return a schedule as cheap or cheaper: the best order between breaks, which move until nothing helps.
 
     Every piece is searched exactly, from all ways to arrive at it; only orders across a break are not tried.
     """
@@ -203,7 +203,7 @@ def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, lim
             break
         every = BETWEEN_BREAKS[attempt // 2 % len(BETWEEN_BREAKS)]
         order = [step.operator for step in steps]
-        # Every second time the breaks lie where pieces were whole before.
+        # Every second time the breaks lie in the middle of earlier pieces.
         points = break_points(stages.problem, order, every, every // 2 if attempt % 2 else None)
         found = between(stages, order, points, limits)
         attempt += 1
@@ -215,7 +215,7 @@ def improve(stages: Stages, steps: tuple[Step, ...], value: int, least: int, lim
 
 
 def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits: Limits) -> Scheduled | None:
-    """The cheapest schedule that runs these pieces of `order` one after the other; None if time runs out."""
+    """Return the cheapest schedule that runs these pieces of `order` in turn; None if time runs out."""
     begin, front, tenth = 0, START, limits.share(0.1).left()
     last = last_reads(stages.problem, order)
     for end in points:
@@ -229,5 +229,5 @@ def between(stages: Stages, order: Sequence[int], points: Sequence[int], limits:
 
 
 def _read_from(last: Mapping[int, int], position: int) -> Callable[[int], bool]:
-    """Whether a tensor is read at that position or after it."""
+    """Return the predicate whether a tensor is read at that position or after it."""
     return lambda t: last.get(t, -1) >= position

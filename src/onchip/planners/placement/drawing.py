@@ -1,8 +1,8 @@
 """From a schedule to rectangles, and from their pieces back to residencies with addresses.
 
-A residency is a rectangle, and so is an operator's scratch. Where an output is written over an input that
-dies, both residencies become one rectangle: the output begins at the address where the input ends, in the
-step that reads the one and writes the other.
+A residency is a rectangle, and so is an operator's scratch. If an output is written over a dying input, both
+residencies become one rectangle: the output begins at the address where the input ends, in the step that
+reads the one and writes the other.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["Drawing", "drawings"]
 class Drawing:
     """The rectangles of a schedule; those from `len(members)` on are the scratch of `schedule.scratch`.
 
-    `residencies` are the schedule's, each with the address that it must have or None; `members`, for each of
-    the other rectangles, those that it holds one after the other (indices).
+    `residencies` are the schedule's, each with its prescribed address or None; `members` lists for each of
+    the other rectangles the residencies that it holds one after the other (indices).
     """
 
     schedule: Schedule
@@ -68,7 +68,7 @@ class Drawing:
         )
 
     def placed(self, pieces: Iterable[Piece]) -> tuple[tuple[Placed, ...], dict[int, int]]:
-        """The residencies at the addresses of these pieces, and an address per operator with a workspace."""
+        """Return residencies at the addresses of these pieces, and addresses of the operators' workspaces."""
         tensors: list[Placed] = []
         scratch: dict[int, int] = {}
         for piece in pieces:
@@ -84,7 +84,7 @@ class Drawing:
 
 
 def drawings(schedule: Schedule, budget: int) -> Iterator[Drawing]:
-    """First with as few outputs over inputs as `budget` allows: what is apart is freer. Then with all."""
+    """Yield first a drawing with as few overwrites as `budget` allows, which is freer, then all."""
     problem = schedule.problem
     residencies = tuple((r, at) for r, at in where_kept(schedule) if problem.size[r.tensor])
     apart = tuple((i,) for i in range(len(residencies)))
@@ -102,7 +102,7 @@ def drawings(schedule: Schedule, budget: int) -> Iterator[Drawing]:
 def _pairs(
     schedule: Schedule, residencies: Sequence[tuple[Residency, int | None]]
 ) -> dict[int, tuple[int, int]]:
-    """By step the residencies (of an input that dies there, of the output) that may be one rectangle."""
+    """Return by step the residencies (of a dying input, of the output) that may be one rectangle."""
     problem = schedule.problem
     if not problem.overwrites:
         return {}
@@ -120,8 +120,8 @@ def _pairs(
         there = {i: address.get(i, residencies[i][1]) for i in (ends[x, step + 1] for x in dying)}
         fitting = [i for i, at in there.items() if at is None or wanted is None or at == wanted]
         if fitting:
-            # The one that is where the output must be; else the one that has come last: what has been there
-            # for long may be in the way of others.
+            # The input at the output's address; otherwise the most recent one: an old one may be in the way
+            # of others.
             _, _, before = max(
                 (wanted is not None and there[i] == wanted, residencies[i][0].start, i) for i in fitting
             )
@@ -131,7 +131,7 @@ def _pairs(
 
 
 def _held(schedule: Schedule) -> list[int]:
-    """Bytes in use during each step, nothing written over anything."""
+    """Return the bytes in use during each step if nothing is overwritten."""
     problem = schedule.problem
     change = [0] * (len(schedule.order) + 1)
     for r in schedule.residencies:

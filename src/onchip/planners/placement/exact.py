@@ -23,20 +23,20 @@ from onchip.planners.placement.strategy import Answer, Task
 __all__ = ["search", "solve"]
 
 WHOLE = 400
-"""Operators up to which a network is searched as one piece, because that takes a moment."""
+"""The most operators of a network that is searched as one piece, which takes a moment."""
 
 MOMENT = 0.5
 """Seconds of a moment: a network that takes longer and has exact cuts is divided after all."""
 
 EVERYTHING = 1 << 62
-"""Operators of the largest piece that is searched to the end: any."""
+"""The most operators of a piece that is searched to the end: any number."""
 
 
 def solve(task: Task) -> Answer:
-    """The least traffic, proved unless a limit is hit or no cheapest schedule packs."""
+    """Return the least traffic, proved unless a limit is hit or no cheapest schedule packs."""
     if task.options.inputs == "literal":
         return _with_inputs_charged(task)
-    # Finding out that time is up must leave some of it for the addresses.
+    # The search must end early enough to leave time for the addresses.
     found = search(task.problem, task.budget, task.limits.share(0.7))
     return with_addresses(
         task.problem,
@@ -49,7 +49,7 @@ def solve(task: Task) -> Answer:
 
 
 def search(problem: Problem, budget: int, limits: Limits) -> Found:
-    """The least traffic without regard to addresses, whole or in pieces, whichever is quicker."""
+    """Return the least traffic without regard to addresses, whole or in pieces, whichever is quicker."""
     operators = len(problem.inputs)
     if operators <= WHOLE:
         if len(exact_cuts(problem, topological(problem))) == 1:
@@ -64,7 +64,7 @@ def search(problem: Problem, budget: int, limits: Limits) -> Found:
 
 
 def _with_inputs_charged(task: Task) -> Answer:
-    """The same for `inputs literal`: the least traffic when an input's first spill is charged too."""
+    """Return the same for `inputs literal`: the least traffic if an input's first spill is charged too."""
     made = solve(replace(task, problem=with_sources(task.problem), options=DEFAULTS))
     answer = without_sources(task.problem, made)
     bound = min(answer.traffic, max(0, made.bound - first_spills(task.problem)))

@@ -1,8 +1,8 @@
 """Strategy `greedy`: a pass over the network and no search, in time nearly linear in its size.
 
-The order, when it is free, is the network's own or a list schedule, whichever costs less; in the latter next
-runs the ready operator that leaves the fewest bytes live. Evictions follow Belady with sizes: what costs
-least for each byte it frees leaves first, of equals what is read again last.
+A free order is the network's own or a list schedule, whichever costs less; a list schedule next runs the
+ready operator that leaves the fewest bytes live. Evictions follow Belady with sizes: the tensor that costs
+least for each byte it frees leaves first, ties going to the one that is read again last.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from onchip.planners.placement.strategy import Answer, Task
 __all__ = ["evictions", "list_order", "solve"]
 
 BOUND_SECONDS = 2.0
-"""The most that is spent on a lower bound, which the schedule itself does not need."""
+"""The most seconds spent on a lower bound, which the schedule itself does not need."""
 
 
 def solve(task: Task) -> Answer:
-    """A schedule found without search, with a lower bound on any."""
+    """Return a schedule found without search, with a lower bound on any."""
     began = time.perf_counter()
     problem, limits = task.problem, task.limits
     orders = {list_order(problem), topological(problem)}
@@ -47,8 +47,8 @@ def solve(task: Task) -> Answer:
 
 
 def list_order(problem: Problem) -> tuple[int, ...]:
-    """The fixed order; or of the ready operators always the one after which the fewest bytes are live, the
-    latest to become ready among equals."""
+    """Return the fixed order; or always run the ready operator after which the fewest bytes are live, ties
+    going to the latest to become ready."""
     if problem.order is not None:
         return problem.order
     readers: list[list[int]] = [[] for _ in problem.size]
@@ -74,7 +74,7 @@ def list_order(problem: Problem) -> tuple[int, ...]:
         return made + brought - freed
 
     # An operator's growth changes when it becomes the last reader of an input, or when another loads one: it
-    # is pushed again then, and what the heap says is checked when it is taken.
+    # is pushed again then, and an entry of the heap is checked when it is taken.
     heap = [(growth(v), 0, v) for v, n in enumerate(waiting) if not n]
     heapq.heapify(heap)
     order: list[int] = []
@@ -100,7 +100,7 @@ def list_order(problem: Problem) -> tuple[int, ...]:
 
 
 def evictions(problem: Problem, order: Sequence[int], budget: int) -> tuple[tuple[Step, ...], int]:
-    """The steps of this order with what is evicted before each, and the traffic; charged as in the search."""
+    """Return the steps of this order with evictions before each, and the traffic as in the search."""
     uses: dict[int, list[int]] = {}
     for i, v in enumerate(order):
         for t in problem.inputs[v]:
@@ -124,7 +124,7 @@ def evictions(problem: Problem, order: Sequence[int], budget: int) -> tuple[tupl
                 row = uses[t]
                 return price(t) / problem.size[t], -row[bisect_right(row, i)], t
 
-            # What is empty frees nothing.
+            # An empty tensor frees nothing.
             for t in sorted((t for t in resident - wanted if problem.size[t]), key=merit):
                 if missing <= 0:
                     break

@@ -18,8 +18,8 @@ __all__ = ["Budgets", "budgets"]
 class Budgets:
     """Budgets in bytes.
 
-    `mr` is the most one operator needs; below it nothing runs. `mp` is the minimum peak over all orders,
-    proved when `mp_complete`, else the best found, with `mp_bound` below it (and neither is below `mr`).
+    `mr` is the need of the largest operator; below it nothing runs. `mp` is the minimum peak over all orders,
+    proved if `mp_complete`, else the best found, with `mp_bound` below it (and neither is below `mr`).
     `mh` = (mr + mp) // 2.
     """
 
@@ -38,11 +38,11 @@ def budgets(
     in_place: bool = False,
     order: Literal["free", "given", "minpeak"] = "free",
 ) -> Budgets:
-    """MR, MH and MP of a network as given: weights count where they are in an operator's workspace.
+    """Return MR, MH and MP of a network as given: weights count if they are in an operator's workspace.
 
     MR and MP are exact; MH is rounded down to a whole byte. A limit that ends the peak search leaves `mp` an
-    upper bound and says so. `in_place`: outputs may be written over dying inputs; what an operator needs then
-    depends on the order, so `mr` is the one of the `order` that plans are made in.
+    upper bound, not `mp_complete`. `in_place`: outputs may be written over dying inputs; an operator's need
+    then depends on the order, so `mr` is that of the `order` in which plans are made.
     """
     problem = Problem.of(network, chip.alignment_bytes, in_place=in_place)
     peak = minimum_peak(problem, limits=limits)

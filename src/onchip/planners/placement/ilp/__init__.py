@@ -1,8 +1,8 @@
 """COSMA's integer linear program, equation by equation, solved by an open solver: strategy `ilp`.
 
-It decides order, addresses, spills and retrievals in one model (eq. 1-12), or with the order given
-(eq. 16-17), or the order of least peak alone (eq. 13-15). It is here as the reference that the other
-strategies are held against, and as the paper to be tried out; `exact` finds the same optimum far sooner.
+It decides order, addresses, spills and retrievals in one model (eq. 1-12), or with a given order (eq. 16-17),
+or the order of least peak alone (eq. 13-15). It is the reference for the other strategies, and a way to try
+the paper; `exact` finds the same optimum far sooner.
 """
 
 from __future__ import annotations

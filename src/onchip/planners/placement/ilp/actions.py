@@ -16,9 +16,9 @@ Key = tuple[int, int]
 
 @dataclass(slots=True)
 class Actions:
-    """The variables C (created), P (preserved), S (spilled) and R (retrieved), where they can be 1 at all.
+    """The variables C (created), P (preserved), S (spilled) and R (retrieved) that can be 1 at all.
 
-    `operator` holds for each operator and step the C of one of its outputs: whether it runs there.
+    `operator` holds for each operator and step the C of one of its outputs: it is 1 if it runs there.
     """
 
     create: dict[Key, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Actions:
     operator: dict[Key, int] = field(default_factory=dict)
 
     def resident(self, item: int, step: int) -> Terms:
-        """C + P + R: 1 when the item is in the scratchpad at the step."""
+        """Return C + P + R: 1 if the item is in the scratchpad at the step."""
         found = (kind.get((item, step)) for kind in (self.create, self.preserve, self.retrieve))
         return [(x, 1) for x in found if x is not None]
 
@@ -36,7 +36,7 @@ class Actions:
 def actions(model: Model, lifetimes: Lifetimes, reading: Reading, *, leave: bool = True) -> Actions:
     """Add C, P, S, R and eq. 1 to 8. Without `leave` nothing is spilled or retrieved: eq. 13.
 
-    Eq. 16 (a given order) is in the lifetimes: they leave every operator one step, and eq. 7 does the rest.
+    The lifetimes contain eq. 16 (a given order): they leave every operator one step, and eq. 7 does the rest.
     """
     made = Actions()
     for i, item in enumerate(lifetimes.items):
@@ -62,7 +62,7 @@ def _variables(model: Model, made: Actions, i: int, item: Item, reading: Reading
 
 
 def _one_tensor(model: Model, made: Actions, i: int, item: Item, reading: Reading) -> None:
-    """Eq. 1-4, 7 and 8 of one tensor."""
+    """Add eq. 1-4, 7 and 8 of one tensor."""
     window = range(item.first, item.newest + 1)
     model.equal("7", [(made.create[i, t], 1) for t in window], 1)
     if item.momentary:
@@ -70,7 +70,7 @@ def _one_tensor(model: Model, made: Actions, i: int, item: Item, reading: Readin
     spills = [(x, 1) for t in range(item.first, item.last + 1) if (x := made.spill.get((i, t))) is not None]
     if len(spills) > 1:
         model.at_most("8", spills, 1)
-    copies: Terms = []  # what must have happened for a copy in DRAM to exist, as eq. 4 sums it
+    copies: Terms = []  # the actions that make a copy in DRAM exist, as eq. 4 sums them
     for t in range(item.first, item.last + 1):
         spill, retrieve, preserve = (kind.get((i, t)) for kind in (made.spill, made.retrieve, made.preserve))
         here = made.resident(i, t)
@@ -94,7 +94,7 @@ def _one_tensor(model: Model, made: Actions, i: int, item: Item, reading: Readin
 
 
 def _operators(model: Model, made: Actions, lifetimes: Lifetimes) -> None:
-    """Eq. 5 and 6 for every operator, and the paper's one operator a step (III-A)."""
+    """Add eq. 5 and 6 for every operator, and the paper's one operator a step (III-A)."""
     items = lifetimes.items
     outputs: list[list[int]] = [[] for _ in range(lifetimes.steps)]
     where = {item.tensor: i for i, item in enumerate(items) if item.tensor is not None}

@@ -16,13 +16,13 @@ __all__ = ["legal", "order_of", "placed_schedule"]
 
 
 def order_of(formulation: Formulation, values: Sequence[int]) -> tuple[int, ...]:
-    """The operators in the order in which a solution runs them."""
+    """Return the operators in the order in which a solution runs them."""
     runs = {t: v for (v, t), x in formulation.actions.operator.items() if values[x]}
     return tuple(runs[t] for t in range(formulation.lifetimes.steps))
 
 
 def placed_schedule(formulation: Formulation, values: Sequence[int]) -> Answer:
-    """The solution's order, residencies and addresses, with the traffic that they cost."""
+    """Return the solution's order, residencies and addresses, with their traffic."""
     assert formulation.memory is not None
     problem, lifetimes = formulation.lifetimes.problem, formulation.lifetimes
     order = order_of(formulation, values)
@@ -39,14 +39,14 @@ def placed_schedule(formulation: Formulation, values: Sequence[int]) -> Answer:
         uses = sorted(step[v] for v in touching)
         for begin, end in _stays(formulation.actions, values, i, range(item.first, item.last + 1)):
             used = [t for t in uses if begin <= t < end]
-            if used:  # a stay that nobody uses is no part of a plan
+            if used:  # a stay without uses is no part of a plan
                 placed.append(Placed(item.tensor, used[0], used[-1] + 1, at[i, begin]))
     traffic = traffic_of(problem, reloads_of(p.tensor for p in placed))
     return Answer(order, tuple(placed), scratch, traffic)
 
 
 def _stays(made: Actions, values: Sequence[int], item: int, steps: range) -> Iterator[tuple[int, int]]:
-    """The item's residencies [begin, end): from a creation or retrieval on for as long as it is preserved."""
+    """Yield the item's residencies [begin, end): from a creation or retrieval while it is preserved."""
     begun: int | None = None
     for t in (*steps, steps.stop):
         preserve = made.preserve.get((item, t))
@@ -60,9 +60,9 @@ def _stays(made: Actions, values: Sequence[int], item: int, steps: range) -> Ite
 
 
 def legal(problem: Problem, answer: Answer, budget: int) -> bool:
-    """No two things overlap in time and bytes, and nothing leaves the budget.
+    """Return whether no two boxes overlap in time and bytes, and none leaves the budget.
 
-    A MIP solver keeps rows within a tolerance, so its addresses are looked at before they are believed.
+    A MIP solver keeps rows within a tolerance, so its addresses are checked before they are used.
     """
     boxes = [(p.start, p.end, p.address, p.address + problem.size[p.tensor]) for p in answer.placed]
     for t, v in enumerate(answer.order):

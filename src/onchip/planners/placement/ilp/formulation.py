@@ -18,9 +18,9 @@ __all__ = ["Formulation", "least_peak", "least_traffic"]
 
 @dataclass(frozen=True)
 class Formulation:
-    """A model, what its variables mean, and what one unit of its objective is worth in bytes.
+    """A model, the meaning of its variables, and the bytes of one unit of its objective.
 
-    `memory` is None where addresses are left aside (least peak).
+    `memory` is None without addresses (least peak).
     """
 
     model: Model
@@ -33,7 +33,7 @@ class Formulation:
 def least_traffic(
     problem: Problem, budget: int, reading: Reading = SENSIBLE, *, implied: bool = True
 ) -> Formulation:
-    """Eq. 1-12; eq. 16 and 17 when `problem.order` is given. Without `implied` not one row more."""
+    """Return eq. 1-12; eq. 16 and 17 if `problem.order` is given. Without `implied` not one row more."""
     model, lifetimes = Model(), Lifetimes.of(problem)
     made = actions(model, lifetimes, reading)
     placed = memory(model, lifetimes, made, budget)
@@ -51,7 +51,7 @@ def least_traffic(
 
 
 def least_peak(problem: Problem) -> Formulation:
-    """Eq. 1, 2, 5, 6, 7 and 13-15: the order of least peak when nothing leaves, addresses aside."""
+    """Return eq. 1, 2, 5, 6, 7 and 13-15: the order of least peak if nothing leaves, without addresses."""
     model, lifetimes = Model(), Lifetimes.of(problem)
     made = actions(model, lifetimes, SENSIBLE, leave=False)
     unit = unit_of(lifetimes)

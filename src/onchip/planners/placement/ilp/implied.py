@@ -11,7 +11,7 @@ __all__ = ["implied_rows"]
 
 
 def implied_rows(model: Model, lifetimes: Lifetimes, made: Actions, budget: int) -> None:
-    """What fits at all; nothing dead is kept (so the paper, in words); nothing is retrieved before use."""
+    """Add rows: loads fit; dead tensors are not kept (the paper, in words); no retrieval precedes use."""
     unit = unit_of(lifetimes)
     loads: list[Terms] = [[] for _ in range(lifetimes.steps)]
     for i, item in enumerate(lifetimes.items):
@@ -27,7 +27,7 @@ def _wanted(model: Model, lifetimes: Lifetimes, made: Actions, i: int, item: Ite
     runs = made.operator
 
     def reads(begin: int, end: int) -> Terms:
-        """Minus the number of readers that run at steps [begin, end)."""
+        """Return minus the number of readers that run at steps [begin, end)."""
         return [(runs[v, t], -1) for v in item.readers for t in range(begin, end) if (v, t) in runs]
 
     for t in range(item.first + 1, item.last + 1):

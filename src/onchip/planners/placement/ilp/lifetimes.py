@@ -1,4 +1,4 @@
-"""Which tensor can be where in time: the paper's tensor overlap analysis (III-F), which keeps the ILP small.
+"""The possible steps of every tensor: the paper's tensor overlap analysis (III-F), which keeps the ILP small.
 
 A step is the run of one operator. With `before` operators that must run earlier and `after` that must run
 later, an operator's step lies in [before, n - 1 - after]; a given order leaves one step. A tensor can be
@@ -19,11 +19,11 @@ __all__ = ["Item", "Lifetimes"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What takes scratchpad: a tensor, or the workspace of an operator (`tensor` is None then).
+    """An occupant of scratchpad: a tensor, or the workspace of an operator (`tensor` is None then).
 
     `producer` is None for a network input, which is created (loaded first) at the step of its first reader.
     Created at a step of [`first`, `newest`], resident within [`first`, `last`]. `begins` holds the operators
-    at one of which it appears, `touched` all that it is resident at: bitsets.
+    at one of which it appears, `touched` all operators at which it is resident: bitsets.
     """
 
     tensor: int | None
@@ -38,7 +38,7 @@ class Item:
 
     @property
     def momentary(self) -> bool:
-        """It lives during its producer's step alone."""
+        """True if it lives during its producer's step alone."""
         return self.producer is not None and not self.readers
 
 
@@ -53,7 +53,7 @@ class Lifetimes:
 
     @classmethod
     def of(cls, problem: Problem) -> Lifetimes:
-        """ASAP and ALAP over the data dependencies; both the given step where the order is given."""
+        """Return ASAP and ALAP over the data dependencies; both the given step if the order is given."""
         count = len(problem.inputs)
         ancestors = [0] * count
         if problem.order is not None:
@@ -81,7 +81,7 @@ class Lifetimes:
 
     @cached_property
     def steps(self) -> int:
-        """How many steps there are: one an operator."""
+        """The number of steps: one an operator."""
         return len(self.earliest)
 
     @cached_property
@@ -112,19 +112,19 @@ class Lifetimes:
         return tuple(found)
 
     def never_meet(self, a: Item, b: Item) -> bool:
-        """True when the data dependencies alone keep the two from ever being resident at the same step."""
+        """Return whether the data dependencies alone keep the two from ever being resident together."""
         if a.momentary and b.momentary:
             return a.producer != b.producer
         return self._dies_before(a, b) or self._dies_before(b, a)
 
     def _dies_before(self, a: Item, b: Item) -> bool:
-        """Every operator that touches `a` runs before any at which `b` could appear."""
+        """Return whether every operator that touches `a` runs before any at which `b` could appear."""
         return all(not a.touched & ~self.ancestors[v] for v in bits(b.begins))
 
     def shared_steps(self, a: Item, b: Item) -> range:
-        """The steps at which both could be resident.
+        """Return the steps at which both could be resident.
 
-        At such a step both have appeared, so everything that either needs has run; and both are still wanted,
+        At such a step both have appeared, so everything that either needs has run; and both are still needed,
         so everything that needs their readers has not.
         """
         if self.never_meet(a, b):
@@ -144,7 +144,7 @@ class Lifetimes:
 
     @cached_property
     def descendants(self) -> tuple[int, ...]:
-        """Bitset of each operator and all that must run after it."""
+        """The bitset of each operator and all that must run after it."""
         result = [1 << v for v in range(self.steps)]
         for v, ancestors in enumerate(self.ancestors):
             for p in bits(ancestors):
@@ -152,7 +152,7 @@ class Lifetimes:
         return tuple(result)
 
     def pairs(self) -> Iterator[tuple[int, int, range]]:
-        """Pairs of items (i < j) that could be resident together, with the steps at which they could."""
+        """Yield pairs of items (i < j) that could be resident together, with their common steps."""
         items = self.items
         open_: list[int] = []
         for j in sorted(range(len(items)), key=lambda i: items[i].first):
@@ -166,7 +166,7 @@ class Lifetimes:
 
 
 def _sorted(direct: list[int]) -> list[int]:
-    """The operators in an order that respects their direct predecessors (bitsets)."""
+    """Return the operators in an order that respects their direct predecessors (bitsets)."""
     readers: list[list[int]] = [[] for _ in direct]
     waiting = [d.bit_count() for d in direct]
     for v, predecessors in enumerate(direct):

@@ -1,4 +1,4 @@
-"""Where every resident tensor lies at every step: L, V, u, d and eq. 9-11."""
+"""The address of every resident tensor at every step: L, V, u, d and eq. 9-11."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Memory:
 
 
 def unit_of(lifetimes: Lifetimes) -> int:
-    """The bytes that every size is a multiple of.
+    """Return the greatest common divisor of all sizes, in bytes.
 
-    Whatever packs also packs at multiples of it: pushed down as far as it goes, an item starts at 0 or at the
-    end of another. Smaller numbers spare the solvers' tolerances.
+    Any items that pack also pack at multiples of it: pushed down as far as possible, an item starts at 0 or
+    at the end of another. Smaller numbers spare the solvers' tolerances.
     """
     return gcd(*(item.size for item in lifetimes.items))
 
@@ -48,7 +48,7 @@ def memory(model: Model, lifetimes: Lifetimes, made: Actions, budget: int) -> Me
 def _apart(
     model: Model, made: Actions, at: dict[Key, int], pair: tuple[int, int], t: int, size: list[int]
 ) -> None:
-    """Eq. 10: two items that are both resident at step t do not overlap; u: the first is above, d: below."""
+    """Add eq. 10: two items resident at step t do not overlap; u: the first is above, d: below."""
     a, b = pair
     above, below = model.variable("u"), model.variable("d")
     both = [*made.resident(a, t), *made.resident(b, t)]
@@ -59,7 +59,7 @@ def _apart(
 
 
 def _stays(model: Model, before: Terms, preserve: int, was: int, is_: int) -> None:
-    """Eq. 11: what is preserved keeps its address; V is the paper's variable for that."""
+    """Add eq. 11: a preserved item keeps its address; V is the paper's variable for that."""
     stays = model.variable("V")
     model.at_most("11", [(was, 1), (is_, -1)], 0, when=stays)
     model.at_most("11", [(is_, 1), (was, -1)], 0, when=stays)

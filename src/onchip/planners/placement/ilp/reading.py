@@ -1,4 +1,4 @@
-"""How the paper's equations are read: where they are silent or forbid what a plan may do, one switch each.
+"""The readings of the paper's equations: one switch each where they are silent or forbid legal plans.
 
 docs/placement-ilp.md shows for each switch a small network on which it changes the optimum.
 """
@@ -28,7 +28,7 @@ class Reading:
 
 
 SENSIBLE = Reading()
-"""What makes the optimum that of every other strategy."""
+"""The reading whose optimum is that of every other strategy."""
 
 AS_PRINTED = Reading(inputs="literal", relocations=False, outputs_written=False)
 """The equations to the letter."""

@@ -15,7 +15,7 @@ Terms = list[tuple[int, int]]
 class Row:
     """`low` <= sum of the terms <= `high`; with `when`, only if that binary variable is 1.
 
-    `when` is what the paper writes with a large constant M: each solver gets it in the form it likes.
+    The paper writes `when` with a large constant M: each solver gets it in its own form.
     """
 
     terms: Terms
@@ -28,8 +28,8 @@ class Row:
 class Model:
     """Variables are numbered as they are made; `lower` and `upper` are their bounds, all are integers.
 
-    `symbols` counts variables by the paper's letter, `equations` rows by the paper's number, so that the size
-    of a model can be set beside the paper's. Minimise `objective`.
+    `symbols` counts variables by the paper's letter, `equations` rows by the paper's number, for comparison
+    with the model sizes in the paper. Minimise `objective`.
     """
 
     lower: list[int] = field(default_factory=list)
@@ -40,19 +40,19 @@ class Model:
     equations: Counter[str] = field(default_factory=Counter)
 
     def variable(self, symbol: str, low: int = 0, high: int = 1) -> int:
-        """A new integer variable from `low` to `high`."""
+        """Return a new integer variable from `low` to `high`."""
         self.lower.append(low)
         self.upper.append(high)
         self.symbols[symbol] += 1
         return len(self.lower) - 1
 
     def at_most(self, equation: str, terms: Terms, high: int, when: int | None = None) -> None:
-        """The row: sum of the terms <= `high`."""
+        """Add the row: sum of the terms <= `high`."""
         low = sum(min(k * self.lower[x], k * self.upper[x]) for x, k in terms)
         self._add(equation, Row(terms, min(low, high), high, when))
 
     def equal(self, equation: str, terms: Terms, value: int) -> None:
-        """The row: sum of the terms = `value`."""
+        """Add the row: sum of the terms = `value`."""
         self._add(equation, Row(terms, value, value))
 
     def _add(self, equation: str, row: Row) -> None:
@@ -61,10 +61,10 @@ class Model:
 
     @property
     def variables(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return len(self.lower)
 
     @property
     def constraints(self) -> int:
-        """How many rows there are; bounds of variables do not count."""
+        """The number of rows; bounds of variables do not count."""
         return len(self.rows)

@@ -1,4 +1,4 @@
-"""How large the ILP of a problem is, counted without building it; and what the lifetime pruning saves."""
+"""The size of a problem's ILP, counted without building it; and the savings of the lifetime pruning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Unpruned:
 
 
 def unpruned(lifetimes: Lifetimes) -> Unpruned:
-    """The size of the paper's equations over all of A x T and A^2 x T (III-F), each pair counted once."""
+    """Return the size of the paper's equations over all of A x T and A^2 x T (III-F), each pair once."""
     steps, items = lifetimes.steps, lifetimes.items
     count = len(items)
     pairs = count * (count - 1) // 2
@@ -36,7 +36,7 @@ def unpruned(lifetimes: Lifetimes) -> Unpruned:
 
 
 def pairs_in_time(lifetimes: Lifetimes, most: int) -> int:
-    """How many (pair, step) there are: two variables and four rows each. Stops counting beyond `most`."""
+    """Return the number of (pair, step): two variables and four rows each. Counting stops beyond `most`."""
     found = 0
     for _, _, steps in lifetimes.pairs():
         found += len(steps)

@@ -1,4 +1,4 @@
-"""Strategy `ilp`: build the model, solve it, read the plan out of it."""
+"""Strategy `ilp`: build the model, solve it, decode the plan."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from onchip.planners.placement.strategy import Answer, Task
 __all__ = ["MOST_PAIRS", "Peak", "Solved", "minimum_peak", "minimum_traffic", "solve"]
 
 MOST_PAIRS = 100_000
-"""Most (pair of tensors, step) combinations, two variables and four constraints each, that are built."""
+"""The most (pair of tensors, step) combinations that are built, two variables and four constraints each."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What the ILP of eq. 1-12 came to.
+    """The result of the ILP of eq. 1-12.
 
-    `value` is its objective for `answer`, `bound` what is proved of any; bytes, in the reading that was asked
-    for. `answer` is None, and so is `value`, when the limits ended it without a solution, or when there is
-    none (`infeasible`).
+    `value` is its objective for `answer`, `bound` a proved bound of any; bytes, in the requested reading.
+    `answer` is None, and so is `value`, if the limits ended it without a solution, or if there is none
+    (`infeasible`).
     """
 
     answer: Answer | None
@@ -60,7 +60,7 @@ class Peak:
 
 
 def solve(task: Task) -> Answer:
-    """The optimum of the paper's ILP, or the best so far with the solver's bound.
+    """Return the optimum of the paper's ILP, or the best so far with the solver's bound.
 
     Raises `UsageError` for a network whose model would not fit in a sensible amount of memory.
     """
@@ -115,7 +115,7 @@ def minimum_traffic(
 
 
 def minimum_peak(problem: Problem, *, solver: Solver = "cp-sat", limits: Limits = NO_LIMITS) -> Peak:
-    """The order with the least peak when nothing is ever evicted, by eq. 13-15."""
+    """Return the order with the least peak if nothing is ever evicted, by eq. 13-15."""
     formulation = least_peak(problem)
     outcome: Outcome = minimise(formulation.model, solver, limits)
     bound = outcome.bound * formulation.bytes_per_unit
@@ -139,7 +139,7 @@ def _refuse_if_too_large(lifetimes: Lifetimes) -> None:
 
 
 def _placed_again(task: Task, answer: Answer, limits: Limits) -> Answer:
-    """Addresses from the packer for a solution whose own do not stand."""
+    """Return addresses from the packer for a solution whose own addresses are not legal."""
     problem = task.problem
     step = {v: i for i, v in enumerate(answer.order)}
     uses: dict[int, list[int]] = {}

@@ -1,9 +1,9 @@
-"""Placement in several on-chip memories: where every tensor lies, when it moves, and what goes to DRAM.
+"""Placement in several on-chip memories: the place of every tensor, its moves, and its traffic to DRAM.
 
-First the traffic to DRAM is least, then the time that all accesses to the memories take
-(`memory_picoseconds`). Small networks are searched completely (`search`); for larger ones memories are
-assigned along good orders (`assign`), and a relaxation that knows no order bounds any plan. docs/memories.md
-says what is decided, and docs/placement-proofs.md why the bounds hold.
+It minimises first the traffic to DRAM, then the time of all accesses to the memories (`memory_picoseconds`).
+Small networks are searched completely (`search`); for larger ones memories are assigned along good orders
+(`assign`), and a relaxation that knows no order bounds any plan. docs/memories.md states the decisions, and
+docs/placement-proofs.md proves the bounds.
 """
 
 from onchip.planners.placement.memories.levels import Levels, MemoryProblem

@@ -1,7 +1,7 @@
 """MathOpt's solvers in a process of their own, so that Ctrl-C and a caller can end them.
 
-HiGHS cannot be interrupted from outside, and SCIP not without noise on stderr. What a solver had found when
-it is ended is lost with it; at its own time limit it is not.
+HiGHS cannot be interrupted from outside, and SCIP not without noise on stderr. A solver that is ended loses
+what it has found; at its own time limit it does not.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from onchip.planners.placement.ilp.solvers.outcome import MathOptSolver, Outcome
 __all__ = ["minimise"]
 
 POLL_SECONDS = 0.1
-"""How often a caller's `cancelled` is asked."""
+"""Seconds between two calls of a caller's `cancelled`."""
 
 NOTHING = Outcome(None, 0, optimal=False)
 
 
 def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
-    """Minimise with HiGHS or SCIP; no solution when Ctrl-C or the caller ends it before it ends itself."""
-    # A file: what a pipe cannot hold at once is lost when `communicate` is interrupted by its own timeout.
+    """Minimise with HiGHS or SCIP; no solution if Ctrl-C or the caller ends it before it ends itself."""
+    # Use a file: `communicate` loses the part that a pipe cannot hold when its own timeout interrupts it.
     with TemporaryFile() as order:
         pickle.dump((model, solver, limits.left(), limits.seed), order)
         order.seek(0)
@@ -56,7 +56,7 @@ def minimise(model: Model, solver: MathOptSolver, limits: Limits) -> Outcome:
 
 
 def _wait(process: subprocess.Popen[bytes], limits: Limits) -> bytes | None:
-    """What the child answers; None when the caller cancelled."""
+    """Return the child's answer; None if the caller cancelled."""
     most = None if limits.time_limit is None else limits.anew(2 * (limits.left() or 0.0) + 30)
     while True:
         try:
@@ -65,7 +65,7 @@ def _wait(process: subprocess.Popen[bytes], limits: Limits) -> bytes | None:
             pass
         if limits.stopped():
             return None
-        # A solver may overlook its limit for a while, not for ever.
+        # A solver may exceed its limit for a while, but not for ever.
         if most is not None and most.over():
             return None
 
@@ -73,7 +73,7 @@ def _wait(process: subprocess.Popen[bytes], limits: Limits) -> bytes | None:
 def _main() -> None:
     from onchip.planners.placement.ilp.solvers import math_opt
 
-    # A solver may print; the answer goes out alone.
+    # A solver may print: keep the answer separate.
     out = sys.stdout.buffer
     outcome = math_opt.minimise(*pickle.load(sys.stdin.buffer))
     out.write(pickle.dumps(outcome))

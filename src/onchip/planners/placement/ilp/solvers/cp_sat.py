@@ -16,13 +16,13 @@ from onchip.planners.placement.search import line_of
 __all__ = ["WORKERS", "minimise"]
 
 WORKERS = 8
-"""Most threads; fewer where the machine has fewer cores."""
+"""The most threads; fewer if the machine has fewer cores."""
 
 POLL_SECONDS = 0.2
 
 
 def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcome:
-    """Minimise with CP-SAT; Ctrl-C is the end of its time."""
+    """Minimise with CP-SAT; Ctrl-C ends its time."""
     from ortools.sat.python import cp_model
 
     began = time.perf_counter()
@@ -45,7 +45,7 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
     left = limits.left()
     if left is not None:
         solver.parameters.max_time_in_seconds = left
-    # Ctrl-C is heard by this thread, not by a handler of the solver's, which other threads share.
+    # This thread handles Ctrl-C, not a handler of the solver's, which other threads share.
     solver.parameters.catch_sigint_signal = False
     status = _solve(solver, cp, _reporter(limits, began), limits)
     if status == cp_model.INFEASIBLE:
@@ -58,12 +58,12 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
 
 
 def _whole(bound: float) -> int:
-    """The least objective that a bound leaves; no objective here is negative."""
+    """Return the least objective that a bound allows; no objective here is negative."""
     return max(0, math.ceil(bound - 1e-6)) if math.isfinite(bound) else 0
 
 
 def _reporter(limits: Limits, began: float) -> Any:
-    """A callback that tells `limits.progress` of each better solution."""
+    """Return a callback that reports each better solution to `limits.progress`."""
     from ortools.sat.python import cp_model
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
@@ -76,7 +76,7 @@ def _reporter(limits: Limits, began: float) -> Any:
 
 
 def _solve(solver: Any, cp: Any, reporter: Any, limits: Limits) -> Any:
-    """The solver's status. It works in a thread, so that this one hears of Ctrl-C and asks `cancelled`."""
+    """Return the solver's status. It works in a thread, so that this one handles Ctrl-C and `cancelled`."""
     with ThreadPoolExecutor(1) as beside:
         solving = beside.submit(solver.solve, cp, reporter)
         ending = False
@@ -87,5 +87,5 @@ def _solve(solver: Any, cp: Any, reporter: Any, limits: Limits) -> Any:
                 ending = ending or limits.stopped()
             except KeyboardInterrupt:
                 ending = True
-            if ending:  # again and again, for it is heard only once the search has begun
+            if ending:  # repeatedly, for it has an effect only once the search has begun
                 solver.stop_search()

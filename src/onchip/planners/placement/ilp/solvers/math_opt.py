@@ -21,13 +21,13 @@ def minimise(model: Model, solver: MathOptSolver, seconds: float | None, seed: i
     for row in model.rows:
         terms, high = list(row.terms), row.high
         if row.when is not None:
-            # The least M that frees the row: by how much its terms can exceed it at all.
+            # The least M that frees the row: the most by which its terms can exceed it.
             big = max(0, sum(max(k * model.lower[i], k * model.upper[i]) for i, k in terms) - high)
             terms, high = [*terms, (row.when, big)], high + big
         low = row.low if row.low == row.high and row.when is None else -math.inf
         constraint = program.add_linear_constraint(lb=low, ub=high)
         for i, k in terms:
-            # A variable can stand in a row twice.
+            # A variable can occur in a row twice.
             constraint.set_coefficient(x[i], constraint.get_coefficient(x[i]) + k)
     program.minimize(mathopt.fast_sum([k * x[i] for i, k in model.objective]))
     kinds = {"highs": mathopt.SolverType.HIGHS, "scip": mathopt.SolverType.GSCIP}
@@ -51,5 +51,5 @@ def minimise(model: Model, solver: MathOptSolver, seconds: float | None, seed: i
 
 
 def _whole(bound: float) -> int:
-    """The least whole number that a solver's floating-point bound leaves."""
+    """Return the least whole number that a solver's floating-point bound allows."""
     return max(0, math.ceil(bound - 1e-4)) if math.isfinite(bound) else 0

@@ -1,4 +1,4 @@
-"""What a solver answers."""
+"""The answer of a solver."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MATH_OPT: tuple[MathOptSolver, ...] = ("highs", "scip")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`values` by variable, None without a solution; `bound` is proved of the objective, `optimal` that the
-    values attain it. `infeasible` is a proof that there are none."""
+    """`values` by variable, None without a solution; `bound` is a proved bound of the objective, `optimal`:
+    the values attain it. `infeasible` is a proof that there are none."""
 
     values: tuple[int, ...] | None
     bound: int
