@@ -393,8 +393,8 @@ def mcu(
     file, instead of one made here. `kernels` are `specialised` on the layers' shapes, `shared` by layers of
     all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
     the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
-    emulator is stopped after `run_limit` seconds, or what is ample for the network's work. `compare` says
-    what other methods need for the same network (`beside` of the result). `options` are the fields of
+    emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
+    other methods' needs for the same network (`beside` of the result). `options` are the fields of
     `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
@@ -468,7 +468,7 @@ def sweep(
     retry: bool = False,
     trust: tuple[str, ...] = (),
 ) -> Swept:
-    """Plan many points, networks x chips x planners x buffer sizes, and find what a buffer buys.
+    """Plan many points, networks x chips x planners x buffer sizes, and find the gain of a larger buffer.
 
     `spec` is a TOML file, or the table that one holds (docs/sweep.md); `folder` keeps the journal, the table
     (CSV, and Parquet with pyarrow) and the page; without it, the file's name with `.sweep`. What `folder` has

@@ -97,12 +97,12 @@ class CompareOptions:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """The names of the baselines asked for."""
+        """The names of the chosen baselines."""
         return _named(self.schemes, lambda: baselines.SCHEMES)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The names of the other planners asked for."""
+        """The names of the chosen other planners."""
         return _named(self.planners, other_planners)
 
 

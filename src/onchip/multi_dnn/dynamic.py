@@ -209,7 +209,7 @@ class DynamicScheduler:
                 self._searching = generation
             try:
                 self._search(generation, start)
-            except Exception as error:  # whoever waits must hear of it
+            except Exception as error:  # the next caller raises it
                 with self._lock:
                     self._error = error
                     self._searched = generation

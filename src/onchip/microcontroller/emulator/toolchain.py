@@ -16,7 +16,7 @@ __all__ = ["Toolchain", "call", "find_toolchain"]
 
 PREFIX = "arm-none-eabi-"
 SECONDS = 600.0
-"""More seconds than any compilation of a network takes, even on a busy machine."""
+"""The time limit of a tool in seconds: more than any compilation takes, even on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class _Reading:
         return self.graph.tensors[t]
 
     def _output(self, t: int) -> int:
-        """Return the tensor of an output, renamed and rescaled to what the file has there."""
+        """Return the tensor of an output, with the file's name and scale of that output."""
         row = self._row(t, "outputs")
         value = self.values.get(t) or self.ends.get(t)
         if value is None:

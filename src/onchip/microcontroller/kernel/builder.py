@@ -1,4 +1,4 @@
-"""The language: what a kernel written in Python says to be traced.
+"""The language: the methods that a kernel in Python calls while it is traced.
 
 A loop is a Python `for` whose body runs once:
 

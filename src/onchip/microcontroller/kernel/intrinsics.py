@@ -1,4 +1,4 @@
-"""The operations that a Cortex-M does in one instruction: their types and what they compute.
+"""The operations that a Cortex-M does in one instruction, with their types and their results.
 
 `dsp.h.txt` holds each of them in C, once with the instruction and once without.
 """

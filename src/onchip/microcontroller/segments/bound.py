@@ -40,7 +40,7 @@ class Allowed:
                 self._work.append(work)
 
     def work(self, bytes_: int) -> int:
-        """Return the work below which a group of so many bytes is of use."""
+        """Return the work below which a group of so many bytes is useful."""
         return self._work[bisect_right(self._bytes, bytes_) - 1]
 
 

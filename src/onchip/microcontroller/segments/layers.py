@@ -141,7 +141,7 @@ def _layer(network: Network, op: Operator, maps: dict[int, Map]) -> Layer | str:
         if t not in maps:
             shape = made if g.kind == "elementwise" else read
             if g.kind == "other":
-                shape = (1, 1, 0)  # one pixel of all its bytes, until somebody says more
+                shape = (1, 1, 0)  # one pixel of all its bytes: no more is known
             found = _map(network, t, shape if g.kind != "concat" else (*made[:2], 0))
             if found is None:
                 return "reads a map whose bytes are not its shape's"

@@ -228,7 +228,7 @@ class _Run:
 
 
 def _cut(*span_and_step: int) -> Iterator[Span]:
-    """[first,) last, step: yield consecutive ranges."""
+    """Yield consecutive ranges of [first, last) by step; arguments are ([first,] last, step)."""
     first, last, step = (0, *span_and_step)[-3:]
     return ((a, min(a + step, last)) for a in range(first, last, step))
 
