@@ -1,4 +1,4 @@
-"""All planners by name: onchip's own, and those that somebody registers.
+"""All planners by name: onchip's own, and registered ones.
 
 A planner from outside is registered with `register(planner)`, or by its package with an entry point of the
 group `onchip.planners` that names a `Planner`. Entry points are read when all planners are listed, or when a
@@ -29,13 +29,13 @@ OWN = {
     "memories": "onchip.planners.placement.memories.planner:PLANNER",
     "segments": "onchip.microcontroller.segments.planner:PLANNER",
 }
-"""Name -> where its `Planner` stands, which is imported when it is asked for; in the order of listings."""
+"""Name -> place of its `Planner`, which is imported on use; in the order of listings."""
 
 _registered: dict[str, Planner] = {}
 
 
 def register(planner: Planner) -> None:
-    """Let a planner be found by its name. Raises `UsageError` for a name that another one has."""
+    """Make a planner available by its name. Raises `UsageError` for a name that another one has."""
     if _registered.get(planner.name) == planner:
         return
     taken = (*map(_own, OWN), *_registered.values())
@@ -45,7 +45,7 @@ def register(planner: Planner) -> None:
 
 
 def find(name: str) -> Planner | None:
-    """The planner whose plans record that name; None where there is none."""
+    """Return the planner whose plans record that name; None if there is none."""
     if name in OWN:
         return _own(name)
     if name not in _registered:
@@ -54,13 +54,13 @@ def find(name: str) -> Planner | None:
 
 
 def listed() -> tuple[Planner, ...]:
-    """All planners that can be asked for any network, chip and number of bytes, onchip's own first."""
+    """Return all planners for any network, chip and number of bytes, onchip's own first."""
     _from_entry_points()
     return (*_own_listed(), *(p for p in _registered.values() if p.anywhere))
 
 
 def section(key: str) -> Planner | None:
-    """The listed planner that a sweep's spec calls so; None where there is none."""
+    """Return the listed planner with that name in a sweep's spec; None if there is none."""
     for planner in (*_own_listed(), *_registered.values()):
         if planner.anywhere and planner.key == key:
             return planner
@@ -69,7 +69,7 @@ def section(key: str) -> Planner | None:
 
 
 def home_of(planner: Planner) -> tuple[str, str]:
-    """The module of a planner from outside, whose import registers it, and the folder that it is found from.
+    """Return the module of a planner from outside, whose import registers it, and the folder to find it in.
 
     Both are empty for onchip's own. Raises `UsageError` for one that no other process can import.
     """

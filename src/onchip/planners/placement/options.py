@@ -1,4 +1,4 @@
-"""What a caller may ask of placement."""
+"""The options of placement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DEFAULTS", "PlacementOptions"]
 @options
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
-    """How placement works. The fields are also the command line's flags."""
+    """The options of placement. The fields are also the command line's flags."""
 
     weights: Literal["streamed", "resident"] = option(
         "streamed",

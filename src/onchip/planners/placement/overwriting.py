@@ -1,9 +1,9 @@
-"""Outputs written over inputs (`--in-place`): which may be, and what that does to the least budget.
+"""Outputs written over inputs (`--in-place`): the possible ones, and their effect on the least budget.
 
 An element-wise operator reads element i of an input before it writes element i of its output, so the output
-may take the place of an input of its size, if nobody reads that input afterwards. Whether an input dies with
-an operator depends on the order alone, and the more has run, the more does: docs/placement-proofs.md, which
-proves the search for this case, rests on that.
+may take the place of an input of its size, if nothing reads that input afterwards. Whether an input dies with
+an operator depends on the order alone, and the more operators have run, the more inputs die:
+docs/placement-proofs.md, which proves the search for this case, rests on that.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["HardestStep", "hardest_step", "overwritable"]
 
 
 def overwritable(network: Network) -> tuple[tuple[int, ...], ...]:
-    """For each operator the inputs that its output may be written over, byte for byte, if they die with it.
+    """Return for each operator the inputs that its output may be written over, if they die with it.
 
-    Only where the checker proves it from the operator's geometry: an element-wise operator with one output,
-    and an input of exactly its bytes that is no view and is read whole.
+    Byte for byte, and only if the checker proves it from the operator's geometry: an element-wise operator
+    with one output, and an input of exactly its bytes that is no view and is read whole.
     """
     result = []
     for op in network.operators:
@@ -42,7 +42,7 @@ def overwritable(network: Network) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class HardestStep:
-    """The step that needs most: `bytes` for `operator`, whose output lies over input `over` unless None."""
+    """The step with the largest need: `bytes` for `operator`, its output over input `over` unless None."""
 
     bytes: int
     operator: int
@@ -50,7 +50,7 @@ class HardestStep:
 
 
 class Steps(Protocol):
-    """What of a problem decides its hardest step; `onchip.planners.placement.Problem` says what each is."""
+    """The part of a problem that decides its hardest step; see `onchip.planners.placement.Problem`."""
 
     @property
     def inputs(self) -> Sequence[Sequence[int]]: ...
@@ -74,11 +74,11 @@ class Steps(Protocol):
 
 
 def hardest_step(problem: Steps) -> HardestStep:
-    """The hardest step of the given order, or of an order whose hardest step is easiest.
+    """Return the hardest step of the given order, or of an order whose hardest step is easiest.
 
-    Greedy: of the operators that can run, run the one that needs least as things are. What an operator needs
-    only falls while others run. So when the least need exceeds all before, every order pays that much: the
-    first operator with which it leaves what has run here needs no less there than it does here.
+    Greedy: of the ready operators, run the one that currently needs least. An operator's need only falls
+    while others run. So when the least need exceeds all before, every order pays that much: the first
+    operator by which another order leaves the set that has run here needs no less there than it does here.
     """
     n = len(problem.inputs)
     if not problem.overwrites:
@@ -118,7 +118,7 @@ def hardest_step(problem: Steps) -> HardestStep:
         for t in problem.inputs[v]:
             unread[t] -= 1
             if unread[t] == 1 and problem.order is None:
-                # Its last reader may now need less; a second entry in the heap says so.
+                # Its last reader may now need less: push a second entry into the heap.
                 for u in bits(problem.readers[t]):
                     if not done[u] and not waiting[u]:
                         heapq.heappush(ready, (step(u).bytes, u))

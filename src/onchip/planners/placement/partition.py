@@ -1,8 +1,8 @@
 """A lower bound for networks too large to search: the sum over windows, each searched as if alone.
 
-Any set of operators, run in any order, costs at least what it costs when nothing else is in the scratchpad.
-What lets these costs be added up, each transfer counted at most once, is that a tensor touched in several
-windows is charged for in one of them only; docs/placement-proofs.md has the proof.
+Any set of operators, run in any order, costs at least what it costs with nothing else in the scratchpad.
+These costs can be added up, each transfer counted at most once, because a tensor touched in several windows
+is charged in only one of them; docs/placement-proofs.md has the proof.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FIRST, GROWTH = 24, 2
 """Operators of the first windows, and the factor to the next: the larger, the less is lost at borders."""
 
 LARGEST = 400
-"""Windows above it seldom end within a time limit."""
+"""Larger windows rarely end within a time limit."""
 
 EACH = 0.3
-"""Share of the time that one window may take: what is proved by then counts."""
+"""Share of the time that one window may take: the bound proved by then counts."""
 
 
 def partition_bound(
@@ -38,16 +38,16 @@ def partition_bound(
     first: int = FIRST,
     known: dict[Problem, int] | None = None,
 ) -> int:
-    """A lower bound on the traffic of `problem` within `budget` bytes; windows are cut from `order`.
+    """Return a lower bound on the traffic of `problem` within `budget` bytes; windows are cut from `order`.
 
     From `first` operators on, larger and larger windows are tried while time is left. Valid for every order
-    that `problem` allows. `known` are optima of windows seen before, and is added to.
+    that `problem` allows. `known` are optima of windows solved before; new ones are added.
     """
     best, every, last = 0, first, 0.0
     known = {} if known is None else known
     while True:
         left = limits.left()
-        if left is not None and left <= 2 * last:  # the next would not be done in time
+        if left is not None and left <= 2 * last:  # the next one would not end in time
             return best
         start = time.perf_counter()
         best = max(best, windows_bound(problem, order, budget, every, limits, known))
@@ -65,7 +65,7 @@ def windows_bound(
     limits: Limits,
     known: dict[Problem, int],
 ) -> int:
-    """The sum over windows of about `every` operators."""
+    """Return the sum over windows of about `every` operators."""
     most = limits.share(EACH).left()
     points = break_points(problem, order, every)
     windows = [order[a:b] for a, b in zip([0, *points[:-1]], points, strict=True)]
@@ -85,7 +85,7 @@ def windows_bound(
 
 
 def _payers(problem: Problem, windows: Sequence[Sequence[int]]) -> dict[int, int]:
-    """For each tensor the window that it is charged for in: the one that touches it most often."""
+    """Return for each tensor the window that is charged for it: the one that touches it most often."""
     touches: dict[int, Counter[int]] = {}
     for w, window in enumerate(windows):
         for v in window:

@@ -1,10 +1,10 @@
-"""What the user wants kept on chip (`--pin`, `--state`), as part of the placement problem.
+"""The tensors and weights that the user keeps on chip (`--pin`, `--state`), as part of the placement problem.
 
-Nothing in the searches knows of it. Two operators are added that compute nothing: `begin`, before all others,
+The searches know nothing of it. Two operators are added that compute nothing: `begin`, before all others,
 makes what is there at the start (pinned weights, the state's inputs); `end`, after all others, reads what
-has to be there at the end. Zero-byte tensors keep them first and last. A tensor that must not leave is one
-whose eviction costs more than any plan without one, so a search evicts it only if it must, and then the
-answer is "infeasible". What the proofs say of any problem therefore holds here.
+must be there at the end. Zero-byte tensors keep them first and last. A tensor that must not leave has an
+eviction that costs more than any plan without one, so a search evicts it only if it must, and then the answer
+is "infeasible". So the proofs for any problem hold here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AT = re.compile(r"(?P<name>.+)@(?P<address>[0-9]{1,18})", re.DOTALL)
 
 @dataclass(frozen=True)
 class Pinning:
-    """What is to be kept, by ids; an address is None where any will do.
+    """The kept tensors and weights, by ids; an address is None if any will do.
 
     `tensors` are roots, `weights` operators, `state` (input, output, address).
     """
@@ -50,10 +50,10 @@ class Pinning:
 
 
 def read_pinning(network: Network, pins: Sequence[str], states: Sequence[str], alignment: int = 1) -> Pinning:
-    """The pinning in texts `TENSOR[@ADDRESS]`, `weights:OPERATOR[@ADDRESS]` and `INPUT=OUTPUT[@ADDRESS]`.
+    """Return the pinning of `TENSOR[@ADDRESS]`, `weights:OPERATOR[@ADDRESS]` and `INPUT=OUTPUT[@ADDRESS]`.
 
     Raises `UsageError` naming the text: unknown names, views, weights of an operator that has none, a state
-    whose tensors are no input and result of one size, anything twice, an address that is no multiple of
+    whose tensors are not an input and a result of one size, anything twice, an address that is no multiple of
     `alignment`.
     """
     tensors: dict[int, int | None] = {}
@@ -91,7 +91,7 @@ def _aligned(address: int | None, alignment: int, item: str) -> None:
 def _found(
     text: str, rest: str, table: Mapping[str, int], what: str, option: str = "--pin"
 ) -> tuple[int, int | None]:
-    """The id of a name, which may itself look like NAME@ADDRESS, and the address behind it."""
+    """Return the id of a name, which may itself look like NAME@ADDRESS, and the address behind it."""
     if rest in table:
         return table[rest], None
     match = _AT.fullmatch(rest)
@@ -135,11 +135,11 @@ def hold(
     alignment: int,
     budget: int | None = None,
 ) -> Problem:
-    """The problem in which `pinning` is kept; with `weights_apart` pinned weights take no room in it.
+    """Return the problem in which `pinning` is kept; with `weights_apart` pinned weights take no room in it.
 
-    State without an address is given the lowest beside what has one. Pinned weights without an address lie
-    at the bottom if nobody gave any (what stays throughout can always be moved there), else anywhere. Raises
-    `UsageError` for a given address that leaves `budget`.
+    A state without an address gets the lowest one beside those with one. Pinned weights without an address
+    lie at the bottom if no address is given (whatever stays throughout can be moved there), else anywhere.
+    Raises `UsageError` for a given address that leaves `budget`.
     """
     size, cost = list(problem.size), list(problem.cost)
     inputs, outputs = [list(ids) for ids in problem.inputs], [list(ids) for ids in problem.outputs]
@@ -151,7 +151,7 @@ def hold(
         return -(-n // alignment) * alignment
 
     def lowest(occupies: int) -> int:
-        """The lowest place beside what has one; it is taken from now on."""
+        """Return the lowest place beside those with an address, and take it."""
         at = 0
         for start, length in sorted([*given, *chosen]):
             if start < at + occupies:
@@ -196,7 +196,7 @@ def hold(
         begins.append(first)
         ends.append(last)
     # A pinned network output stays to the end, although its store has made a copy.
-    # (An input that is an output too and that nobody reads never comes.)
+    # (An input that is also an output and that nothing reads is never loaded.)
     made_by_operators = {t for ids in problem.outputs for t in ids}
     ends += [
         t
@@ -244,10 +244,10 @@ def hold(
 
 
 def one_after_the_other(problem: Problem) -> Problem | None:
-    """The problem in which a state's input is read for the last time before its output is made.
+    """Return the problem in which a state's input is read for the last time before its output is made.
 
-    Then both can have the one address. None where the data or a given order do not allow it. Such orders are
-    not all orders: what is proved for them is not proved for `problem`.
+    Then both can share one address. None if the data or a given order does not allow it. These are not all
+    orders: a proof for them is not a proof for `problem`.
     """
     kept = problem.kept
     if kept is None or not kept.state or problem.order is not None:
@@ -280,10 +280,10 @@ def one_after_the_other(problem: Problem) -> Problem | None:
 
 
 def where_kept(schedule: Schedule) -> list[tuple[Residency, int | None]]:
-    """The residencies of a schedule, each with the address it must have or None.
+    """Return the residencies of a schedule, each with its prescribed address or None.
 
-    The output of a state is made elsewhere, stored and loaded where it must end if the input is still in the
-    way while it is made.
+    If the input of a state is still in the way while the output is made, the output is made elsewhere,
+    stored, and loaded where it must end.
     """
     kept = schedule.problem.kept
     if kept is None:
@@ -314,9 +314,9 @@ def where_kept(schedule: Schedule) -> list[tuple[Residency, int | None]]:
 
 
 def refuse_if_forbidden(problem: Problem, budget: int, alignment: int, found: Found, limits: Limits) -> None:
-    """Raise `Infeasible` with the bytes needed when every schedule evicts something pinned.
+    """Raise `Infeasible` with the bytes needed if every schedule evicts something pinned.
 
-    Raises `NegativeAnswer` when a limit ended the search before it knew.
+    Raises `NegativeAnswer` if a limit ended the search before it was decided.
     """
     kept = problem.kept
     if kept is None or found.value < kept.forbidden:
@@ -331,13 +331,13 @@ def refuse_if_forbidden(problem: Problem, budget: int, alignment: int, found: Fo
 
 
 def least_budget(problem: Problem, fails: int, alignment: int, limits: Limits) -> int:
-    """The least bytes above `fails` in which nothing pinned is ever evicted, addresses left aside.
+    """Return the least bytes above `fails` in which nothing pinned is ever evicted, without addresses.
 
-    Within `fails` that cannot be. With a limit reached it may be more than the least.
+    Within `fails` that is impossible. With a limit reached it may be more than the least.
     """
     kept = problem.kept
     assert kept is not None
-    # More room never hurts: halve the distance to a budget where nothing is evicted at all.
+    # More room never hurts: halve the distance to a budget in which nothing is evicted at all.
     works = max(minimum_peak(problem, limits=limits).value, problem.minimum_budget)
     fails = max(fails, problem.minimum_budget - 1)
     while works - fails > alignment:

@@ -21,7 +21,7 @@ def _solve(network: Network, chip: Chip, budget: int, options: PlacementOptions,
 
 
 def _options_of(plan: Plan) -> PlacementOptions:
-    """With the pins and states, which stand apart in a plan."""
+    """Return the options with the pins and states, which stand apart in a plan."""
     pins = [
         (p.tensor if isinstance(p, PinnedTensor) else f"weights:{p.operator}")
         + ("" if p.address is None else f"@{p.address}")
@@ -35,7 +35,7 @@ def _options_of(plan: Plan) -> PlacementOptions:
 
 
 def as_read(plan: Plan) -> Network:
-    """The network before resident weights went into the workspaces, from where planning puts them again."""
+    """Return the network before resident weights went into workspaces, where planning puts them again."""
     network = plan.network
     if plan.options.get("weights") != "resident" or plan.chip.weight_scratchpad_bytes is not None:
         return network

@@ -36,13 +36,13 @@ def plan(
     options: PlacementOptions = DEFAULTS,
     limits: Limits | None = None,
 ) -> Plan:
-    """The plan that is best by `options.objective` within `budget` bytes of scratchpad.
+    """Return the plan that is best by `options.objective` within `budget` bytes of scratchpad.
 
-    `optimal` when what the objective makes small equals a proved lower bound (over the orders that
-    `options.order` allows), else `feasible` with that bound. Only the objective `peak` needs no budget: None
-    is as much as it takes. Raises `Infeasible` naming the operator and tensors that do not fit, `ChipError`
-    for a figure of the chip that the objective needs. With a limit reached, or on Ctrl-C, the plan is the
-    best so far; `limits` go before those in `options`.
+    `optimal` if the minimised figure equals a proved lower bound (over the orders that `options.order`
+    allows), else `feasible` with that bound. Only the objective `peak` needs no budget: None allows as much
+    as it takes. Raises `Infeasible` naming the operator and tensors that do not fit, `ChipError` for a figure
+    of the chip that the objective needs. When a limit is reached, or on Ctrl-C, the plan is the best so far;
+    `limits` override those in `options`.
     """
     with (limits or Limits.of(options)).interruptible() as limits:
         return _plan(network, chip, budget, options, limits)
@@ -81,8 +81,8 @@ def _plan(
         if not options.in_place and options.objective != "peak":  # the same in all orders
             refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
         peak = minimum_peak(problem, limits=limits)
-        problem = problem.in_order(peak.order)  # in place, what operators need depends on the order
-    if options.objective != "peak":  # whose answer is what it needs, however little room there is
+        problem = problem.in_order(peak.order)  # in place, the needs of operators depend on the order
+    if options.objective != "peak":  # `peak` takes what it needs, whatever the budget
         refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
 
     task = Task(network, problem, room, chip.alignment_bytes, limits, options)
@@ -129,7 +129,7 @@ def _plan(
 
 
 def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float) -> Plan:
-    """The plan with bounds of what else its chip tells; for the objective `latency` a faster program."""
+    """Return the plan with bounds of other figures that its chip gives; for `latency` a faster program."""
     clock, objective, result = clock_of(made), task.options.objective, made.result
     instructions, status, slowest = made.program, result.status, None
     if clock is not None:
@@ -138,7 +138,7 @@ def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float)
         if objective == "latency":
             found = fastest(task, clock, answer, made.program, slowest)
             instructions, status = found.program, "optimal" if found.latency == slowest else "feasible"
-    # What is no traffic is the same for every plan, and the rest has its proved bound.
+    # The part without traffic is the same for every plan, and the rest has its proved bound.
     least = energy(made.network, made.chip, result.dram_bytes - result.traffic_bytes + answer.bound)
     if slowest is None and least is None:
         return made
@@ -161,7 +161,7 @@ def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float)
 
 
 def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOptions) -> None:
-    """Raise for a figure of the chip, or a budget, that the objective needs and does not have."""
+    """Refuse an objective that needs a figure of the chip, or a budget, that is missing."""
     if options.objective == "latency":
         for key in ("dram_bytes_per_second", "macs_per_second"):
             chip.require(key, "--objective latency")
@@ -174,7 +174,7 @@ def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOp
 
 
 def _solved(task: Task) -> Answer:
-    """The strategy's answer; with a state also among the orders in which old and new can share an address."""
+    """Return the strategy's answer; with a state also over orders in which old and new share an address."""
     solve = strategy(task.options.strategy)
     first, bound, refusal = None, 0, None
     try:
@@ -206,9 +206,9 @@ def refuse_if_infeasible(
     alignment: int = 1,
     limits: Limits = NO_LIMITS,
 ) -> None:
-    """Raise `Infeasible` when some operator needs more than `budget` bytes, beside what is to stay on chip.
+    """Raise `Infeasible` if some operator needs more than `budget` bytes, beside the tensors kept on chip.
 
-    It carries the least budget in which the whole network, `space` being what was asked for, has a plan.
+    It carries the least budget in which the whole network has a plan of the requested `space`.
     """
     if problem.minimum_budget <= budget:
         return
@@ -219,7 +219,7 @@ def refuse_if_infeasible(
         if enough > problem.minimum_budget:
             raise Infeasible(needs=enough, has=budget, tensors=kept.names, at_least=True, space=space)
     tensors = mask(problem.inputs[v])
-    if hardest.over is None:  # else the output lies on an input, and takes no room of its own
+    if hardest.over is None:  # otherwise the output lies on an input, and takes no room of its own
         tensors |= mask(problem.outputs[v])
     parts = [(problem.name_of(t, network), problem.size[t]) for t in bits(tensors) if problem.size[t]]
     if problem.workspace[v]:
@@ -234,7 +234,7 @@ def refuse_if_infeasible(
         operator=names[0] if names else "",
         operators=tuple(names),
         tensors=tuple(sorted(parts, key=lambda part: -part[1])),
-        at_least=kept is not None,  # around what stays, tensors might find no addresses
+        at_least=kept is not None,  # around kept tensors, others might find no addresses
         space=space,
     )
 
@@ -242,7 +242,7 @@ def refuse_if_infeasible(
 def _pins(
     network: Network, pinning: Pinning, answer: Answer, weights_at: Mapping[int, int]
 ) -> tuple[Pin, ...]:
-    """What was wished to stay, with the addresses that pinned weights were given."""
+    """Return the requested pins, with the addresses that pinned weights were given."""
     virtual = {p.tensor - len(network.tensors): p.address for p in answer.placed}
     return (
         *(PinnedTensor(network.tensors[t].name, at) for t, at in pinning.tensors),

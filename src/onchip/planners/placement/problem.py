@@ -1,7 +1,7 @@
-"""The placement problem: a network reduced to what moving tensors costs and what keeping them takes.
+"""The placement problem: a network reduced to the cost of moving tensors and the room for keeping them.
 
-Two sizes for each tensor: `size` is what it occupies in the scratchpad (rounded up to the chip's alignment),
-`cost` what one transfer moves (exact). Capacity speaks of the first, traffic of the second.
+Two sizes for each tensor: `size` is its room in the scratchpad (rounded up to the chip's alignment), `cost`
+the bytes of one transfer (exact). Capacity concerns the first, traffic the second.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["Kept", "Problem"]
 class Kept:
     """The part of a problem that pinning added.
 
-    Operators `begin` and `end` and the tensors behind the network's are no part of it. `pinned`:
-    tensors that never leave. `fixed`: address of a tensor's only residency. `state`: (input, output,
-    address): the input's first residency and the output's last are there. `weights`: the tensor that stands
-    for an operator's pinned weights. `forbidden`: a traffic that only plans have which evict what is pinned.
-    `names`: what is kept and its bytes, for messages.
+    Operators `begin` and `end` and the tensors behind the network's are not in the network. `pinned`: tensors
+    that never leave. `fixed`: address of a tensor's only residency. `state`: (input, output, address) of the
+    input's first residency and the output's last. `weights`: the tensor that stands for an operator's pinned
+    weights. `forbidden`: a traffic that only plans reach that evict a pinned tensor. `names`: the kept
+    tensors and their bytes, for messages.
     """
 
     begin: int
@@ -42,10 +42,10 @@ class Problem:
     """One network to place. Ids are the network's; views are replaced by their roots and appear nowhere.
 
     `size`, `cost`: bytes per tensor. `inputs`, `outputs`: tensor ids per operator. `workspace`: bytes per
-    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one order
-    allowed, or None when any order that respects the data is. `kept`: what was added for what the user keeps
-    on chip (`onchip.planners.placement.pinning`). `overwrites`: per operator the inputs that its one output
-    may be written over if they die with it (`--in-place`); empty when nothing may.
+    operator, rounded up too. `graph_inputs`, `graph_outputs`: bitsets of tensors. `order`: the one allowed
+    order, or None if any order that respects the data is. `kept`: the additions for what the user keeps on
+    chip (`onchip.planners.placement.pinning`). `overwrites`: per operator the inputs that its one output may
+    be written over if they die with it (`--in-place`); empty if nothing may.
     """
 
     size: tuple[int, ...]
@@ -61,7 +61,7 @@ class Problem:
 
     @classmethod
     def of(cls, network: Network, alignment: int = 1, *, in_place: bool = False) -> Problem:
-        """The problem of a network on a chip whose addresses are multiples of `alignment` bytes."""
+        """Return the problem of a network on a chip whose addresses are multiples of `alignment` bytes."""
 
         def up(n: int) -> int:
             return -(-n // alignment) * alignment
@@ -78,14 +78,14 @@ class Problem:
         )
 
     def in_order(self, order: Iterable[int]) -> Problem:
-        """The same problem with its operators in this order (of the network's own, or of all)."""
+        """Return the same problem with its operators in this order (of the network's own, or of all)."""
         order = tuple(order)
         if self.kept is not None and len(order) < len(self.inputs):
             order = (self.kept.begin, *order, self.kept.end)
         return replace(self, order=order)
 
     def name_of(self, tensor: int, network: Network) -> str:
-        """A tensor's name, for messages; pinned weights go by their operator's."""
+        """Return a tensor's name, for messages; pinned weights go by their operator's."""
         if tensor < len(network.tensors):
             return network.tensors[tensor].name
         operator = dict(self.kept.weights).get(tensor) if self.kept is not None else None
@@ -101,7 +101,7 @@ class Problem:
         return tuple(result)
 
     def step_bytes(self, operator: int) -> int:
-        """Scratchpad bytes that `operator` needs for itself, nothing shared: inputs, outputs, workspace."""
+        """Return the scratchpad bytes that `operator` alone needs: inputs, outputs, workspace."""
         tensors = {*self.inputs[operator], *self.outputs[operator]}
         return self.workspace[operator] + sum(self.size[t] for t in tensors)
 
@@ -112,9 +112,9 @@ class Problem:
 
     @property
     def minimum_budget(self) -> int:
-        """MR: the most that one operator needs. Below it no schedule exists, from it on one does.
+        """MR: the need of the largest operator. Below it no schedule exists, from it on one does.
 
-        Where outputs may be written over inputs, what an operator needs depends on who ran before: then it is
-        the least that some order (or the given one) gets by with.
+        If outputs may be written over inputs, an operator's need depends on earlier operators: then it is the
+        least with which some order (or the given one) runs.
         """
         return self.hardest_step.bytes

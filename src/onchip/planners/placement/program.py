@@ -29,11 +29,11 @@ def program(
     placed: Iterable[Placed],
     scratch: Mapping[int, int],
 ) -> tuple[Instruction, ...]:
-    """The instructions of a placed schedule; `scratch` is an address per operator that has a workspace.
+    """Return the instructions of a placed schedule; `scratch` is an address per operator with a workspace.
 
-    Around each run: loads as late as they can be, outputs and scratch reserved, and afterwards at once
-    everything freed that is not needed in the next step. A graph output is stored as soon as it exists, what
-    is spilled when it first leaves. An output at the address of an input is written over it, and ends it.
+    Around each run: loads as late as possible, outputs and scratch reserved; right afterwards all that the
+    next step does not need is freed. A graph output is stored as soon as it exists, a spilled tensor when it
+    first leaves. An output at the address of an input is written over it, and ends it.
     """
     name = [t.name for t in network.tensors]
     kept = problem.kept
@@ -54,8 +54,8 @@ def program(
         over = _written_over(problem, v, begins[i], ends[i])
         result += [Load(name[p.tensor], p.address) for p in begins[i] if p.tensor not in made]
         if kept is not None and v == kept.end:
-            continue  # what it reads stays
-        if kept is None or v != kept.begin:  # what that one makes is there already
+            continue  # its inputs stay
+        if kept is None or v != kept.begin:  # the outputs of `begin` are there already
             result += [
                 Alloc(name[p.tensor], p.address, None if over is None else name[over])
                 for p in begins[i]
@@ -80,7 +80,7 @@ def program(
 
 
 def _written_over(problem: Problem, v: int, begins: Sequence[Placed], ends: Sequence[Placed]) -> int | None:
-    """The input of `v` that its output lies on, None when it lies apart."""
+    """Return the input of `v` that its output lies on, None if it lies apart."""
     if not problem.overwrites or not problem.overwrites[v]:
         return None
     at = {p.tensor: p.address for p in begins}[problem.outputs[v][0]]

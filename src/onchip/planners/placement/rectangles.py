@@ -1,4 +1,4 @@
-"""What the address stage works on: rectangles of time and bytes, moves that cut them, and the pieces."""
+"""The objects of the address stage: rectangles of time and bytes, moves that cut them, and the pieces."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ class Rectangle:
     `item` is the caller's own id; rectangles with the same `item` are one tensor. An operator's scratch is
     not `movable`. `uses` are the steps that need it, `start` and `end - 1` among them; without any, every
     step does. `copied`: its bytes are in DRAM, or will be written there anyway, so that moving it costs one
-    reload and no write. `cost` is what one transfer moves, `size` unless given. `offset` is the address that
-    every piece of it must have, or None.
-
-    `heirs` are tensors of the same size and cost that take the place over, each (first step, item, copied):
-    written over the one before, at the step that reads that for the last time.
+    reload and no write. `cost` is the bytes of one transfer, by default `size`. `offset` is the address that
+    every piece of it must have, or None. `heirs` are tensors of the same size and cost that take the place
+    over, each (first step, item, copied): written over the previous one, at the step that reads that for the
+    last time.
     """
 
     item: int
@@ -35,7 +34,7 @@ class Rectangle:
     heirs: tuple[tuple[int, int, bool], ...] = ()
 
     def holder(self, after: int) -> tuple[int, bool]:
-        """The item that is there after that step, and whether it has a copy."""
+        """Return the item that is there after that step, and whether it has a copy."""
         holder = self.item, self.copied
         for first, item, copied in self.heirs:
             if first <= after:
@@ -44,12 +43,12 @@ class Rectangle:
 
     @property
     def transfer(self) -> int:
-        """Bytes that one write or one reload moves."""
+        """Bytes of one write or one reload."""
         return self.size if self.cost is None else self.cost
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
-        """Where it can be moved: evicted after one of two successive uses, reloaded for the other."""
+        """The possible moves: evicted after one of two successive uses, reloaded for the other."""
         if not self.movable:
             return ()
         return tuple(pairwise(self.uses or range(self.start, self.end)))
@@ -75,7 +74,7 @@ class Piece:
 
 
 def relocation_bytes(rectangles: Sequence[Rectangle], moves: Iterable[Relocation]) -> int:
-    """DRAM bytes of some relocations: one reload each, and one write per tensor that has no copy yet.
+    """Return the DRAM bytes of some relocations: a reload each, and a write per tensor that has no copy yet.
 
     Rectangles with the same movable `item` are one tensor: it is written once.
     """

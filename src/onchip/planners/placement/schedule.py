@@ -1,8 +1,8 @@
-"""From the steps of a search to residencies: which steps every tensor spends in the scratchpad.
+"""From the steps of a search to residencies: the steps that every tensor spends in the scratchpad.
 
 Steps count operators in the order they run: step i is the run of the i-th. A residency [start, end) begins
-with the load or creation just before step `start` and ends right after step `end - 1`. It is cut as short as
-the schedule allows: loaded for its first use, gone after its last, because bytes that nobody needs only make
+with the load or creation just before step `start` and ends right after step `end - 1`. It is as short as the
+schedule allows: loaded for its first use, gone after its last, because bytes that nothing needs only make
 packing harder.
 """
 
@@ -29,7 +29,7 @@ class Residency:
     uses: tuple[int, ...]
 
     def cut(self, after: int, before: int) -> tuple[Residency, Residency]:
-        """The two residencies left when the tensor is evicted after step `after` and back for `before`."""
+        """Return the two residencies of a tensor evicted after step `after` and back for `before`."""
         return (
             Residency(self.tensor, self.start, after + 1, tuple(u for u in self.uses if u <= after)),
             Residency(self.tensor, before, self.end, tuple(u for u in self.uses if u >= before)),
@@ -46,7 +46,7 @@ class Schedule:
 
     @classmethod
     def of(cls, problem: Problem, steps: Sequence[Step]) -> Schedule:
-        """The schedule of a search's steps."""
+        """Return the schedule of a search's steps."""
         uses = _uses(problem, [step.operator for step in steps])
         evicted: dict[int, list[int]] = {}
         for i, step in enumerate(steps):
@@ -65,7 +65,7 @@ class Schedule:
 
     @classmethod
     def nothing_kept(cls, problem: Problem, order: Sequence[int]) -> Schedule:
-        """Every tensor leaves after each use: the schedule that always packs, and costs the most."""
+        """Return the schedule that evicts every tensor after each use: it always packs and costs most."""
         residencies = [
             Residency(t, use, use + 1, (use,))
             for t, touched in _uses(problem, order).items()
@@ -75,7 +75,7 @@ class Schedule:
 
     @cached_property
     def reloads(self) -> dict[int, int]:
-        """For each tensor that comes back after it left: how often."""
+        """For each tensor that comes back after it left: the number of times."""
         return reloads_of(r.tensor for r in self.residencies)
 
     @property
@@ -84,7 +84,7 @@ class Schedule:
         return traffic_of(self.problem, self.reloads)
 
     def has_copy(self, tensor: int) -> bool:
-        """Is it in DRAM whatever the schedule does? True of graph inputs and outputs."""
+        """Return whether every schedule has it in DRAM: true of graph inputs and outputs."""
         return _has_copy(self.problem, tensor)
 
     @cached_property
@@ -94,12 +94,12 @@ class Schedule:
 
 
 def reloads_of(tensors: Iterable[int]) -> dict[int, int]:
-    """For each tensor with more than one residency how often it comes back; `tensors` names one each."""
+    """Return for each tensor with several residencies how often it comes back; `tensors` names one each."""
     return {t: n - 1 for t, n in Counter(tensors).items() if n > 1}
 
 
 def traffic_of(problem: Problem, reloads: Mapping[int, int]) -> int:
-    """Non-compulsory DRAM bytes: every reload, and one write of what has no copy otherwise."""
+    """Return the non-compulsory DRAM bytes: every reload, and one write of tensors without another copy."""
     return sum(problem.cost[t] * (n + (not _has_copy(problem, t))) for t, n in reloads.items())
 
 
@@ -108,7 +108,7 @@ def _has_copy(problem: Problem, tensor: int) -> bool:
 
 
 def _uses(problem: Problem, order: Sequence[int]) -> dict[int, list[int]]:
-    """For each tensor the steps that make or read it, ascending."""
+    """Return for each tensor the steps that make or read it, ascending."""
     uses: dict[int, list[int]] = {}
     for i, v in enumerate(order):
         for t in (*problem.inputs[v], *problem.outputs[v]):

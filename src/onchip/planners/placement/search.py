@@ -1,6 +1,6 @@
-"""The capacity-only searches: exact minimum traffic and minimum peak, addresses left aside.
+"""The capacity-only searches: exact minimum traffic and minimum peak, without addresses.
 
-What they find is a lower bound for every plan, and a schedule that the address stage then has to pack.
+Their result is a lower bound for every plan, and a schedule that the address stage then has to pack.
 docs/placement-proofs.md proves every rule that the searches prune by.
 """
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The pruning rules, by the names docs/placement-proofs.md gives them.
+    """The pruning rules, by their names in docs/placement-proofs.md.
 
     All are exact: any subset gives the same value, only more slowly.
     """
@@ -38,15 +38,15 @@ class Rules:
     dominance: bool = True
     """R1: drop a state that another with the same executed operators can imitate at no more cost."""
     safe_moves: bool = True
-    """R2: run an operator at once when that provably costs nothing."""
+    """R2: run an operator at once if that provably costs nothing."""
     safe_loads: bool = True
-    """R2+: the same for operators whose inputs have to be loaded first. Needs `safe_moves`."""
+    """R2+: the same for operators whose inputs must be loaded first. Needs `safe_moves`."""
     safe_chains: bool = True
     """R2*: the same for several operators in a row. Needs `safe_loads`."""
     minimal_evictions: bool = True
-    """R3: evict only when the next operator does not fit, and then no tensor too many."""
+    """R3: evict only if the next operator does not fit, and then no tensor too many."""
     incumbent: bool = True
-    """R6: drop what cannot be cheaper than the best schedule known."""
+    """R6: drop states that cannot be cheaper than the best schedule known."""
 
 
 ALL_RULES = Rules()
@@ -54,7 +54,7 @@ ALL_RULES = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator, and the tensors evicted just before it. Inputs that are out are loaded for it."""
+    """One operator, and the tensors evicted just before it. Its absent inputs are loaded for it."""
 
     operator: int
     evict: tuple[int, ...]
@@ -62,8 +62,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A state between two stages of a larger problem: `paid` bytes of traffic so far (reloads of what is out
-    included), and of the tensors that are live there those `resident` and those with a `copied` in DRAM."""
+    """A state between two stages of a larger problem: `paid` bytes of traffic so far (reloads of absent
+    tensors included), and of the live tensors those `resident` and those with a `copied` in DRAM."""
 
     paid: int
     resident: frozenset[int]
@@ -81,10 +81,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
-    `value` (traffic or peak, bytes) is what `steps` cost, `bound` what no schedule can go below; both agree
-    when `complete`. `states` were expanded, `stored` kept, in `memory` bytes.
+    `value` (traffic or peak, bytes) is that of `steps`, `bound` a lower bound of every schedule; both agree
+    if `complete`. `states` were expanded, `stored` kept, in `memory` bytes.
     """
 
     steps: tuple[Step, ...]
@@ -99,7 +99,7 @@ class Found:
 
     @property
     def complete(self) -> bool:
-        """True when `value` is proved to be the optimum."""
+        """True if `value` is proved to be the optimum."""
         return self.value == self.bound
 
     @property
@@ -109,7 +109,7 @@ class Found:
 
 
 def line_of(states: int, best: int | None, bound: int, seconds: float) -> str:
-    """How far a search is: states looked at, best value so far (None: none), proved bound."""
+    """Return the progress of a search: states expanded, best value so far (None: none), proved bound."""
     found = "none yet" if best is None else f"{best:,} B"
     return f"searching: {states:,} states, best {found}, at least {bound:,} B, {seconds:.0f} s"
 
@@ -122,9 +122,9 @@ def minimum_traffic(
     *,
     beam_width: int = 0,
 ) -> Found:
-    """The schedule with the least non-compulsory traffic within `budget` bytes, were addresses free.
+    """Return the schedule with the least non-compulsory traffic within `budget` bytes, addresses aside.
 
-    Always returns a whole schedule: with a limit hit it is the best so far, with its bound. With a
+    Always returns a whole schedule: if a limit is hit it is the best so far, with its bound. With a
     `beam_width` other than 0 the search is not complete, but a beam of that width. Raises `ValueError` for a
     budget below `problem.minimum_budget`.
     """
@@ -143,20 +143,20 @@ def minimum_of_stage(
     *,
     beam_width: int = 0,
 ) -> Found:
-    """The same search through one stage of a larger problem, from any of `starts`.
+    """Run the same search through one stage of a larger problem, from any of `starts`.
 
     The stage's graph inputs are the tensors that are live when it begins, `lives_on` those read after it.
-    `arrivals` are, when the search ran to its end, all the ways to end that are worth going on from: any
-    other is no cheaper than one of these, brought to the same residents and copies (R1). `bound` is what no
-    arrival can go below.
+    `arrivals` are, if the search was complete, all the ends that are worth continuing from: any other is no
+    cheaper than one of these, brought to the same residents and copies (R1). `bound` is a lower bound of
+    every arrival.
     """
     return _run(_core.minimum_traffic, stage, budget, rules, limits, lives_on, starts, beam_width)
 
 
 def minimum_peak(problem: Problem, rules: Rules = ALL_RULES, limits: Limits = NO_LIMITS) -> Found:
-    """The order with the lowest peak when nothing is ever evicted (COSMA eq. 13-15); `value` is that peak.
+    """Return the order with the lowest peak if nothing is evicted (COSMA eq. 13-15); `value` is that peak.
 
-    Always returns a whole order: with a limit hit it is the best so far, with its bound.
+    Always returns a whole order: if a limit is hit it is the best so far, with its bound.
     """
     return _run(_core.minimum_peak, problem, problem.minimum_budget, rules, limits)
 

@@ -1,4 +1,4 @@
-"""Inputs as the first operators: how a search that takes an input's DRAM copy for granted can charge for it.
+"""Inputs as the first operators: a search that assumes an input's DRAM copy can then charge for it.
 
 COSMA's eq. 12 taken literally charges the first spill of a network input like any other. Each input becomes
 the output of an operator of its own that needs nothing else; then it is an activation, with no copy until it
@@ -21,7 +21,7 @@ __all__ = ["first_spills", "literal_figures", "with_sources", "without_sources"]
 
 
 def with_sources(problem: Problem) -> Problem:
-    """The problem in which each input that is read is made by an operator; these come last in the ids.
+    """Return the problem in which an operator makes each input that is read; these come last in the ids.
 
     A given order gets each of them just before its first reader.
     """
@@ -46,9 +46,9 @@ def with_sources(problem: Problem) -> Problem:
 
 
 def without_sources(problem: Problem, answer: Answer) -> Answer:
-    """The answer to `problem` that an answer to `with_sources(problem)` stands for; its bound is the same."""
+    """Return the answer to `problem` for an answer to `with_sources(problem)`; its bound is the same."""
     count = len(problem.inputs)
-    # The real steps before each step: what a step becomes when the sources' are left out.
+    # The number of real steps before each step: its position without the steps of sources.
     real = [0, *accumulate(int(v < count) for v in answer.order)]
     placed = tuple(
         Placed(p.tensor, real[p.start], real[p.end], p.address)
@@ -62,14 +62,14 @@ def without_sources(problem: Problem, answer: Answer) -> Answer:
 
 
 def literal_figures(problem: Problem, answer: Answer, bound: int) -> Mapping[str, int | str]:
-    """The answer's traffic with first spills of inputs charged, and what is proved of any plan's."""
+    """Return the answer's traffic with first spills of inputs charged, and a proved bound of any plan's."""
     left = reloads_of(p.tensor for p in answer.placed)
     traffic = answer.traffic + sum(problem.cost[t] for t in _charged(problem) if t in left)
     return {"inputs": "literal", "literal_traffic_bytes": traffic, "literal_bound_bytes": min(bound, traffic)}
 
 
 def first_spills(problem: Problem) -> int:
-    """The most that the literal count can exceed a plan's own traffic by, bytes.
+    """Return the most bytes by which the literal count can exceed a plan's own traffic.
 
     A bound on the literal count, less this, bounds the traffic itself.
     """
@@ -77,6 +77,6 @@ def first_spills(problem: Problem) -> int:
 
 
 def _charged(problem: Problem) -> list[int]:
-    """The inputs that can come back at all, except those written anyway because they are outputs too."""
+    """Return the inputs that can come back at all, except outputs, which are written anyway."""
     only_inputs = problem.graph_inputs & ~problem.graph_outputs
     return [t for t in bits(only_inputs) if problem.readers[t].bit_count() > 1]

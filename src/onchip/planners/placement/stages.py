@@ -1,8 +1,8 @@
-"""A large problem in stages that run one after the other: in what state tensors cross from one to the next.
+"""A large problem in stages that run one after the other: the states of tensors between them.
 
-A stage sees only the operators it runs and the tensors that they touch or that ride along. From every way to
-arrive at its begin it finds every way to arrive at its end that is worth going on from. Equal stages are
-solved once: a network of a thousand blocks is as quick as its different blocks.
+A stage sees only the operators it runs and the tensors that they touch or that pass through. From every state
+at its beginning it finds every state at its end that is worth continuing from. Equal stages are solved once:
+a network of a thousand blocks is as quick as its different blocks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Front", "Node", "Stages", "sub_problem"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A way to arrive between two stages. `at` speaks of resident tensors only: what is out has a copy."""
+    """A state between two stages. `at` lists only resident tensors: absent ones have a copy."""
 
     at: Boundary
     before: Node | None = None
     steps: tuple[Step, ...] = ()
 
     def path(self) -> tuple[Step, ...]:
-        """All steps from the start to here."""
+        """Return all steps from the start to here."""
         pieces, node = [], self
         while node.before is not None:
             pieces.append(node.steps)
@@ -36,28 +36,28 @@ class Node:
 
 
 Front = tuple[Node, ...]
-"""The ways to arrive that are known and worth going on from."""
+"""The known ways to arrive that are worth continuing from."""
 
 START: Front = (Node(Boundary(0, frozenset(), frozenset())),)
 
 
 def cheapest(front: Front) -> Node:
-    """The node that has paid least."""
+    """Return the node that has paid least."""
     return min(front, key=lambda node: node.at.paid)
 
 
 def relaxed(paid: int) -> Front:
-    """A front no worse than any whose nodes paid `paid` or more: all is out, at no charge (R1)."""
+    """Return a front no worse than any whose nodes paid `paid` or more: all is out, at no charge (R1)."""
     return (Node(Boundary(paid, frozenset(), frozenset())),)
 
 
 def sub_problem(
     problem: Problem, operators: Sequence[int], also: Iterable[int] = (), free: Iterable[int] = ()
 ) -> tuple[Problem, list[int]]:
-    """The problem of some operators, in this order if the problem's order is fixed; and its tensors.
+    """Return the problem of some operators, in this order if the problem's order is fixed; and its tensors.
 
-    Ids are dense, given as the operators touch them, then to the tensors `also`. Tensors that none of the
-    operators makes are graph inputs. Moving the tensors `free` costs nothing.
+    Ids are dense, in the order in which the operators touch them, then the tensors `also`. Tensors that none
+    of the operators makes are graph inputs. Moving the tensors `free` costs nothing.
     """
     ids: dict[int, int] = {}
     for v in operators:
@@ -101,10 +101,10 @@ class Stages:
         limits: Limits,
         beam_width: int = 0,
     ) -> tuple[Front, Found]:
-        """The front after `operators` have run, and the search's own answer, relative to the cheapest start.
+        """Return the front after `operators`, and the search's own answer, relative to the cheapest start.
 
-        `lives_on` tells whether later stages read a tensor. The front is complete (see `minimum_of_stage`)
-        when the search ended as `complete`.
+        `lives_on` tells whether later stages read a tensor. The front is complete (see `minimum_of_stage`) if
+        the search ended as `complete`.
         """
         riding = {t for node in front for t in node.at.resident}
         sub, tensors = sub_problem(self.problem, operators, also=riding)
@@ -122,7 +122,7 @@ class Stages:
         on = tuple(i for i, t in enumerate(tensors) if lives_on(t))
         key = (sub, on, starts, beam_width)
         known, seconds = self._known.get(key), limits.left() or 0.0
-        # What a limit ended is searched again only with clearly more time.
+        # Search again after a limit only with clearly more time.
         if known is None or (known[0].end == "time" and seconds > 2 * known[1]):
             found = minimum_of_stage(sub, self.budget, on, starts, limits=limits, beam_width=beam_width)
             self.searches += 1

@@ -1,4 +1,4 @@
-"""What every strategy is asked and answers, and where each is found by its name."""
+"""The task and the answer of every strategy, and the strategies by name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Answer", "Strategy", "Task", "strategy"]
 
 @dataclass(frozen=True)
 class Task:
-    """One network to place within `budget` bytes. `problem.order` is set when the order is given.
+    """One network to place within `budget` bytes. `problem.order` is set if the order is given.
 
-    `network` is there for names and types only; what is to be solved is `problem`.
+    `network` is there for names and types only; `problem` is to be solved.
     """
 
     network: Network
@@ -33,11 +33,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer:
-    """A placed schedule, what it costs, and what is proved of any other.
+    """A placed schedule, its cost, and a proved bound of all others.
 
     `placed` are residencies with addresses, in steps of `order`; `scratch` an address per operator with a
-    workspace. `traffic` is the non-compulsory DRAM bytes of this schedule; no plan for the orders allowed
-    has less than `bound`. `figures` are the strategy's own (variables, states, ...), written into the plan's
+    workspace. `traffic` is the non-compulsory DRAM bytes of this schedule; no plan for the allowed orders has
+    less than `bound`. `figures` are the strategy's own (variables, states, ...), written into the plan's
     options.
     """
 
@@ -58,9 +58,9 @@ _WHERE = {
     "greedy": "onchip.planners.placement.greedy",
     "ilp": "onchip.planners.placement.ilp",
 }
-"""Module of each strategy; its function is `solve(task) -> Answer`. Imported when it is asked for."""
+"""Module of each strategy; its function is `solve(task) -> Answer`. Imported on use."""
 
 
 def strategy(name: str) -> Strategy:
-    """The strategy of that name."""
+    """Return the strategy of that name."""
     return cast(Strategy, import_module(_WHERE[name]).solve)

@@ -1,9 +1,9 @@
-"""Addresses step by step, moving tensors wherever the next finds no room: always an answer, soon a good one.
+"""Addresses step by step, moving tensors if the next one finds no room: always an answer, soon a good one.
 
-A beam search over time. Before each step what begins there is given an address; where no free range is long
-enough, the tensors in the cheapest range that can be cleared are evicted (after their last use) and come back
-elsewhere for their next. A step whose rectangles fit at all can always be laid out anew, so the search never
-fails for want of room, and what it costs is local: a few moves for each place where memory is fragmented.
+A beam search over time. Before each step its new rectangles get addresses; if no free range is long enough,
+the tensors in the cheapest range that can be cleared are evicted (after their last use) and come back
+elsewhere for their next. A step whose rectangles fit at all can always be laid out again, so the search never
+fails for want of room, and its costs are local: a few moves for each place where memory is fragmented.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ WIDTHS = (1, 4, 8, 32)
 """States kept a step, one whole search after the other."""
 
 RESTARTS, RESTART_WIDTH = 300, 8
-"""Searches after these, each from some step of the best layout so far."""
+"""The searches after these, each from some step of the best layout so far, and their width."""
 
 PLACES, CLEARINGS, CHILDREN = 4, 3, 24
-"""What is tried for one rectangle: free places, or else ranges to clear; and children of a state in all."""
+"""The most attempts for one rectangle: free places, or else ranges to clear; and children of a state."""
 
 Live = tuple[tuple[int, int, int], ...]
-"""(address, first address after it, rectangle) of what is resident, ascending."""
+"""(address, first address after it, rectangle) of resident rectangles, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A layout before a step, what is away until when, and how it came about."""
+    """A layout before a step, the rectangles that are away and until when, and its history."""
 
     cost: int
     live: Live
@@ -47,11 +47,11 @@ class _State:
 def sweep(
     rectangles: Sequence[Rectangle], budget: int, *, alignment: int = 1, limits: Limits
 ) -> tuple[tuple[Piece, ...], tuple[Relocation, ...]] | None:
-    """Pieces with addresses within `budget` bytes, and the relocations that cut them.
+    """Return pieces with addresses within `budget` bytes, and the relocations that cut them.
 
     Every step's rectangles must fit within the budget. The limits end the search for something cheaper; the
-    first, quick pass is always finished. None only when something is in the way that may not move or is fixed
-    to an address.
+    first, quick pass is always finished. None only if something that may not move, or is fixed to an address,
+    is in the way.
     """
     search = _Sweep(rectangles, budget, alignment, Random(limits.seed))
     best = search.run(WIDTHS[0], search.empty)
@@ -65,14 +65,14 @@ def sweep(
         else:
             chain = _chain(best)
             start = search.rng.randrange(len(search.steps))
-            # As good but different is welcome too: the next restart may get further from there.
+            # An equally cheap but different layout is welcome too: the next restart may get further from it.
             found = search.run(RESTART_WIDTH, chain[start], best.cost, limits, start)
         best = found or best
     return _pieces(rectangles, best)
 
 
 def _chain(state: _State) -> list[_State]:
-    """The states before each step and the last one."""
+    """Return the states before each step and the last one."""
     result = [state]
     while (before := result[-1].before) is not None:
         result.append(before)
@@ -101,7 +101,7 @@ class _Sweep:
         limits: Limits = NO_LIMITS,
         start: int = 0,
     ) -> _State | None:
-        """The cheapest end state of a beam of that width, of those that cost `most` at most.
+        """Return the cheapest end state of a beam of that width, of those that cost at most `most`.
 
         It grows from the layout `begin` before the step with index `start`.
         """
@@ -125,7 +125,7 @@ class _Sweep:
         return beam[0] if beam else None
 
     def _untidiness(self, state: _State, step: int) -> float:
-        """How much in the way of others the layout is: what stays long is best kept at an end of memory."""
+        """Return how much the layout obstructs others: long-lived rectangles are best at an end of memory."""
         return sum(
             min(at, self.budget - end) * (self.rectangles[r].end - step) for at, end, r in state.live
         ) + self.budget * len(state.live)
@@ -146,7 +146,7 @@ class _Sweep:
             yield from self._laid_out_anew(start, todo, step)
 
     def _filled(self, state: _State, todo: list[int], step: int) -> Iterator[_State]:
-        """The ways to place `todo`, the largest first."""
+        """Yield the ways to place `todo`, the largest first."""
         if not todo:
             yield state
             return
@@ -163,7 +163,7 @@ class _Sweep:
             yield from self._filled(self._put(cleared, r, at), left, step)
 
     def _laid_out_anew(self, state: _State, todo: list[int], step: int) -> Iterator[_State]:
-        """The step with everything taken out that is not needed, and the rest stacked."""
+        """Yield the step with everything evicted that is not needed, and the rest stacked."""
         victims = [r for _, _, r in state.live if self.rectangles[r].movable]
         state = self._evicted(state, victims, step)
         again = [r for r in victims if self._gap(r, step).before == step]
@@ -175,19 +175,19 @@ class _Sweep:
         yield state
 
     def _rank(self, r: int) -> tuple[bool, int, int]:
-        """Where rectangle `r` stands in a step's order: what has its place comes first, then the largest."""
+        """Return the rank of rectangle `r` in a step's order: fixed ones first, then the largest."""
         return self.rectangles[r].offset is None, -self.size[r], r
 
     def _reserved(self, r: int) -> list[tuple[int, int, int]]:
-        """Ranges of what is fixed and lives, sooner or later, with rectangle `r`."""
+        """Return ranges of fixed rectangles that live at some time together with rectangle `r`."""
         start, end = self.rectangles[r].start, self.rectangles[r].end
         others = ((x, self.rectangles[x[2]]) for x in self.fixed if x[2] != r)
         return [x for x, other in others if other.start < end and start < other.end]
 
     def _free(self, live: Live, r: int) -> list[int]:
-        """Addresses for rectangle `r` at either end of every free range that is long enough.
+        """Return addresses for rectangle `r` at either end of every free range that is long enough.
 
-        Where something fixed will be is free only if there is no other place, and `r` can be moved then.
+        A range of a fixed future rectangle is free only if there is no other place and `r` can be moved then.
         """
         size, fixed = self.size[r], self.rectangles[r].offset
         if fixed is not None:
@@ -209,7 +209,7 @@ class _Sweep:
         return found
 
     def _clearings(self, state: _State, r: int, step: int) -> list[tuple[int, int, tuple[int, ...]]]:
-        """(cost, address, evicted) of every range that can be cleared for rectangle `r`, cheapest first."""
+        """Return (cost, address, evicted) of every range to clear for rectangle `r`, cheapest first."""
         size, place = self.size[r], self.rectangles[r].offset
         settled = {r for r, _ in state.placed}
         reserved = [] if self.rectangles[r].movable or not self.fixed else self._reserved(r)
@@ -226,7 +226,7 @@ class _Sweep:
             victims = tuple(r for low, high, r in state.live if low < at + size and at < high)
             if all(r not in settled and self.rectangles[r].movable for r in victims):
                 result.append((sum(self._price(r, step, state.written) for r in victims), at, victims))
-        # Of equally dear ranges any: another pass then tries another.
+        # Break ties at random: another pass then tries another.
         return [x for *_, x in sorted((cost, self.rng.random(), (cost, at, v)) for cost, at, v in result)]
 
     def _price(self, r: int, step: int, written: frozenset[int]) -> int:
@@ -234,7 +234,7 @@ class _Sweep:
         return self.rectangles[r].transfer * (1 if copied or item in written else 2)
 
     def _holder(self, r: int, step: int) -> tuple[int, bool]:
-        """The tensor that rectangle `r` loses when it is moved before `step`, and whether it has a copy."""
+        """Return the tensor that rectangle `r` loses when moved before `step`, and whether it has a copy."""
         rectangle = self.rectangles[r]
         return (
             rectangle.holder(self._gap(r, step).after)
@@ -243,7 +243,7 @@ class _Sweep:
         )
 
     def _gap(self, r: int, step: int) -> Relocation:
-        """The move that takes rectangle `r`, there since before `step`, away from where it is."""
+        """Return the move that takes rectangle `r`, there since before `step`, away."""
         uses = self.uses[r]
         i = bisect_left(uses, step)
         return Relocation(r, uses[i - 1], uses[i])
@@ -269,7 +269,7 @@ class _Sweep:
 def _pieces(
     rectangles: Sequence[Rectangle], state: _State
 ) -> tuple[tuple[Piece, ...], tuple[Relocation, ...]]:
-    """What a chain of states has placed and moved."""
+    """Return the pieces and relocations of a chain of states."""
     addresses: dict[int, list[int]] = {}
     moves: dict[int, list[Relocation]] = {}
     for layout in _chain(state):

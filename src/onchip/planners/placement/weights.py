@@ -1,4 +1,4 @@
-"""Where weights lie: in the workspace of their operator, or in a scratchpad of their own."""
+"""The place of weights: in the workspace of their operator, or in a scratchpad of their own."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = ["apart", "as_planned", "pinned_addresses"]
 
 
 def apart(chip: Chip, options: PlacementOptions) -> bool:
-    """Do resident weights have a scratchpad of their own on this chip?"""
+    """Return whether resident weights have a scratchpad of their own on this chip."""
     return options.weights == "resident" and chip.weight_scratchpad_bytes is not None
 
 
 def as_planned(
     network: Network, chip: Chip, options: PlacementOptions, pinning: Pinning | None = None
 ) -> Network:
-    """The network as the searches see it: resident weights in the workspaces, but for those elsewhere."""
+    """Return the network as the searches see it: resident weights in workspaces, except those elsewhere."""
     if options.weights == "streamed" or apart(chip, options):
         return network
     return network.with_resident_weights(but=[v for v, _ in pinning.weights] if pinning else ())
 
 
 def pinned_addresses(network: Network, chip: Chip, pinning: Pinning) -> dict[int, int]:
-    """Addresses in the weight scratchpad of pinned weights, by operator.
+    """Return addresses in the weight scratchpad of pinned weights, by operator.
 
-    Those without a wish go where they fit first. Raises `UsageError` when two were asked to overlap,
-    `NegativeAnswer` when they or the weights of another operator do not fit beside the rest.
+    Those without a requested address go where they fit first. Raises `UsageError` if two requests overlap,
+    `NegativeAnswer` if they or the weights of another operator do not fit beside the rest.
     """
     room, unit = chip.weight_scratchpad_bytes or 0, chip.alignment_bytes
 

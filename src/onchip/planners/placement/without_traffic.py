@@ -1,4 +1,4 @@
-"""The smallest scratchpad that needs no traffic at all: what an architect asks first."""
+"""The smallest scratchpad that needs no traffic at all: the first question of an architect."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["ZeroTraffic", "zero_traffic"]
 
 @dataclass(frozen=True, slots=True)
 class ZeroTraffic:
-    """Budgets in bytes, of the orders that were allowed.
+    """Budgets in bytes, over the allowed orders.
 
-    No budget below `at_least` can do without traffic; `budget` can, and is None when none was found as small
-    as the least peak: a peak counts bytes, and bytes may not pack.
+    No budget below `at_least` can do without traffic; `budget` can, and is None if none was found as small as
+    the least peak: a peak counts bytes, and bytes may not pack.
     """
 
     at_least: int
@@ -31,7 +31,7 @@ class ZeroTraffic:
 def zero_traffic(
     network: Network, chip: Chip, options: PlacementOptions, limits: Limits = NO_LIMITS
 ) -> ZeroTraffic:
-    """The least budget whose plan has no traffic, with the proof that none below it has.
+    """Return the least budget whose plan has no traffic, with the proof that none below it has.
 
     The least peak is a lower bound; a plan in exactly that many bytes without traffic makes it the answer.
     """

@@ -1,10 +1,10 @@
 """Memories along one order, or a bound on all orders: one integer program.
 
-Every tensor has *points*, operators at whose runs it is on chip: those that touch it, and those that
-run while it waits for a reader. Each point has a memory, and what lies together at a run fits. With one order
-a wait between two touches is one point, and the answer is a program (transient copies included). Without an
-order only what every order has is said: who runs while a tensor must wait follows from the graph alone, and
-the answer is no more than a lower bound.
+Every tensor has *points*, operators at whose runs it is on chip: those that touch it, and those that run
+while it waits for a reader. Each point has a memory, and the tensors present together at a run fit. With one
+order a wait between two touches is one point, and the answer is a program (transient copies included).
+Without an order the program states only what holds in every order: the graph alone tells which operators run
+while a tensor must wait, and the answer is only a lower bound.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from onchip.planners.placement.memories.steps import Step
 __all__ = ["Assigned", "along", "least_picoseconds"]
 
 MOST_POINTS = 60_000
-"""Points beyond which waits are left out of the bound: it is weaker then, and no less true."""
+"""With more points, waits are left out of the bound: it is weaker then, but still valid."""
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """Where every touch and wait is (a memory, or -1 for DRAM), by (tensor, step); scratch by step."""
+    """The place of every touch and wait (a memory, or -1 for DRAM), by (tensor, step); scratch by step."""
 
     order: tuple[int, ...]
     touches: dict[int, tuple[int, ...]]
@@ -36,7 +36,7 @@ class Assigned:
     scratch: dict[int, int]
 
     def steps(self, problem: MemoryProblem) -> tuple[Step, ...]:
-        """The program: after each run what dies is freed, then moves down, then moves up, then loads."""
+        """Return the program: after each run, frees of dead tensors, then moves down, moves up, and loads."""
         return _program(problem, self)
 
 
@@ -49,10 +49,10 @@ def along(
     spills: bool,
     moves: bool = True,
 ) -> Assigned | None:
-    """The memories along an order within `capacity`; None when the limits left none, or there are none.
+    """Return the memories along an order within `capacity`; None if the limits left none, or there are none.
 
-    Without `moves` what is on chip stays where it is. With `spills` a tensor may wait in DRAM, as few bytes
-    as can be; then picoseconds are made least.
+    Without `moves`, tensors on chip stay where they are. With `spills` a tensor may wait in DRAM, with the
+    fewest possible bytes; then picoseconds are minimised.
     """
     build = _Along(problem, order, capacity, spills=spills, moves=moves)
     model, best = build.model, None
@@ -80,7 +80,7 @@ class _Builder:
         self.terms[variable] = self.terms.get(variable, 0) + price
 
     def one_of(self, choices: Sequence[int]) -> dict[int, int]:
-        """A variable for each choice, of which one is 1."""
+        """Return a variable for each choice, of which one is 1."""
         found = {m: self.model.variable("at") for m in choices}
         self.model.equal("one", [(x, 1) for x in found.values()], 1)
         return found
@@ -92,7 +92,7 @@ class _Builder:
         return found
 
     def same(self, before: dict[int, int], after: dict[int, int]) -> None:
-        """From one point to the next a tensor is in the same memory, or in DRAM at one of them."""
+        """Require the same memory at two successive points of a tensor, or DRAM at one of them."""
         for m in set(before) & set(after) - {-1}:
             out = [(x[-1], -1) for x in (before, after) if -1 in x]
             self.model.at_most("same", [(after[m], 1), (before[m], -1), *out], 0)
@@ -101,7 +101,7 @@ class _Builder:
                 self.model.at_most("same", [(here[m], 1), *([(there[-1], -1)] if -1 in there else [])], 0)
 
     def change(self, t: int, before: dict[int, int], after: dict[int, int], *, leave: bool = True) -> None:
-        """What it costs to be elsewhere: a read where it was (if `leave`) and a write where it comes."""
+        """Charge for a change of place: a read in the old one (if `leave`) and a write in the new one."""
         price = self.problem.copy_price[t]
         for m in set(before) | set(after):
             if m < 0:
@@ -116,7 +116,7 @@ class _Builder:
                 self.charge(go, price[m])
 
     def fits(self, capacity: Sequence[int], here: Sequence[tuple[int, dict[int, int]]]) -> None:
-        """What lies together (size, its variables) fits in each memory."""
+        """Require that the tensors present together (size, variables) fit in each memory."""
         for m in range(self.levels.count):
             terms = [(x[m], size) for size, x in here if m in x]
             if sum(size for _, size in terms) > capacity[m]:
@@ -211,7 +211,7 @@ class _Along(_Builder):
         for s in steps:
             room = [(self.base.workspace[self.order[s]], self.scratches[s])] if self.scratches[s] else []
             self.fits(self.capacity, [*here[s], *room])
-        # Between two runs moves go down before others come up: only slower memories hold both for a moment.
+        # Between two runs, moves down precede moves up: only slower memories hold both for a moment.
         for s in steps:
             for m in self.levels.by_speed[1:]:
                 terms: list[tuple[int, int]] = []
@@ -240,7 +240,7 @@ class _Along(_Builder):
 
 
 def touches_of(problem: MemoryProblem, order: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """By tensor the steps that read or write it, ascending."""
+    """Return by tensor the steps that read or write it, ascending."""
     found: dict[int, list[int]] = {}
     for s, v in enumerate(order):
         for t in (*problem.problem.inputs[v], *problem.problem.outputs[v]):
@@ -295,10 +295,10 @@ def _program(problem: MemoryProblem, found: Assigned) -> tuple[Step, ...]:
 
 
 def least_picoseconds(problem: MemoryProblem, limits: Limits, *, traffic: bool, moves: bool = True) -> int:
-    """No plan spends less at the memories: over all orders allowed, addresses and transient copies aside.
+    """Return a lower bound of the time at the memories over all allowed orders, addresses and copies aside.
 
-    Without `moves` that is of plans without any, without `traffic` likewise; with it a wait may be in DRAM,
-    and only what comes to another memory is charged.
+    Without `moves` it bounds plans without any, without `traffic` likewise; with it a wait may be in DRAM,
+    and only arrivals in another memory are charged.
     """
     build = _Anyhow(problem, traffic=traffic, moves=moves)
     return solve(build.model, limits).bound
@@ -336,7 +336,7 @@ class _Anyhow(_Builder):
         self.finish()
 
     def travels(self, t: int, points: list[tuple[int, dict[int, int]]]) -> None:
-        """What a tensor's copies cost, whatever the order of points that no path connects."""
+        """Charge a tensor's copies, whatever the order of points that no path connects."""
         before, price = self.problem.before, self.problem.copy_price[t]
         given = bool(self.base.graph_inputs >> t & 1)
         taken = bool(self.base.graph_outputs >> t & 1) and not given
@@ -353,7 +353,7 @@ class _Anyhow(_Builder):
             for (_, here), (_, there) in itertools.pairwise(points):
                 self.change(t, here, there, leave=not self.traffic)
         else:
-            # From its first memory on it comes to every other one that it visits.
+            # From its first memory it reaches every other one that it visits.
             if given:
                 first = self.one_of(range(self.levels.count))
                 for m, x in first.items():
@@ -375,7 +375,7 @@ class _Anyhow(_Builder):
 
 
 def waits_of(problem: MemoryProblem) -> list[int]:
-    """By tensor the operators that run in every order while it waits: after its maker, before a reader.
+    """Return by tensor the operators that run in every order while it waits, between producer and reader.
 
     An input waits from its first reader on.
     """

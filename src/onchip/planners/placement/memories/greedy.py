@@ -1,4 +1,4 @@
-"""What always works: every tensor in one memory for life, the most accessed first; or nothing kept at all."""
+"""Assignments that always work: each tensor in one memory for life, most accessed first; or nothing kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["alone", "by_density", "homes_of", "nothing_kept"]
 
 
 def by_density(problem: MemoryProblem, order: Sequence[int]) -> Assigned | None:
-    """Whole lives in the fastest memory with room, by accesses per step and byte; None when one has none."""
+    """Assign whole lives to the fastest memory with room, by accesses per step and byte, or return None."""
     base, levels = problem.problem, problem.levels
     touches = touches_of(problem, order)
     left = {m: [levels.capacity[m]] * len(order) for m in levels.reached}
@@ -47,9 +47,9 @@ def by_density(problem: MemoryProblem, order: Sequence[int]) -> Assigned | None:
 
 
 def homes_of(problem: MemoryProblem, v: int) -> tuple[dict[int, int], int] | None:
-    """The cheapest memories of an operator's operands, and of its workspace, with nothing else there.
+    """Return the cheapest memories of an operator's operands, and of its workspace, with nothing else there.
 
-    None when they do not fit, whichever memory holds which.
+    None if they do not fit, in any assignment.
     """
     base, levels = problem.problem, problem.levels
     reached = levels.reached
@@ -78,7 +78,7 @@ def homes_of(problem: MemoryProblem, v: int) -> tuple[dict[int, int], int] | Non
 
 
 def alone(problem: MemoryProblem) -> int:
-    """Picoseconds that no plan is below: each run with nothing else there, copies at their best."""
+    """Return a lower bound of every plan in picoseconds: each run alone, and copies at their cheapest."""
     base, total = problem.problem, 0
     for v, price in enumerate(problem.run_price):
         found = homes_of(problem, v)
@@ -93,7 +93,7 @@ def alone(problem: MemoryProblem) -> int:
 
 
 def nothing_kept(problem: MemoryProblem, order: Sequence[int]) -> tuple[Step, ...]:
-    """Everything leaves for DRAM after each run: the program that always finds addresses."""
+    """Return the program that stores everything to DRAM after each run: it always finds addresses."""
     base, steps = problem.problem, list[Step]()
     touches = touches_of(problem, order)
     copies = base.graph_inputs

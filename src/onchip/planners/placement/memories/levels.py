@@ -1,4 +1,4 @@
-"""The problem: a network to place, what every memory holds, and what an access costs in each."""
+"""The problem: a network to place, the capacity of every memory, and the cost of an access in each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Levels:
 
     @classmethod
     def of(cls, chip: Chip, memories: Sequence[Memory]) -> Levels:
-        """The memories of a chip that states all rates, with the sizes of `memories`."""
+        """Return the memories of a chip that states all rates, with the sizes of `memories`."""
         rates = [m.bytes_per_second or chip.scratchpad_bytes_per_second for m in memories]
         return cls(
             tuple(m.name for m in memories),
@@ -37,13 +37,13 @@ class Levels:
         )
 
     def price(self, memory: int, size: int) -> int:
-        """Picoseconds of one access to `size` bytes, rounded up."""
+        """Return the picoseconds of one access to `size` bytes, rounded up."""
         exact = size * self.per_byte[memory]
         return -(-exact.numerator // exact.denominator)
 
     @property
     def count(self) -> int:
-        """How many memories there are."""
+        """The number of memories."""
         return len(self.names)
 
     @cached_property
@@ -72,7 +72,7 @@ class MemoryProblem:
 
     @classmethod
     def of(cls, network: Network, problem: Problem, levels: Levels) -> MemoryProblem:
-        """The problem of a network on those memories."""
+        """Return the problem of a network on those memories."""
         rows = []
         for op in network.operators:
             touched: dict[int, tuple[int, ...]] = {}
@@ -84,7 +84,7 @@ class MemoryProblem:
 
     @cached_property
     def run_price(self) -> tuple[dict[int, tuple[int, ...]], ...]:
-        """By operator and tensor: what its accesses cost with the tensor in each memory."""
+        """By operator and tensor: the cost of its accesses with the tensor in each memory."""
         price, count = self.levels.price, self.levels.count
         return tuple(
             {t: tuple(sum(price(m, n) for n in sizes) for m in range(count)) for t, sizes in row}
@@ -93,7 +93,7 @@ class MemoryProblem:
 
     @cached_property
     def scratch_price(self) -> tuple[tuple[int, ...], ...]:
-        """By operator: what its workspace costs in each memory."""
+        """By operator: the cost of its workspace in each memory."""
         return tuple(
             tuple(self.levels.price(m, n) if n else 0 for m in range(self.levels.count))
             for n in self.workspace
@@ -101,7 +101,7 @@ class MemoryProblem:
 
     @cached_property
     def copy_price(self) -> tuple[tuple[int, ...], ...]:
-        """By tensor: what one side of a copy (load, store or move) costs in each memory."""
+        """By tensor: the cost of one side of a copy (load, store or move) in each memory."""
         price, count = self.levels.price, self.levels.count
         return tuple(tuple(price(m, n) for m in range(count)) for n in self.problem.cost)
 
@@ -112,7 +112,7 @@ class MemoryProblem:
 
     @cached_property
     def before(self) -> tuple[int, ...]:
-        """By operator: the bitset of those that come before it in every order allowed."""
+        """By operator: the bitset of those that precede it in every allowed order."""
         problem = self.problem
         if problem.order is not None:
             found, ran = [0] * len(problem.inputs), 0
@@ -130,7 +130,7 @@ class MemoryProblem:
 
     @cached_property
     def some_order(self) -> tuple[int, ...]:
-        """An order that is allowed."""
+        """An allowed order."""
         problem = self.problem
         if problem.order is not None:
             return problem.order

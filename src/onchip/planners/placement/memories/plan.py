@@ -26,13 +26,13 @@ from onchip.plans import Plan
 __all__ = ["SECONDS", "plan_in_memories"]
 
 SECONDS = 60.0
-"""The time that planning may take unless the options say: the integer programs know no end of their own."""
+"""Seconds of planning unless the options state others: the integer programs have no end of their own."""
 
 STATES = 60_000
-"""States after which the complete search gives up."""
+"""The most states of the complete search before it gives up."""
 
 TIGHTER = 6
-"""How often memories are assigned anew within less, when addresses were not found."""
+"""The most times that memories are assigned again within less room, if no addresses were found."""
 
 Cost = tuple[int, int]
 
@@ -44,12 +44,12 @@ def plan_in_memories(
     options: PlacementOptions = DEFAULTS,
     limits: Limits | None = None,
 ) -> Plan:
-    """The plan with the least traffic, and of those the least `memory_picoseconds`, in these memories.
+    """Return the plan with the least traffic, and of those the least `memory_picoseconds`, in these memories.
 
-    `memories` are the chip's, of the sizes that may be used. `optimal` when both equal proved bounds, else
-    `feasible` with them. Raises `Infeasible` (or `NegativeAnswer`, where sizes add up and single tensors do
-    not fit) naming the operator, `UsageError` for an option that several memories do not have. `limits` go
-    before those in `options`.
+    `memories` are the chip's, with the sizes that may be used. `optimal` if both equal proved bounds, else
+    `feasible` with them. Raises `Infeasible` (or `NegativeAnswer`, if sizes add up but single tensors do not
+    fit) naming the operator, `UsageError` for an option that several memories do not have. `limits` override
+    those in `options`.
     """
     with (limits or Limits.of(options)).interruptible() as limits:
         return _Planning(network, chip, memories, options, limits).plan()
@@ -92,7 +92,7 @@ class _Planning:
         self.best: _Best | None = None
 
     def left(self, share: float = 1.0) -> Limits:
-        """The limits with what is left of that share of the time; never nothing: there is an answer."""
+        """Return the limits with the rest of that share of the time; never zero: an answer is needed."""
         return self.limits.anew(max(0.2, self.limits.until(share).left() or 0.0))
 
     def plan(self) -> Plan:
@@ -127,7 +127,7 @@ class _Planning:
         return self.certified(bound)
 
     def improve(self, order: Sequence[int], bound: Cost) -> None:
-        """Memories along good orders; the first of them, at least, however little time there is."""
+        """Assign memories along good orders, at least along the first, however little time there is."""
         orders = list(self.orders(order))
         for i, tried in enumerate(orders):
             self.say(f"assigning memories along order {i + 1} of {len(orders)}")
@@ -142,7 +142,7 @@ class _Planning:
             self.consider(nothing_kept(self.problem, orders[0]), "nothing kept")
 
     def follow(self, order: Sequence[int], share: float, *, spills: bool) -> None:
-        """The memories along one order, within less and less as long as addresses are not found."""
+        """Assign memories along one order, within less and less room until addresses are found."""
         greedy = by_density(self.problem, order)
         if greedy is not None:
             self.consider(greedy.steps(self.problem), "density")
@@ -165,7 +165,7 @@ class _Planning:
                 return
 
     def consider(self, steps: Sequence[Step], how: str) -> Sequence[tuple[int, int]]:
-        """Keep a program if it finds addresses and is the best; what it lacks, by memory."""
+        """Keep a program if it finds addresses and is the best; return the bytes that it lacks, by memory."""
         cost = cost_of(self.problem, steps)
         if self.best is not None and cost >= self.best.cost:
             return ()
@@ -177,7 +177,7 @@ class _Planning:
         return found.missing
 
     def orders(self, least: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Orders worth trying: of least traffic, of least peak, the given one, and for the fastest memory."""
+        """Yield candidate orders: least traffic, least peak, the given one, one for the fastest memory."""
         base, levels = self.problem.problem, self.problem.levels
         if base.order is not None:
             yield tuple(base.order)
@@ -224,10 +224,10 @@ class _Planning:
         )
 
     def refuse_if_infeasible(self) -> None:
-        """Raise when the operands and the workspace of some operator fit no memories that it reaches.
+        """Raise if the operands and the workspace of some operator fit no memories that it reaches.
 
-        What it names as needed is the least of the fastest memory that operators reach, the others being as
-        they are: with so much every operator of the network fits.
+        The stated need is the least size of the fastest memory that operators reach, the others unchanged:
+        with that size every operator of the network fits.
         """
         base, levels = self.problem.problem, self.problem.levels
         first = levels.reached[0]
@@ -257,7 +257,7 @@ class _Planning:
         )
 
     def least_of(self, memory: int, v: int, fails: int) -> int:
-        """The least bytes of a memory with which an operator's operands find homes; `fails` are too few."""
+        """Return the least bytes of a memory with which an operator's operands fit; `fails` are too few."""
         up = self.chip.alignment_bytes
         low, high = fails // up, self.problem.problem.step_bytes(v) // up
         while high - low > 1:
@@ -266,14 +266,14 @@ class _Planning:
         return high * up
 
     def has_homes(self, memory: int, v: int, size: int) -> bool:
-        """Whether an operator's operands fit, with so many bytes of one memory."""
+        """Return whether an operator's operands fit, with `size` bytes of one memory."""
         levels = self.problem.levels
         capacity = tuple(size if m == memory else n for m, n in enumerate(levels.capacity))
         return homes_of(replace(self.problem, levels=replace(levels, capacity=capacity)), v) is not None
 
 
 def _refuse(options: PlacementOptions) -> None:
-    """Raise for what a plan in several memories cannot be asked."""
+    """Refuse options that a plan in several memories does not have."""
     for key, default in (("strategy", "exact"), ("inputs", "sensible"), ("objective", "traffic")):
         if getattr(options, key) != default:
             raise UsageError(f"is {default} on a chip with several memories", item=key)

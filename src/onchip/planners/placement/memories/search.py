@@ -1,12 +1,12 @@
 """The complete search for small networks: the least traffic, and then the least time at the memories.
 
-A* over elementary actions (load, move, store, free, run), addresses left aside, so that what it proves bounds
-every plan. What it leaves out costs nothing, and docs/placement-proofs.md (M1 to M4) says why:
+A* over elementary actions (load, move, store, free, run), without addresses, so that its result bounds every
+plan. It omits actions that cost nothing to omit, and docs/placement-proofs.md (M1 to M4) proves that:
 
-- what nobody needs any more is given back at once (M1);
-- an input is loaded only when an operator that reads it can run next but for loads and moves (M2);
+- tensors that nothing needs any more are freed at once (M1);
+- an input is loaded only if an operator that reads it can run next but for loads and moves (M2);
 - a tensor moves only between different memories (M3);
-- what has no copy and is still needed is not given back (M4, a rule of plans).
+- tensors without a copy that are still needed are not freed (M4, a rule of plans).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Cost = tuple[int, int]
 """Bytes of traffic, picoseconds of accesses."""
 
 State = tuple[int, tuple[int, ...], int, int]
-"""Operators that ran; the memory of each tensor or `NOWHERE`; what has a DRAM copy; what was loaded."""
+"""Finished operators; the memory of each tensor or `NOWHERE`; tensors with a DRAM copy; tensors loaded."""
 
 
 @dataclass(frozen=True)
 class Proved:
-    """`steps` cost `cost`, and no plan has less, were addresses free; None where the search was cut short."""
+    """`steps` cost `cost`, and no plan costs less, addresses aside; None if the search was cut short."""
 
     steps: tuple[Step, ...] | None
     cost: Cost
@@ -42,9 +42,9 @@ class Proved:
 
 
 def search(problem: MemoryProblem, limits: Limits, *, states: int, moves: bool = True) -> Proved:
-    """The least cost of any program (without `moves`, of those that have none); it may give up.
+    """Return the least cost of any program (without `moves`, of those that have none); it may give up.
 
-    That is after so many `states`, or when the limits say so; `cost` is then a bound.
+    It gives up after `states` states, or at the limits; `cost` is then a bound.
     """
     graph = _Graph(problem, moves)
     start = graph.start
@@ -57,7 +57,7 @@ def search(problem: MemoryProblem, limits: Limits, *, states: int, moves: bool =
         estimate, _, _, state = heappop(heap)
         cost = best[state]
         if (cost[0], cost[1] + graph.rest(state)) != estimate:
-            continue  # reached more cheaply meanwhile
+            continue  # reached more cheaply in the meantime
         if graph.done(state):
             return Proved(_path(came, state), cost, tried)
         tried += 1
@@ -103,7 +103,7 @@ class _Graph:
         return ran == self.all and not self.base.graph_outputs & ~copies
 
     def rest(self, state: State) -> int:
-        """No less than this is to be accessed: runs, first loads and stores, each where it costs least."""
+        """Return a lower bound of remaining accesses: runs, first loads and stores, each at its cheapest."""
         ran, _, copies, fetched = state
         key = ran, copies & self.base.graph_outputs, fetched
         if key not in self._rest:
@@ -151,11 +151,11 @@ class _Graph:
                 kept = copies | 1 << t
                 steps: tuple[Step, ...] = (Step("store", t),)
                 stays = bool(self.base.readers[t] & ~ran)
-                if not stays:  # stored, nobody needs it
+                if not stays:  # stored, and not needed any more
                     steps = (*steps, Step("free", t))
                 there = where if stays else _put(where, t, NOWHERE)
                 yield steps, (ran, there, kept, fetched), (owed, copy[t][m])
-            else:  # what is not needed left when it was last needed
+            else:  # tensors that are not needed left at their last use
                 gone = ran, _put(where, t, NOWHERE), copies, fetched
                 yield (Step("free", t),), gone, (0, 0)
 

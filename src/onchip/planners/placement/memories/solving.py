@@ -1,4 +1,4 @@
-"""How the integer programs are solved: CP-SAT for a moment, whose proofs are exact, and then HiGHS.
+"""The solution of the integer programs: CP-SAT for a moment, whose proofs are exact, and then HiGHS.
 
 HiGHS closes what CP-SAT does not, and works with floating-point numbers: its bound counts after it has been
 lowered by a millionth, so that no rounding of its own makes a plan optimal. Values are checked as integers.
@@ -18,7 +18,7 @@ from onchip.planners.placement.ilp.solvers.outcome import Outcome
 __all__ = ["solve"]
 
 FIRST = 5.0
-"""Seconds, at most, before HiGHS is asked."""
+"""The most seconds before HiGHS starts."""
 
 SHARE = 0.3
 """Share of the time that CP-SAT has first."""
@@ -27,13 +27,13 @@ MARGIN = 1e-6
 
 
 def solve(model: Model, limits: Limits) -> Outcome:
-    """The least objective found within the limits, and what is proved of any."""
+    """Return the least objective found within the limits, and a proved bound of any."""
     first = cp_sat.minimise(model, limits.share(SHARE).at_most(FIRST))
     if first.optimal or first.infeasible or limits.stopped():
         return first
     try:
         second = child.minimise(model, "highs", limits)
-    except RuntimeError:  # it crashed, and what CP-SAT had found stays
+    except RuntimeError:  # it crashed: keep the result of CP-SAT
         return first
     values = second.values if second.values is not None and _holds(model, second.values) else None
     found = [v for v in (first.values, values) if v is not None]
@@ -49,7 +49,7 @@ def _objective(model: Model, values: Sequence[int]) -> int:
 
 
 def _holds(model: Model, values: Sequence[int]) -> bool:
-    """Do whole numbers satisfy every row exactly?"""
+    """Return whether whole numbers satisfy every row exactly."""
     inside = all(lo <= v <= hi for lo, v, hi in zip(model.lower, values, model.upper, strict=True))
     return inside and all(
         row.low <= sum(k * values[x] for x, k in row.terms) <= row.high for row in model.rows

@@ -1,6 +1,6 @@
-"""A program that says which memory and not yet where in it; and the addresses, memory by memory.
+"""A program with memories but without addresses; and the addresses, memory by memory.
 
-Times are positions in the program: a range is taken from its instruction on until the one that ends it.
+Times are positions in the program: a range is taken from its instruction until the one that ends it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Placing", "Step", "cost_of", "place"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One instruction without its address: `what` names a tensor, of `scratch` and `run` an operator."""
+    """One instruction without its address: `what` is a tensor, for `scratch` and `run` an operator."""
 
     kind: Literal["load", "alloc", "scratch", "run", "move", "store", "free"]
     what: int
@@ -28,14 +28,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Placing:
-    """A program with its addresses, or what it lacks: by memory, the bytes beyond its capacity."""
+    """A program with its addresses, or its shortage: by memory, the bytes beyond its capacity."""
 
     program: tuple[Instruction, ...]
     missing: tuple[tuple[int, int], ...] = ()
 
 
 def cost_of(problem: MemoryProblem, steps: Sequence[Step]) -> tuple[int, int]:
-    """(bytes of traffic, picoseconds of accesses) of a program that is legal but for addresses."""
+    """Return (bytes of traffic, picoseconds of accesses) of a program that is legal but for addresses."""
     base, traffic, picoseconds = problem.problem, 0, 0
     at: dict[int, int] = {}
     scratch: dict[int, int] = {}
@@ -80,7 +80,7 @@ class _Range:
 def place(
     problem: MemoryProblem, network: Network, steps: Sequence[Step], alignment: int, seconds: float, seed: int
 ) -> Placing:
-    """Addresses for every range, each memory packed for itself within `seconds`."""
+    """Return addresses for every range, each memory packed separately within `seconds`."""
     levels, base = problem.levels, problem.problem
     ranges: list[list[_Range]] = [[] for _ in levels.names]
     open_: dict[int, tuple[int, _Range]] = {}

@@ -1,4 +1,4 @@
-"""What no plan of a network on a chip can go below in time. docs/objectives.md proves each bound."""
+"""Lower bounds of the time of every plan of a network on a chip. docs/objectives.md proves each bound."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["latency_bound"]
 
 
 def latency_bound(clock: Clock, problem: Problem, budget: int, traffic: int) -> int:
-    """Picoseconds that every plan with at least `traffic` non-compulsory bytes needs, in the orders allowed.
+    """Return the picoseconds that every plan with at least `traffic` non-compulsory bytes needs.
 
-    The largest of: all runs one after the other between the first loads and the last stores, and the weights
-    that find no room beside any run; all copies one after the other; and all copies that must come before the
-    last run, that run, and its stores.
+    Over the allowed orders, the largest of: all runs one after the other between the first loads and the last
+    stores, and the weights that find no room beside any run; all copies one after the other; and all copies
+    that must precede the last run, that run, and its stores.
     """
     names = [op.name for op in clock.network.operators]
     copy = [clock.crossing[t.name] for t in clock.network.tensors]
     kept = [clock.transfer(clock.kept[name]) for name in names]
     streamed = [clock.transfer(clock.streamed[name]) for name in names]
     run = [clock.run(name) for name in names]
-    if problem.kept is not None:  # what is kept needs no copy, and pinned bytes hide nothing: runs remain
+    if problem.kept is not None:  # kept tensors need no copy, and pinned bytes hide nothing: runs remain
         return sum(run)
     everyone = range(len(names))
     if problem.order is not None:
@@ -49,11 +49,11 @@ def latency_bound(clock: Clock, problem: Problem, budget: int, traffic: int) -> 
 
 
 def _fetched_alone(problem: Problem, budget: int, kept: Sequence[int], run: Sequence[int]) -> int:
-    """Of all fetches of resident weights, what cannot go on during runs, because both do not fit.
+    """Return the time of fetching resident weights that cannot overlap with runs, because both do not fit.
 
-    A fetch and a run at the same time hold disjoint bytes: the one's workspace and all that the other needs.
-    Where a fetch has more room it goes beside every run that one with less does, so filling the runs in order
-    of room hides the most.
+    A simultaneous fetch and run hold disjoint bytes: the workspace of the one and all that the other needs.
+    A fetch with more room fits beside every run that one with less room does, so filling the runs in order of
+    room hides the most.
     """
     by_need = sorted((_least_bytes(problem, v), run[v]) for v in range(len(run)))
     needs = [need for need, _ in by_need]
@@ -66,14 +66,14 @@ def _fetched_alone(problem: Problem, budget: int, kept: Sequence[int], run: Sequ
 
 
 def _least_bytes(problem: Problem, operator: int) -> int:
-    """Bytes that an operator needs at least while it runs, an output over an input counted once."""
+    """Return the fewest bytes that an operator needs while it runs, an output over an input counted once."""
     shared = problem.overwrites and problem.overwrites[operator]
     outputs = sum(problem.size[t] for t in problem.outputs[operator]) if shared else 0
     return problem.step_bytes(operator) - outputs
 
 
 def _read(problem: Problem) -> int:
-    """Bitset of the graph inputs that some operator reads."""
+    """Return the bitset of the graph inputs that some operator reads."""
     read = 0
     for tensors in problem.inputs:
         for t in tensors:
@@ -82,5 +82,5 @@ def _read(problem: Problem) -> int:
 
 
 def _stored(problem: Problem) -> int:
-    """Bitset of the graph outputs that have no copy in DRAM from the start."""
+    """Return the bitset of the graph outputs that have no copy in DRAM from the start."""
     return problem.graph_outputs & ~problem.graph_inputs

@@ -1,8 +1,8 @@
 """The shortest inference found: several schedules, each with its copies prefetched.
 
 The schedule of least traffic is not always the fastest: it may fill the scratchpad so that nothing can be
-fetched ahead. So schedules that leave room are tried too: the order of least peak, and the least traffic
-within less than the budget.
+prefetched. So schedules that leave room are tried too: the order of least peak, and the least traffic within
+less than the budget.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from onchip.plans import Instruction
 __all__ = ["fastest"]
 
 SECONDS = 30.0
-"""The most for all schedules together when the caller sets no limit."""
+"""The most seconds for all schedules together if the caller sets no limit."""
 
 SHARES = (0.85, 0.7)
-"""Of the budget: what schedules are also found for, so that the rest is room for prefetching."""
+"""Shares of the budget for which schedules are also found, so that the rest is room for prefetching."""
 
 PLACING_SECONDS = 5.0
 
@@ -38,10 +38,10 @@ def fastest(
     made: tuple[Instruction, ...],
     bound: int,
 ) -> Prefetched:
-    """The fastest program found for a task whose least traffic is known; `bound` is a proved lower bound.
+    """Return the fastest program found for a task with known least traffic; `bound` is a proved lower bound.
 
-    `answer` is that of the traffic strategy and `made` its program: the first to be tried, so the result is
-    never slower than that with its copies prefetched. What is kept on chip (pins, state) stays as it is.
+    `answer` is that of the traffic strategy and `made` its program: it is tried first, so the result is never
+    slower than that with its copies prefetched. Tensors kept on chip (pins, state) stay as they are.
     """
     if task.problem.kept is not None:
         return Prefetched(made, clock.latency(made))
@@ -61,7 +61,7 @@ def fastest(
 
 
 def _candidates(task: Task, answer: Answer, limits: Limits) -> Iterator[Answer]:
-    """Other placed schedules than that of least traffic: with less of a peak, or within less."""
+    """Yield other placed schedules than that of least traffic: with a lower peak, or within less room."""
     problem, seen = task.problem, {answer.order}
     peak = minimum_peak(problem, limits=limits.at_most(PLACING_SECONDS))
     if peak.value <= task.budget and peak.order not in seen:

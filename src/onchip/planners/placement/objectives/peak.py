@@ -14,19 +14,19 @@ from onchip.planners.placement.strategy import Answer, Task
 __all__ = ["extent_of", "smallest"]
 
 ORDERS_TRIED = 8
-"""Orders of least peak whose addresses are looked for before one more byte than the peak is accepted."""
+"""The most orders of least peak whose addresses are tried before one more byte than the peak is accepted."""
 
 PACKING_SECONDS = 10.0
-"""The most for one packing."""
+"""The most seconds for one packing."""
 
 HALVINGS = 12
-"""How often the interval between what packs and what was not seen to is halved."""
+"""The number of halvings of the interval between sizes that pack and sizes that were not seen to."""
 
 
 def smallest(task: Task) -> tuple[Answer, int]:
-    """A schedule without traffic in the fewest bytes found, and the least peak of any: no plan needs less.
+    """Return a schedule without traffic in the fewest bytes found, and a lower bound of any plan's peak.
 
-    Peak and bytes agree, and then are proved least, unless a limit was hit or nothing packs into the peak.
+    Peak and bytes agree, and are then proved least, unless a limit was hit or nothing packs into the peak.
     """
     limits = task.limits
     found = minimum_peak(task.problem, limits=limits)
@@ -41,14 +41,14 @@ def smallest(task: Task) -> tuple[Answer, int]:
 
 
 def extent_of(task: Task, answer: Answer) -> int:
-    """One past the highest byte that an answer's addresses reserve."""
+    """Return one past the highest byte that an answer's addresses reserve."""
     size, workspace = task.problem.size, task.problem.workspace
     tops = [p.address + size[p.tensor] for p in answer.placed]
     return max([*tops, *(at + workspace[v] for v, at in answer.scratch.items())], default=0)
 
 
 def _orders(task: Task, found: Found, limits: Limits) -> Iterator[tuple[Step, ...]]:
-    """The order of least peak, then others with the same peak."""
+    """Yield the order of least peak, then others with the same peak."""
     yield found.steps
     seen = {found.order}
     if task.problem.order is not None or found.end != "complete":
@@ -66,7 +66,7 @@ def _within(task: Task, schedule: Schedule, capacity: int, limits: Limits) -> An
 
 
 def _beyond(task: Task, schedule: Schedule, peak: int, limits: Limits) -> Answer:
-    """The fewest bytes found for one schedule that does not pack, as far as seen, into its peak."""
+    """Return the fewest bytes found for one schedule that does not pack, as far as seen, into its peak."""
     low, step, best = peak, task.alignment, None
     while best is None:  # all stays side by side always pack: this ends
         best = _within(task, schedule, low + step, limits.at_most(1.0))

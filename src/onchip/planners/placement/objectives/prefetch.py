@@ -1,9 +1,9 @@
-"""Prefetching: a program's copies moved away from the runs that need them, so that both go on at once.
+"""Prefetching: a program's copies moved away from the runs that need them, so that both overlap in time.
 
 A tensor fetched k runs ahead takes its bytes k runs longer; a store that may take k runs keeps its bytes as
-long. Both are bought with scratchpad, so stays are stretched only as far as every run's bytes still fit, and
-then packed anew. What to stretch is found by following the critical path: the chain of copies and runs, each
-waiting for the one before, that ends last.
+long. Both cost scratchpad, so stays are stretched only as far as every run's bytes still fit, and are then
+packed again. The search stretches along the critical path: the chain of copies and runs, each waiting for the
+one before, that ends last.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from onchip.plans import Alloc, Instruction, Load, Scratch, Store, Timed
 __all__ = ["Prefetched", "prefetch"]
 
 REACH = 8
-"""Runs ahead, or behind, that a copy is moved at most."""
+"""The most runs by which a copy is moved ahead or behind."""
 
 EVALUATIONS = 400
-"""Programs whose times are looked at, at most: the search ends with or without a time limit."""
+"""The most programs that are timed: the search ends with or without a time limit."""
 
 PACKING_SECONDS, PACKING_NODES = 0.2, 2_000
-"""The most for one packing: stretching less is always possible."""
+"""The most seconds and nodes for one packing: stretching less is always possible."""
 
 STRETCHES = (1, 2, 3, 4, REACH)
-"""Everything is stretched by as much at first, as far as there is room."""
+"""The first attempts stretch everything by this much, as far as there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def prefetch(
     bound: int = 0,
     limits: Limits,
 ) -> Prefetched:
-    """The same runs, evictions and reloads in less time, or the program as it is.
+    """Return the same runs, evictions and reloads in less time, or the program unchanged.
 
     Copies start earlier or end later, and addresses change; the order of runs and the traffic do not. Ends at
     `bound` picoseconds, at a limit, or when no single change to the critical path helps.
@@ -72,7 +72,7 @@ class _OutOfTime(Exception):
 
 
 Moves = tuple[tuple[int, ...], tuple[int, ...]]
-"""How early each stay arrives, and how late its store is."""
+"""The runs by which each stay arrives early, and by which its store is late."""
 
 
 class _Search:
@@ -97,17 +97,17 @@ class _Search:
         self.improved = False
 
     def stretch_all(self) -> None:
-        """Every copy moved by as much, where there is room: first to come, first to be served."""
+        """Move every copy by the same amount, if there is room: first come, first served."""
         none = self.at[0]
         for start in ((none, self.stays.late), (none, none)):
             self.consider(start)
         for stretch in STRETCHES:
-            for share in (1.0, 0.95, 0.85, 0.7):  # what does not pack may do so with some bytes to spare
+            for share in (1.0, 0.95, 0.85, 0.7):  # stays that do not pack may do so with some bytes to spare
                 if self.consider(self.stretched(stretch, int(self.budget * share))):
                     break
 
     def stretched(self, most: int, room: int) -> Moves:
-        """Everything as far as `most` runs, as long as no run has more than `room` bytes."""
+        """Stretch everything by up to `most` runs, as long as no run has more than `room` bytes."""
         stays = self.stays
         early, late = [0] * len(stays.stays), [0] * len(stays.stays)
         load = stays.load(early, late)
@@ -134,13 +134,13 @@ class _Search:
         return after is None or self.stays.begin(after, early) > run
 
     def climb(self) -> None:
-        """Single changes to what lies on the critical path, the first that helps, until none does."""
+        """Make single changes on the critical path, the first that helps, until none does."""
         while self.latency is not None and self.best.latency > self.bound:
             if not any(self.consider(moves) and self.improved for moves in list(self.neighbours())):
                 return
 
     def neighbours(self) -> Iterator[Moves]:
-        """The changes worth a try: copies on the critical path, one run earlier or later."""
+        """Yield the candidate changes: copies on the critical path, one run earlier or later."""
         early, late = self.at
         for i, is_store in self.critical():
             values = late if is_store else early
@@ -154,7 +154,7 @@ class _Search:
                 yield (early, changed) if is_store else (changed, late)
 
     def critical(self) -> list[tuple[int, bool]]:
-        """The stays whose copies lie on the critical path (whether it is their store), latest first."""
+        """Return stays whose copies are on the critical path (and whether it is the store), latest first."""
         program = self.current
         times = self.clock.times(program)
         by_end: dict[int, list[Timed]] = {}
@@ -176,7 +176,7 @@ class _Search:
         return list(found)
 
     def which(self, program: Sequence[Instruction]) -> dict[int, tuple[int, bool]]:
-        """For each copy in a program made by `Stays.program`, its stay, and whether it is a store."""
+        """Return for each copy in a program made by `Stays.program` its stay, and whether it is a store."""
         arrivals: dict[tuple[str, str], list[int]] = {}
         for i, stay in enumerate(self.stays.stays):
             kind = "scratch" if stay.arrival is Scratch else "tensor"
@@ -196,7 +196,7 @@ class _Search:
         return found
 
     def consider(self, moves: Moves) -> bool:
-        """Pack and time these moves; false when they do not fit. `improved`: no moves before were faster."""
+        """Pack and time these moves; return false if they do not fit. `improved`: the fastest yet."""
         self.improved = False
         if len(self.seen) >= EVALUATIONS or self.limits.over():
             raise _OutOfTime
@@ -219,7 +219,7 @@ class _Search:
         return True
 
     def packed(self, moves: Moves) -> list[int] | None:
-        """An address for every stay, or None."""
+        """Return an address for every stay, or None."""
         stays = self.stays
         buffers = [Buffer(begin, end, size) for begin, end, size in stays.rectangles(*moves)]
         found = pack(

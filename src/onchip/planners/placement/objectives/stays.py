@@ -1,8 +1,8 @@
-"""A program as stays: who lies in the scratchpad during which runs, and how early or late its copies are.
+"""A program as stays: the occupants of the scratchpad during runs, and how early or late their copies are.
 
-Runs are numbered in the order of the program; *gap* g is what stands between run g - 1 and run g. A stay
-occupies its bytes during runs [begin, end). `early` and `late` are what prefetching decides: how many runs
-ahead of its first use a tensor (or an operator's weights) is fetched, and how many runs its store may take
+Runs are numbered in the order of the program; *gap* g lies between run g - 1 and run g. A stay occupies its
+bytes during runs [begin, end). Prefetching decides `early` and `late`: the number of runs by which a tensor
+(or an operator's weights) is fetched ahead of its first use, and the number of runs that its store may take
 while its bytes stay untouched.
 """
 
@@ -21,11 +21,11 @@ __all__ = ["Stay", "Stays"]
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """One stay, as the program has it.
+    """One stay, as in the program.
 
-    `first` and `last` are the first and last run that need it (for an output, `first` makes it). `copied`
-    when it arrives by a copy, `stored` when it is stored (at the earliest after `first`). `after` is the stay
-    of the same tensor before this one, `over` the stay that it is written over, `by` bytes above it.
+    `first` and `last` are the first and last run that need it (for an output, `first` makes it). `copied` if
+    it arrives by a copy, `stored` if it is stored (at the earliest after `first`). `after` is the previous
+    stay of the same tensor, `over` the stay that it is written over, `by` bytes above it.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Stays:
     stays: tuple[Stay, ...]
 
     late: tuple[int, ...]
-    """For each stay, how late the program has its store."""
+    """For each stay, how late its store is in the program."""
 
     @classmethod
     def of(cls, program: Sequence[Instruction], clock: Clock) -> Stays | None:
-        """The stays of a legal program; None for what no planner of ours does (streaming, a second store)."""
+        """Return the stays of a legal program; None if it streams, or stores a tensor twice."""
         reading = _Reading(clock)
         if not all(reading.follow(instruction) for instruction in program):
             return None
@@ -65,7 +65,7 @@ class Stays:
 
     @cached_property
     def clusters(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Stays whose addresses hang together (written over each other), as (stay, offset in the cluster)."""
+        """Stays with dependent addresses (written over each other), as (stay, offset in the cluster)."""
         at: dict[int, tuple[int, int]] = {}  # stay -> its cluster's first stay, and its offset from that
         for i, stay in enumerate(self.stays):
             first, offset = (i, 0) if stay.over is None else at[stay.over]
@@ -78,7 +78,7 @@ class Stays:
         )
 
     def rectangles(self, early: Sequence[int], late: Sequence[int]) -> list[tuple[int, int, int]]:
-        """For each cluster [begin, end) in runs, and its bytes."""
+        """Return for each cluster [begin, end) in runs, and its bytes."""
         count = len(self.runs)
         return [
             (
@@ -92,16 +92,16 @@ class Stays:
     # -- with copies moved -----------------------------------------------------------------------------
 
     def begin(self, i: int, early: Sequence[int]) -> int:
-        """The first run during which stay `i` occupies its bytes."""
+        """Return the first run during which stay `i` occupies its bytes."""
         return max(0, self.stays[i].first - early[i])
 
     def end(self, i: int, late: Sequence[int]) -> int:
-        """One past the last run during which it does."""
+        """Return one past the last run during which it does."""
         stay = self.stays[i]
         return max(stay.last, stay.first + late[i] if stay.stored else 0) + 1
 
     def allows(self, early: Sequence[int], late: Sequence[int]) -> bool:
-        """Whether every tensor still leaves before it comes back, and is stored before it ends."""
+        """Return whether every tensor still leaves before it comes back, and is stored before it ends."""
         return all(
             late[i] <= self.latest[i]
             and (stay.after is None or self.end(stay.after, late) <= self.begin(i, early))
@@ -110,7 +110,7 @@ class Stays:
 
     @cached_property
     def latest(self) -> tuple[int, ...]:
-        """How late each stay's store may be: before the end, and before it is written over."""
+        """How late each stay's store may be: before the end, and before it is overwritten."""
         overwritten = {stay.over for stay in self.stays}
         return tuple(
             max(0, stay.last - stay.first - 1) if i in overwritten else len(self.runs) - stay.first
@@ -118,7 +118,7 @@ class Stays:
         )
 
     def load(self, early: Sequence[int], late: Sequence[int]) -> list[int]:
-        """Bytes occupied during each run."""
+        """Return the bytes occupied during each run."""
         change = [0] * (len(self.runs) + 1)
         for begin, end, size in self.rectangles(early, late):
             change[begin] += size
@@ -128,9 +128,9 @@ class Stays:
     def program(
         self, early: Sequence[int], late: Sequence[int], addresses: Sequence[int]
     ) -> tuple[Instruction, ...]:
-        """The instructions. In each gap: what is fetched ahead, stores, what leaves, what is needed now.
+        """Return the instructions. In each gap: prefetches, stores, frees, and copies needed now.
 
-        What is fetched ahead shares no bytes with what the gap gives back, so it waits for nothing of it.
+        Prefetched tensors share no bytes with what the gap frees, so they do not wait for it.
         """
         count = len(self.runs)
         ahead: list[list[int]] = [[] for _ in range(count + 1)]
@@ -181,7 +181,7 @@ class _Open:
 
 
 class _Reading:
-    """Follows a program; `follow` is false where stays cannot say it."""
+    """Follows a program; `follow` returns false if stays cannot represent it."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
