@@ -65,7 +65,7 @@ def write(plan: Plan, model: str | Path | None = None) -> bytes:
 
 
 def _sizes(plan: Plan, executable: TfliteExecutable) -> None:
-    """Refuse a plan of 8-bit tensors for a model of floats: its offsets do not fit the runtime's tensors."""
+    """Refuse planned sizes other than the file's, such as 8-bit tensors for a model of floats."""
     for t in plan.network.tensors:
         stated = executable.file_bytes[t.id]
         if t.bytes != stated:

@@ -95,7 +95,7 @@ def _sentence(line: Timeline, tensors: int) -> str:
 
 
 def _made(line: Timeline) -> int:
-    """Return the number of tensors that operators write and that have bytes of their own."""
+    """Return the bitset of tensors that operators write and that have bytes of their own."""
     net, found = line.plan.network, 0
     for writes in net.writes:
         found |= writes
