@@ -108,4 +108,4 @@ WRITERS: Writers = {
     "gap": _gap,
     "seconds": "{:.2f}".format,
 }
-"""How the figures of a row are written."""
+"""The forms in which the figures of a row are written."""

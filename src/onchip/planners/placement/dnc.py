@@ -133,7 +133,7 @@ class _Walk:
         self.whole = [len(piece) <= searched for piece in self.pieces]
         self.windows: dict[Problem, int] = {}
         self.solved, self.stopped = True, False
-        """Whether every piece was searched to its end, and whether the caller wants the best so far."""
+        """True if every piece was searched to its end; true if the caller wants the best so far."""
 
     def upper(self, limits: Limits) -> Scheduled:
         """Return a schedule and its traffic: the least, if every piece was solved."""
