@@ -39,14 +39,14 @@ Count = Annotated[int, msgspec.Meta(gt=-LIMIT, lt=LIMIT)]
 Change = Callable[[Any], Any]
 
 
-# -- what a file may hold ----------------------------------------------------------------------------------
+# -- the types of files ------------------------------------------------------------------------------------
 
 
 @cache
 def wire_of(record: type) -> Any:
     """Return the type that msgspec decodes a record's object to; `from_wire` turns that into the record."""
     columns = [column for m in members(record) for column in _columns(m)]
-    return wire_struct(record.__name__, sorted(columns, key=len))  # what has a default comes last
+    return wire_struct(record.__name__, sorted(columns, key=len))  # columns with a default come last
 
 
 def wire_struct(name: str, columns: Sequence[Any]) -> Any:

@@ -1,8 +1,8 @@
-"""Exports of a package that are imported when they are first asked for.
+"""Exports of a package that are imported on first use.
 
 A package's options are light, and every command names them; its searches are not. A package that exports both
-imports the first and leaves the second to `exports`. No module has the name of what it exports so: Python
-would give the module.
+imports the options and leaves the searches to `exports`. No module may have the name of such an export:
+Python would return the module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["exports"]
 
 
 def exports(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, where `homes` are names by the module they stand in.
+    """Return `__getattr__` and `__dir__` of a package, where `homes` are the names by their module.
 
     A home is a module of the package, and its names are separated by spaces: `search="Found minimum_peak"`.
     """

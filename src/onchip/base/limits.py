@@ -48,7 +48,7 @@ class Limits:
 
 
 def limits() -> Limits:
-    """The limits that hold now; raises `UsageError` naming a variable that is no number, or below 1."""
+    """Return the limits in force; raises `UsageError` naming a variable that is no number, or below 1."""
     given = {}
     for f in fields(Limits):
         name = VARIABLE + f.name.upper()

@@ -40,7 +40,7 @@ def energy(
         op.weight_bytes + sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
         for op in network.operators
     )
-    for instruction in program:  # what is joined is neither read nor written
+    for instruction in program:  # joined operands are neither read nor written
         match instruction:
             case Alloc(parts=parts):
                 local -= 2 * sum(network.tensors[network.tensor_id[name]].bytes for name in parts)

@@ -119,7 +119,7 @@ def accesses_of(
 
 @dataclass
 class Accesses:
-    """Counts what is read and written in each of several memories, and what moves between them."""
+    """Counts the bytes read and written in each of several memories, and those moved between them."""
 
     per_byte: Mapping[str, Fraction] | None
     bytes: dict[str, int]

@@ -36,7 +36,7 @@ MAX_ROWS = 1 << 20
 
 
 def prove_patches(network: Network) -> None:
-    """Refuse patches that contradict what the geometry says of a tensor's map. Raises `Broken`."""
+    """Refuse patches that contradict the geometry of a tensor's map. Raises `Broken`."""
     if all(t.patches is None for t in network.tensors):
         return
     for op in network.operators:

@@ -113,7 +113,7 @@ def rings_of(maps: Maps, group: Group, streamed: Collection[int], *, alignment: 
     return _run(network, rings, pieces, made, streamed, alignment)
 
 
-# -- what is such a group --------------------------------------------------------------------------------
+# -- validation ------------------------------------------------------------------------------------------
 
 
 def _stages(maps: Maps, group: Group, rings: Rings) -> tuple[tuple[Access, ...], ...]:
@@ -206,7 +206,7 @@ def _mirrored(piece: Access) -> Access:
     return replace(piece, operands=tuple(operands))
 
 
-# -- how it runs -----------------------------------------------------------------------------------------
+# -- the run ---------------------------------------------------------------------------------------------
 
 
 def _accumulates(network: Network, stage: Sequence[Access], maps: Mapping[int, Map]) -> bool:

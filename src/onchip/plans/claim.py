@@ -2,8 +2,8 @@
 
 `optimal` and a bound speak of one network on one chip within one budget, under options, in a space of plans.
 The digest covers all of that and the figures of the claims, so that none can be exchanged unseen. It is no
-signature: an author who changes a plan on purpose can compute it anew. So a plan from a file only claims, and
-a planner of this process has proved.
+signature: an author who changes a plan on purpose can compute it again. So a plan from a file only claims,
+and a planner of this process has proved.
 """
 
 from __future__ import annotations

@@ -431,7 +431,7 @@ class Plan:
     kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what is found again."""
+        """Return the state without `kept`, which can be derived again."""
         return {**self.__dict__, "kept": {}}
 
     def __eq__(self, other: object) -> bool:

@@ -189,9 +189,10 @@ def _conv(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _conv_transpose(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
-    """An input lands on every stride-th output: o needs inputs from ceil((o + pad - reach) / stride) on.
+    """Return the needs: output o reads inputs from ceil((o + pad - reach) / stride) on.
 
-    `reach` is the distance from the kernel's first tap to its last.
+    An input contributes to every stride-th output; `reach` is the distance from the kernel's first tap to
+    its last.
     """
     x, w = walk.shape(node.inputs[0]), walk.shape(node.inputs[1])
     rank, groups = len(x) - 2, node.integer("group", 1)

@@ -87,7 +87,7 @@ class _Reader:
             self._check_state(t)
         self.places = find_places(graph, self.computing, self.inputs, dtype)
 
-    # -- what depends on what --------------------------------------------------------------------------------
+    # -- dependencies ---------------------------------------------------------------------------------------
 
     def _order(self) -> None:
         """Find producers and constants; refuse operands that are missing, too late, or written twice."""

@@ -235,7 +235,7 @@ class _Search:
 
 
 def _starts(network: Network, graph: Graph, near: tuple[tuple[int, ...], ...]) -> list[int | str]:
-    """Return for each operator the last tensor that all ways to it pass; or in words what it is instead."""
+    """Return for each operator the last tensor that all ways to it pass; or in words why there is none."""
     words: list[int | str] = ["no one tensor is passed by all ways to it: they begin at several inputs"]
     predecessors: list[list[int]] = [[]]
     node: dict[int, int] = {}  # of a tensor

@@ -22,7 +22,7 @@ class RegionRules:
     """If only one order of two pieces is left, take it."""
 
     section_bound: bool = True
-    """At a step, what must lie above (below) a level must fit between it and the end (beginning)."""
+    """At a step, the parts above (below) a level must fit between it and the end (beginning)."""
 
     symmetry: bool = True
     """Of free pieces alike in size and steps, the earlier one lies lower."""

@@ -151,7 +151,7 @@ class _Problem:
         """Return whether at some step the parts above or below a level do not fit there."""
         bottom = bounds[0, self.body] + self.offset
         top = -bounds[self.body, 0] + self.offset + self.size
-        above = (bottom[None, :] >= bottom[:, None]) @ self.weights  # part by step: what starts no lower
+        above = (bottom[None, :] >= bottom[:, None]) @ self.weights  # part by step: parts that start no lower
         if ((above > (self.room - bottom)[:, None]) & self.there_t).any():
             return True
         below = (top[None, :] <= top[:, None]) @ self.weights

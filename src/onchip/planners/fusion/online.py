@@ -1,4 +1,4 @@
-"""The on-line variant (Optimus section 6, Algorithm 3): prepared once, planned anew for every buffer size.
+"""The on-line variant (Optimus section 6, Algorithm 3): prepared once, planned again for every buffer size.
 
 Three rules keep the space small enough to search while a network waits. If one member reads the output of
 another, all its readers are in the group: a tensor that is written back for one reader gains little by

@@ -199,7 +199,7 @@ def _flat(network: Network, op: Operator) -> Geometry | None:
     return Geometry("elementwise", (network.tensors[output].bytes,), (network.tensors[output].bytes,))
 
 
-# -- what the plan moves ---------------------------------------------------------------------------------
+# -- the traffic of the plan -----------------------------------------------------------------------------
 
 
 def _traffic(

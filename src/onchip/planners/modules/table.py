@@ -120,7 +120,7 @@ class Row:
         return self.reads, self.writes
 
     def data(self) -> dict[str, object]:
-        """The row as JSON has it: KB of 1,024 bytes, ratios in percent."""
+        """Return the row as in JSON: KB of 1,024 bytes, ratios in percent."""
         return data(self, WRITERS)
 
 

@@ -130,7 +130,7 @@ def evictions(problem: Problem, order: Sequence[int], budget: int) -> tuple[tupl
                     break
                 out.append(t)
                 missing -= problem.size[t]
-            for t in sorted(out, key=price, reverse=True):  # what the last one made needless stays
+            for t in sorted(out, key=price, reverse=True):  # needless ones stay
                 if missing + problem.size[t] <= 0:
                     out.remove(t)
                     missing += problem.size[t]

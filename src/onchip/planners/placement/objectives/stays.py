@@ -110,7 +110,7 @@ class Stays:
 
     @cached_property
     def latest(self) -> tuple[int, ...]:
-        """The most runs by which each stay's store may be late: before the end, and before it is overwritten."""
+        """The most runs that each stay's store may be late: before the end, and before it is overwritten."""
         overwritten = {stay.over for stay in self.stays}
         return tuple(
             max(0, stay.last - stay.first - 1) if i in overwritten else len(self.runs) - stay.first
