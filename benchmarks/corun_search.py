@@ -30,10 +30,11 @@ from onchip.multi_dnn.baselines import baselines, best_baseline
 from onchip.multi_dnn.branch import BranchOptions, solve_branching
 from onchip.multi_dnn.dp import PairOptions, solve_pair
 from onchip.multi_dnn.dynamic import DynamicScheduler
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.polish import polish
 from onchip.multi_dnn.profile import Group, Profile
 from onchip.multi_dnn.search import SearchOptions, improve, pattern_of
-from onchip.multi_dnn.solution import OBJECTIVES, Solution
+from onchip.multi_dnn.solution import Solution
 from onchip.multi_dnn.solve import SolveOptions, solve
 from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.multi_dnn.workload import Job, Workload
@@ -140,19 +141,21 @@ def figures(workload: Workload) -> Figures:
     began = time.process_time()
     found = baselines(workload)
     base = time.process_time() - began
-    rival = best_baseline(found, "latency")
-    gpu = next(one for one in found if one.name == "gpu alone").cost_ms("latency")
+    rival = best_baseline(found, Objective.LATENCY)
+    gpu = next(one for one in found if one.name == "gpu alone").cost_ms(Objective.LATENCY)
     first, quick = timed(lambda: solve_pair(workload, options=PairOptions(prove=False), known=rival.schedule))
     exact, proof = timed(lambda: solve_pair(workload, known=first.schedule))
     starts = [pattern_of(workload, one.schedule) for one in found if one.name != "contention-blind"]
     local = []
     for tries in LOCAL:
-        answer, seconds = timed(lambda n=tries: improve(workload, "latency", starts, SearchOptions(n)))
+        answer, seconds = timed(
+            lambda n=tries: improve(workload, Objective.LATENCY, starts, SearchOptions(n))
+        )
         local.append((answer.cost_ms / exact.cost_ms - 1, seconds))
-    for objective in OBJECTIVES:
+    for objective in Objective:
         result = solve(workload, objective, SolveOptions(prove=False))
         assert result.gain >= -1e-9, (workload.jobs, objective)
-    best = rival.cost_ms("latency")
+    best = rival.cost_ms(Objective.LATENCY)
     return Figures(
         exact.claim.proved,
         1 - exact.cost_ms / best,
@@ -196,7 +199,7 @@ def long_chain(soc: SoC) -> None:
                 lambda w: solve_pair(w, options=PairOptions(any_order=False, prove=False)),
                 lambda w: solve_pair(w, options=PairOptions(prove=False)),
                 lambda w: solve_pair(w),
-                lambda w: solve_pair(w, "rates"),
+                lambda w: solve_pair(w, Objective.RATES),
                 lambda w: solve(w).solution,
             ]
             cells = [f"{contention}, {jobs[0].name} first"]
@@ -319,9 +322,9 @@ def many(soc: SoC) -> None:
             jobs = tuple(Job(f"{n}", published.googlenet()) for n in range(copies))
             workload = Workload(soc, jobs, soc.model(contention))
             found = baselines(workload)
-            rival = best_baseline(found, "latency").cost_ms("latency")
+            rival = best_baseline(found, Objective.LATENCY).cost_ms(Objective.LATENCY)
             starts = [pattern_of(workload, one.schedule) for one in found]
-            local, quick = timed(lambda w=workload, p=starts: improve(w, "latency", p))
+            local, quick = timed(lambda w=workload, p=starts: improve(w, Objective.LATENCY, p))
             deep, slow = timed(
                 lambda w=workload, s=local.schedule: solve_branching(
                     w, options=BranchOptions(nodes=NODES), known=s

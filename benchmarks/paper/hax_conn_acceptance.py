@@ -35,7 +35,7 @@ from hax_conn_cases import (
 
 from onchip.multi_dnn.chains import chains_of, contention_table
 from onchip.multi_dnn.dp import Pair, Rules
-from onchip.multi_dnn.solution import OBJECTIVES, Objective
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.workload import Workload
 
 GPU_ALONE, AT_MOST = 4.640, 3.598
@@ -86,7 +86,7 @@ def every_choice(workload: Workload, *, bounds: bool = True) -> float:
 def swept() -> Iterator[Row]:
     """The sweep, a row at a time."""
     for soc in (XAVIER, ORIN):
-        for objective in OBJECTIVES:
+        for objective in Objective:
             for contention in SETS:
                 yield sweep(soc, objective, contention)
 
@@ -164,7 +164,7 @@ def main() -> None:
     found = googlenet_twice()
     print("GoogleNet twice on xavier-agx from Table 2, light, ms until both are done:\n")
     for one in found.result.baselines:
-        print(f"- {one.name}: {one.cost_ms('latency'):.3f}")
+        print(f"- {one.name}: {one.cost_ms(Objective.LATENCY):.3f}")
     solution = found.result.solution
     print(f"- onchip: {solution.cost_ms:.3f} ({solution.claim}; bound {solution.lower_bound_ms:.3f})\n")
     for line in lines(swept()):

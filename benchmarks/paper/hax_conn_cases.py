@@ -13,11 +13,11 @@ from onchip.machines.soc import SoC
 from onchip.machines.soc_file import load_soc
 from onchip.multi_dnn.baselines import Baseline
 from onchip.multi_dnn.check import check_stated
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.published import Experiment, experiments, googlenet, standalone
 from onchip.multi_dnn.result.corunned import corunned_of
 from onchip.multi_dnn.schedule_file import schedule_from_json
-from onchip.multi_dnn.solution import Objective
 from onchip.multi_dnn.solve import CorunResult, SolveOptions, solve
 from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.multi_dnn.workload import Job, Workload
@@ -168,7 +168,7 @@ WRONG: dict[str, None] = {}
 """What was wrong with any result, in the order in which it was found: there must be nothing."""
 
 
-def solved(workload: Workload, objective: Objective = "latency", contention: str = "") -> Beside:
+def solved(workload: Workload, objective: Objective | str = "latency", contention: str = "") -> Beside:
     """The planner's result, held against the baselines and judged again from the file that a user gets."""
     result = solve(workload, objective, SolveOptions(tries=TRIES))
     name = (

@@ -12,6 +12,7 @@ from hax_conn_cases import PAIRS, SETS, TEN, XAVIER, pair, percent, side_by_side
 from onchip.machines.contention import NO_CONTENTION, Contention, ThreeRegions
 from onchip.multi_dnn.baselines import baselines
 from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.workload import Workload
@@ -61,7 +62,7 @@ def _stronger() -> Iterator[str]:
     for factor in FACTORS:
         model = _scaled({"mrmc": factor, "rate": factor})
         workload = replace(pair(XAVIER, "googlenet", "googlenet", "light"), model=model)
-        found = {one.name: one.cost_ms("latency") for one in baselines(workload)}
+        found = {one.name: one.cost_ms(Objective.LATENCY) for one in baselines(workload)}
         del found["contention-blind"]
         ours, best = _best("googlenet", "googlenet", model), min(found.values())
         yield (

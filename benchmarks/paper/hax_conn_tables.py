@@ -26,6 +26,7 @@ from hax_conn_cases import (
     solved,
 )
 
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.published import Experiment, experiments, googlenet, standalone, table
 from onchip.multi_dnn.workload import Job, Workload
@@ -84,7 +85,7 @@ def readings() -> Iterator[str]:
         soc = soc_of(XAVIER)
         workload = Workload(soc, (Job("x", profile), Job("y", profile)), soc.model("light"))
         found = solved(workload, "latency", "light")
-        yield f"| {name} | {found.best_of_theirs.cost_ms('latency'):.3f} | {found.cost:.3f} |"
+        yield f"| {name} | {found.best_of_theirs.cost_ms(Objective.LATENCY):.3f} | {found.cost:.3f} |"
 
 
 def _readings(profile: Profile) -> Iterator[tuple[str, Profile]]:
@@ -226,7 +227,7 @@ def on_orin(i: int, j: int, contention: str) -> Beside:
 def gain_on_orin(i: int, j: int, contention: str) -> float:
     """Time of the best of the paper's baselines over ours."""
     found = on_orin(i, j, contention)
-    return found.best_of_theirs.cost_ms("latency") / found.cost
+    return found.best_of_theirs.cost_ms(Objective.LATENCY) / found.cost
 
 
 def our_gains(contention: str) -> dict[Cell, float]:

@@ -229,12 +229,12 @@ def corun(
     """
     from onchip.machines.soc import SoC
     from onchip.machines.soc_file import load_soc
+    from onchip.multi_dnn.objective import Objective
     from onchip.multi_dnn.result.corunned import corunned_of
-    from onchip.multi_dnn.solution import parse_objective
     from onchip.multi_dnn.solve import solve
 
     refuse_no_list(models)
-    aim = parse_objective(objective)
+    aim = Objective.parse(objective)
     kinds = {kind: {f.name for f in fields(kind)} for kind in (ReadOptions, CorunOptions, SolveOptions)}
     unknown = sorted(set(options).difference(*kinds.values()))
     if unknown:

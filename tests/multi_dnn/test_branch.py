@@ -14,13 +14,14 @@ from onchip.multi_dnn import published
 from onchip.multi_dnn.branch import BranchOptions, branchable, solve_branching
 from onchip.multi_dnn.chains import chains_of, contention_table
 from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.solution import Claim
 from onchip.multi_dnn.workload import Job, Workload
 from onchip.papers.hax_conn.enumerate import best_by_enumeration
 from oracles.corun_twin import ends
 
 near = pytest.approx
-aims = st.sampled_from(["latency", "rates"])
+aims = st.sampled_from([Objective.LATENCY, Objective.RATES])
 
 
 @settings(max_examples=20)
@@ -109,13 +110,13 @@ def test_when_the_states_run_out_a_known_schedule_stands() -> None:
 def test_what_it_takes() -> None:
     net = profile_of("n", [(1, 1)])
     nine = workload_of(Fixed(1, 1), *(Job(f"n{n}", net) for n in range(9)))
-    assert not branchable(nine, "latency")
+    assert not branchable(nine, Objective.LATENCY)
     with pytest.raises(UsageError, match="at most 8"):
         solve_branching(nine)
-    assert not branchable(workload_of(Fixed(1, 1), Job("a", net), frames=2), "latency")
+    assert not branchable(workload_of(Fixed(1, 1), Job("a", net), frames=2), Objective.LATENCY)
 
 
-@pytest.mark.parametrize("objective", ["latency", "rates"])
+@pytest.mark.parametrize("objective", [Objective.LATENCY, Objective.RATES])
 def test_very_many_ways_to_begin_obey_the_limits(objective: str) -> None:
     # 8 networks on 8 units: 8^8 first units, and for each who begins.
     units = 8
@@ -146,7 +147,7 @@ def test_what_it_does_not_take_is_said() -> None:
     with pytest.raises(UsageError, match="after several others"):
         solve_branching(joined, options=BranchOptions(switches=1))
     with pytest.raises(UsageError, match="rates of networks in series"):
-        solve_branching(workload_of(Fixed(1, 1), a, Job("b", net, after=("a",))), "rates")
+        solve_branching(workload_of(Fixed(1, 1), a, Job("b", net, after=("a",))), Objective.RATES)
     with pytest.raises(UsageError, match="one frame only"):
         solve_branching(workload_of(Fixed(1, 1), a, b, frames=2))
     with pytest.raises(UsageError, match="at most 3000 groups over all runs, not 3002"):

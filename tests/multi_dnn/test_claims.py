@@ -18,14 +18,15 @@ from onchip.base.errors import IllegalSchedule, OnchipError
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.check import check_stated
 from onchip.multi_dnn.classes import parse_class
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.profile_file import load_profile
 from onchip.multi_dnn.result.corunned import corunned_of
 from onchip.multi_dnn.schedule_file import schedule_from_json
 from onchip.multi_dnn.schedule_json import Claim, Rival, schedule_json
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import OBJECTIVES, Space
 from onchip.multi_dnn.solution import Claim as Solved
+from onchip.multi_dnn.solution import Space
 from onchip.multi_dnn.solve import SolveOptions, solve
 from onchip.multi_dnn.timeline import RATES
 from onchip.multi_dnn.workload import Job
@@ -273,7 +274,7 @@ def test_every_class_of_a_solver_is_read_back(space: Space, proved: bool) -> Non
 def test_whatever_the_solver_claims_holds_before_the_judge(seed: int) -> None:
     rng = Random(seed)
     work = random_workload(rng)
-    objective = rng.choice(OBJECTIVES)
+    objective = rng.choice(list(Objective))
     options = SolveOptions(
         any_order=rng.random() < 0.6,
         prove=rng.random() < 0.7,

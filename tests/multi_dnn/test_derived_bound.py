@@ -13,8 +13,8 @@ from workloads import profile_of, random_schedule, random_workload, workload_of
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.baselines import baselines
 from onchip.multi_dnn.derived_bound import derived_bound
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import OBJECTIVES
 from onchip.multi_dnn.timeline import RATES
 from onchip.multi_dnn.workload import Job
 
@@ -32,7 +32,7 @@ def test_no_schedule_whatever_beats_it(rng: Random) -> None:
         simulate(work, random_schedule(rng, work, idle=rng.random() < 0.3), epsilon_ms=epsilon)
         for _ in range(6)
     ]
-    for objective in OBJECTIVES:
+    for objective in Objective:
         lines += [simulate(work, one.schedule, epsilon_ms=epsilon) for one in baselines(work, objective)]
     for figure in ("latency_ms", "makespan_ms", "fps", "sum_of_rates"):
         bound = derived_bound(work, figure, epsilon)

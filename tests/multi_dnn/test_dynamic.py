@@ -19,9 +19,10 @@ from onchip.multi_dnn.baselines import baselines
 from onchip.multi_dnn.dispatch import first_come
 from onchip.multi_dnn.dynamic import DynamicScheduler, StaticScheduler, frames_of
 from onchip.multi_dnn.improvements import Stopped, improvements, naive
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.solve import solve
 from onchip.multi_dnn.workload import Job, Workload
 from onchip.papers.hax_conn.enumerate import best_by_enumeration
@@ -35,7 +36,7 @@ def work(*names: str, frames: int = 1) -> Workload:
 
 def solution(workload: Workload, schedule: Schedule, solver: str, *, proved: bool = False) -> Solution:
     timeline = simulate(workload, schedule)
-    return Solution(schedule, timeline, "latency", Claim("any order", proved), 0.0, 0.0, solver)
+    return Solution(schedule, timeline, Objective.LATENCY, Claim("any order", proved), 0.0, 0.0, solver)
 
 
 def mapped(workload: Workload, *rows: tuple[int, ...]) -> Schedule:
@@ -205,13 +206,13 @@ def test_three_changes_end_where_the_planner_does() -> None:
 
 
 @settings(max_examples=12)
-@given(workloads(groups=3), st.sampled_from(["latency", "rates"]))
+@given(workloads(groups=3), st.sampled_from([Objective.LATENCY, Objective.RATES]))
 def test_improvements_only_get_better_and_end_at_the_best_of_all(
     workload: Workload, objective: Objective
 ) -> None:
     known = naive(workload)
     found = list(improvements(workload, objective, known, lambda: False))
-    costs = [cost_ms(simulate(workload, known), objective), *(one.cost_ms for one in found)]
+    costs = [objective.cost_ms(simulate(workload, known)), *(one.cost_ms for one in found)]
     assert all(b <= a * (1 + 1e-9) for a, b in pairwise(costs))
     assert costs[-1] == pytest.approx(best_by_enumeration(workload, objective).cost_ms, rel=1e-9)
 
@@ -219,14 +220,14 @@ def test_improvements_only_get_better_and_end_at_the_best_of_all(
 @settings(max_examples=8)
 @given(workloads(jobs=3, groups=3))
 def test_three_networks_are_never_worse_than_a_baseline(workload: Workload) -> None:
-    *_, last = improvements(workload, "latency", naive(workload), lambda: False)
-    assert last.cost_ms <= min(one.cost_ms("latency") for one in baselines(workload)) * (1 + 1e-9)
+    *_, last = improvements(workload, Objective.LATENCY, naive(workload), lambda: False)
+    assert last.cost_ms <= min(one.cost_ms(Objective.LATENCY) for one in baselines(workload)) * (1 + 1e-9)
 
 
 @settings(max_examples=6)
 @given(workloads(jobs=3, groups=2))
 def test_three_small_networks_end_at_the_proved_best_of_all(workload: Workload) -> None:
-    *_, last = improvements(workload, "latency", naive(workload), lambda: False)
+    *_, last = improvements(workload, Objective.LATENCY, naive(workload), lambda: False)
     assert last.claim.proved
     assert last.cost_ms == pytest.approx(best_by_enumeration(workload).cost_ms, rel=1e-9)
 
@@ -241,7 +242,7 @@ def test_the_first_answer_is_legal_and_as_good_as_whole_networks(workload: Workl
 
 
 def test_a_stopped_search_finds_nothing_more() -> None:
-    assert list(improvements(work("x", "y"), "latency", naive(work("x", "y")), lambda: True)) == []
+    assert list(improvements(work("x", "y"), Objective.LATENCY, naive(work("x", "y")), lambda: True)) == []
 
 
 def test_latency_over_time_swaps_at_frame_boundaries() -> None:

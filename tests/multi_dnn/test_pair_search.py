@@ -17,6 +17,7 @@ from onchip.multi_dnn import published
 from onchip.multi_dnn.bound import alone_ms
 from onchip.multi_dnn.chains import chains_of, contention_table
 from onchip.multi_dnn.dp import Pair, PairOptions, Rules, pairable, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Group, Profile
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.solution import Claim
@@ -44,7 +45,7 @@ def twin(workload: Workload, *, any_order: bool) -> list[tuple[float, float]]:
 
 
 @settings(max_examples=30)
-@given(workloads(groups=3), st.sampled_from(["latency", "rates"]))
+@given(workloads(groups=3), st.sampled_from([Objective.LATENCY, Objective.RATES]))
 def test_the_proved_best_is_the_best_of_every_mapping_and_order(workload: Workload, objective: str) -> None:
     every = best_by_enumeration(workload, objective)  # type: ignore[arg-type]
     found = solve_pair(workload, objective)  # type: ignore[arg-type]
@@ -55,7 +56,7 @@ def test_the_proved_best_is_the_best_of_every_mapping_and_order(workload: Worklo
 
 @pytest.mark.slow
 @settings(max_examples=25)
-@given(workloads(groups=4), st.sampled_from(["latency", "rates"]))
+@given(workloads(groups=4), st.sampled_from([Objective.LATENCY, Objective.RATES]))
 def test_with_four_groups_each_too(workload: Workload, objective: str) -> None:
     every = best_by_enumeration(workload, objective)  # type: ignore[arg-type]
     assert solve_pair(workload, objective).cost_ms == near(every.cost_ms, rel=1e-9)  # type: ignore[arg-type]
@@ -201,10 +202,10 @@ def test_the_rates_of_networks_in_series_and_too_many_groups_are_refused(
 ) -> None:
     net = line("net", (1.0, 1.0))
     series = Workload(soc_of(2), (Job("a", net), Job("b", net, after=("a",)), Job("c", net)), Shared())
-    assert pairable(series, "latency")
-    assert not pairable(series, "rates")
+    assert pairable(series, Objective.LATENCY)
+    assert not pairable(series, Objective.RATES)
     with pytest.raises(UsageError, match="rates of networks in series"):
-        solve_pair(series, "rates")
+        solve_pair(series, Objective.RATES)
     monkeypatch.setattr(sys.modules[solve_pair.__module__], "MEETINGS", 3)
     with pytest.raises(UsageError, match="does not take so many groups"):
         solve_pair(two(net, net))

@@ -17,17 +17,17 @@ from onchip.machines.soc_file import load_soc
 from onchip.multi_dnn import published
 from onchip.multi_dnn.baselines import baselines, herald, mensa
 from onchip.multi_dnn.classes import parse_class
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.polish import polish
 from onchip.multi_dnn.profile import Group, Profile
 from onchip.multi_dnn.result.corunned import corunned_of
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import OBJECTIVES, Objective, cost_ms, parse_objective
 from onchip.multi_dnn.solve import SolveOptions, solve
 from onchip.multi_dnn.workload import Job, Workload
 from onchip.planners.limits import Limits
 
 near = pytest.approx
-objectives = pytest.mark.parametrize("objective", OBJECTIVES)
+objectives = pytest.mark.parametrize("objective", Objective)
 QUICK = SolveOptions(tries=200, nodes=2000)
 
 
@@ -46,7 +46,7 @@ def test_never_worse_than_the_best_baseline_and_never_below_the_bound(objective:
         assert result.solution.cost_ms <= result.best_baseline.cost_ms(objective) * (1 + 1e-9)
         assert result.gain >= -1e-9
         again = simulate(workload, result.solution.schedule)
-        assert cost_ms(again, objective) == near(result.solution.cost_ms)
+        assert objective.cost_ms(again) == near(result.solution.cost_ms)
         if objective != "throughput" or workload.frames == 1 or not workload.pipelined:
             assert result.solution.lower_bound_ms <= result.solution.cost_ms * (1 + 1e-9)
 
@@ -60,7 +60,7 @@ def test_of_what_costs_the_same_the_one_whose_networks_wait_least() -> None:
         mine, named = result.solution, parse_class(str(result.solution.claim))
         assert named is not None
         for rival in result.baselines:
-            if rival.cost_ms("latency") > mine.cost_ms * (1 + 1e-9):
+            if rival.cost_ms(Objective.LATENCY) > mine.cost_ms * (1 + 1e-9):
                 continue
             if named.why_not(rival.schedule, rival.timeline) is None:
                 ties += 1
@@ -90,7 +90,7 @@ def test_few_switches_means_no_run_has_more(switches: int) -> None:
 
 def test_googlenet_twice_and_every_baseline() -> None:
     result = solve(googlenet_twice())
-    by_name = {one.name: one.cost_ms("latency") for one in result.baselines}
+    by_name = {one.name: one.cost_ms(Objective.LATENCY) for one in result.baselines}
     assert by_name["gpu alone"] == near(4.640)
     assert by_name["whole networks"] == near(4.2124, abs=1e-3)
     assert set(by_name) == {
@@ -111,7 +111,7 @@ def test_googlenet_twice_and_every_baseline() -> None:
 def test_contention_makes_the_blind_optimum_lose_or_tie(contention: str) -> None:
     result = solve(googlenet_twice(contention))
     blind = next(one for one in result.baselines if one.name == "contention-blind")
-    assert result.solution.cost_ms <= blind.cost_ms("latency") * (1 + 1e-9)
+    assert result.solution.cost_ms <= blind.cost_ms(Objective.LATENCY) * (1 + 1e-9)
     if contention == "heavy":
         assert result.gain > 0.02
 
@@ -226,7 +226,7 @@ def test_ctrl_c_during_baselines_gives_the_best_of_those_made(monkeypatch: pytes
     assert [one.name for one in result.baselines] == ["gpu alone", "dla alone", "whole networks"]
     assert not result.every_baseline
     assert result.solution.ended == "stopped"
-    assert result.solution.cost_ms == near(result.best_baseline.cost_ms("latency"))
+    assert result.solution.cost_ms == near(result.best_baseline.cost_ms(Objective.LATENCY))
 
 
 def test_without_time_there_is_one_baseline_and_that_is_said() -> None:
@@ -359,6 +359,6 @@ def test_without_time_the_best_baseline_comes_with_its_bound(members: str) -> No
 
 
 def test_objectives_have_names() -> None:
-    assert parse_objective("rates") == "rates"
+    assert Objective.parse("rates") == "rates"
     with pytest.raises(UsageError, match="latency, throughput, rates"):
-        parse_objective("speed")
+        Objective.parse("speed")

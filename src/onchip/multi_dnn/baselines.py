@@ -17,10 +17,10 @@ from onchip.base.errors import UsageError
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.dispatch import first_come
 from onchip.multi_dnn.dp import PairOptions, pairable, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.schedule import Schedule
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Objective, cost_ms
 from onchip.multi_dnn.tasks import one_frame, tasks_of
 from onchip.multi_dnn.timeline import Timeline
 from onchip.multi_dnn.workload import Workload
@@ -56,10 +56,10 @@ class Baseline:
 
     def cost_ms(self, objective: Objective) -> float:
         """Return the objective as a time in ms; less is better."""
-        return cost_ms(self.timeline, objective)
+        return objective.cost_ms(self.timeline)
 
 
-def baselines(workload: Workload, objective: Objective = "latency") -> tuple[Baseline, ...]:
+def baselines(workload: Workload, objective: Objective = Objective.LATENCY) -> tuple[Baseline, ...]:
     """Return every baseline that the workload allows.
 
     They are each unit alone (where it supports everything), whole networks on different units (the best such
@@ -190,7 +190,7 @@ def blind_optimum(workload: Workload) -> Baseline | None:
     or left to first come, first served, whichever is better.
     """
     frame = replace(one_frame(workload), model=NO_CONTENTION)
-    if not pairable(frame, "latency"):
+    if not pairable(frame, Objective.LATENCY):
         return None
     try:
         blind = solve_pair(frame, options=PairOptions(prove=False)).schedule

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
-from onchip.multi_dnn.solution import Objective
 from onchip.multi_dnn.workload import Workload
 
 __all__ = ["alone_ms", "alone_row", "load_bound", "lower_bound"]
@@ -84,11 +84,11 @@ def lower_bound(workload: Workload, objective: Objective) -> float:
         return series[job]
 
     ends = [end_of(j) for j in range(len(jobs))]
-    if objective == "rates":
+    if objective == Objective.RATES:
         return 1.0 / sum(1.0 / end for end in ends)
-    if objective == "throughput" and workload.frames > 1 and workload.pipelined:
+    if objective.is_of_a_stream(workload) and workload.pipelined:
         return max(*alone, load_bound(workload))
-    if objective == "latency" and workload.frames > 1 and workload.pipelined:
+    if objective == Objective.LATENCY and workload.frames > 1 and workload.pipelined:
         return max(ends)
     return max(*ends, load_bound(workload))
 

@@ -15,9 +15,10 @@ from math import inf
 from onchip import _core
 from onchip.base.errors import UsageError
 from onchip.multi_dnn.chains import Chain, chains_of, schedule_of
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.workload import Workload
 
 __all__ = ["MOST_CHAINS", "BranchOptions", "branchable", "solve_branching"]
@@ -50,7 +51,7 @@ def branchable(workload: Workload, objective: Objective) -> bool:
 
 def solve_branching(
     workload: Workload,
-    objective: Objective = "latency",
+    objective: Objective = Objective.LATENCY,
     options: BranchOptions = BranchOptions(),
     *,
     known: Schedule | None = None,
@@ -67,7 +68,7 @@ def solve_branching(
     reason = _why_not(chains, workload, objective)
     if chains is None or reason:
         raise UsageError(f"branch and bound {reason}", where="corun")
-    value = cost_ms(simulate(workload, known), objective) if known else inf
+    value = objective.cost_ms(simulate(workload, known)) if known else inf
     answer = _core.chain_schedule(
         tasks=_core.CorunTasks(
             units=len(workload.soc.units),
@@ -83,7 +84,7 @@ def solve_branching(
         options=_core.ChainOptions(
             yields=options.any_order,
             switches=options.switches,
-            rates=objective == "rates",
+            rates=objective == Objective.RATES,
             upper=value,
             nodes=options.nodes,
         ),
@@ -120,7 +121,7 @@ def _why_not(chains: Sequence[Chain] | None, workload: Workload, objective: Obje
     groups = sum(len(chain.steps) for chain in chains)
     if groups > MOST_GROUPS:
         return f"takes at most {MOST_GROUPS} groups over all runs, not {groups}"
-    if objective == "rates" and any(workload.waits_for):
+    if objective == Objective.RATES and any(workload.waits_for):
         return "does not take the rates of networks in series"
     return ""
 

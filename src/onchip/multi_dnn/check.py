@@ -16,7 +16,7 @@ from onchip.multi_dnn.classes import parse_class, why_misnamed
 from onchip.multi_dnn.derived_bound import derived_bound
 from onchip.multi_dnn.schedule_file import StatedSchedule, read_schedule
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.timeline import FIGURES, RATES, Timeline
+from onchip.multi_dnn.timeline import FIGURES, Figure, Timeline
 
 __all__ = ["CLAIMED", "DERIVED", "Verdict", "check_file", "check_stated"]
 
@@ -57,16 +57,19 @@ def check_stated(stated: StatedSchedule) -> Verdict:
     """Return the judge's figures; raises `IllegalSchedule` naming the first that differs in the file."""
     timeline = simulate(stated.workload, stated.schedule, epsilon_ms=stated.epsilon_ms)
     _check_figures(stated, timeline)
-    objective = stated.claim.objective
-    if objective not in FIGURES:
-        raise IllegalSchedule("objective", f"{objective[:60]!r} is none of {', '.join(FIGURES)}")
-    rivals = tuple((rival.name, _rival_timeline(stated, n)) for n, rival in enumerate(stated.claim.rivals))
+    objective = stated.claim.figure
+    if objective is None:
+        unknown = stated.claim.objective[:60]
+        raise IllegalSchedule("objective", f"{unknown!r} is none of {', '.join(FIGURES)}")
+    rivals = tuple(
+        (rival.name, _rival_timeline(stated, n, objective)) for n, rival in enumerate(stated.claim.rivals)
+    )
     bound = derived_bound(stated.workload, objective, stated.epsilon_ms)
     if stated.derived_bound is not None:
         _same(f"derived_bound of {objective}", stated.derived_bound, bound)
     verdict = Verdict(timeline, rivals, bound)
-    _check_bound(stated, verdict)
-    _check_class(stated, verdict)
+    _check_bound(stated, verdict, objective)
+    _check_class(stated, verdict, objective)
     if stated.claim_sha256 != stated.digest:
         raise IllegalSchedule("claim", "its claims were made of another schedule, workload or SoC")
     return verdict
@@ -87,8 +90,8 @@ def _check_figures(stated: StatedSchedule, timeline: Timeline) -> None:
         _same(name, claimed, timeline.figure(name))
 
 
-def _rival_timeline(stated: StatedSchedule, number: int) -> Timeline:
-    rival, objective = stated.claim.rivals[number], stated.claim.objective
+def _rival_timeline(stated: StatedSchedule, number: int, objective: Figure) -> Timeline:
+    rival = stated.claim.rivals[number]
     other = why_misnamed(rival.name, stated.workload, rival.schedule)
     if other:
         raise IllegalSchedule("baseline", f"is named {rival.name}, and {other}")
@@ -100,9 +103,9 @@ def _rival_timeline(stated: StatedSchedule, number: int) -> Timeline:
     return timeline
 
 
-def _check_bound(stated: StatedSchedule, found: Verdict) -> None:
+def _check_bound(stated: StatedSchedule, found: Verdict, objective: Figure) -> None:
     """Refuse a bound that a schedule in the file beats, or that is weaker than the judge's own."""
-    bound, objective = stated.claim.bound, stated.claim.objective
+    bound = stated.claim.bound
     if bound is None:
         return
     for name, line in (("", found.timeline), *found.rivals):
@@ -117,7 +120,7 @@ def _check_bound(stated: StatedSchedule, found: Verdict) -> None:
         )
 
 
-def _check_class(stated: StatedSchedule, found: Verdict) -> None:
+def _check_class(stated: StatedSchedule, found: Verdict, objective: Figure) -> None:
     """Check that a schedule is in its claimed class, and that no schedule of the class beats it."""
     claim = stated.claim
     named = parse_class(claim.claim)
@@ -126,7 +129,7 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
     outside = named.why_not(stated.schedule, found.timeline)
     if outside:
         raise IllegalSchedule("class", f"is said to be {claim.claim}, and {outside}")
-    value = found.timeline.figure(claim.objective)
+    value = found.timeline.figure(objective)
     if not named.proved:
         return
     if stated.epsilon_ms:
@@ -136,12 +139,10 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
             f" (epsilon_ms {stated.epsilon_ms:g}), which no search looks at",
         )
     if value is None:
-        raise IllegalSchedule(
-            "class", f"is said to be {claim.claim}, of {claim.objective}, which it does not have"
-        )
+        raise IllegalSchedule("class", f"is said to be {claim.claim}, of {objective}, which it does not have")
     for rival, (name, line) in zip(claim.rivals, found.rivals, strict=True):
-        other = line.figure(claim.objective)
-        if other is None or not _better(claim.objective, other, value):
+        other = line.figure(objective)
+        if other is None or not _better(objective, other, value):
             continue
         if named.why_not(rival.schedule, line) is None:
             raise IllegalSchedule(
@@ -150,10 +151,9 @@ def _check_class(stated: StatedSchedule, found: Verdict) -> None:
             )
 
 
-def _better(objective: str, one: float, other: float) -> bool:
+def _better(objective: Figure, one: float, other: float) -> bool:
     """Return whether `one` is better than `other` by more than rounding; NaN is better than all."""
-    ahead = one - other if objective in RATES else other - one
-    return not ahead <= TOLERANCE * max(abs(one), abs(other))
+    return not objective.ahead(one, other) <= TOLERANCE * max(abs(one), abs(other))
 
 
 def _same(what: str, stated: float, found: float | None, near_zero: float = 0.0) -> None:

@@ -15,6 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.timeline import Figure
 from onchip.multi_dnn.workload import Workload
 
 if TYPE_CHECKING:
@@ -39,17 +40,17 @@ def derived_bound(workload: Workload, objective: str, epsilon_ms: float = 0.0) -
     # Where groups may overlap on a unit, its time does not bound its work.
     load = 0.0 if epsilon_ms else _load(workload)
     frames, most = workload.frames, workload.frames_at_once
-    match objective:
-        case "latency_ms":
+    match Figure.named(objective):
+        case Figure.LATENCY:
             # In the first frame every latency is an end, and the last of these ends all of its work.
             return max(*ends, load)
-        case "makespan_ms":
+        case Figure.MAKESPAN:
             return max(*ends, frames * load, frames * max(chains))
-        case "sum_of_rates":
+        case Figure.SUM_OF_RATES:
             return sum(1000.0 / end for end in ends)
-        case "fps" if frames == 1:
+        case Figure.FPS if frames == 1:
             return 1000.0 / max(*ends, load)
-        case "fps":
+        case Figure.FPS:
             # Counted from the end of a frame: that many later frames, and all behind, have not begun by then.
             counted = frames - frames // 2
             least = counted * min(chains)

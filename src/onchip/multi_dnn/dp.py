@@ -16,9 +16,10 @@ from math import inf, isfinite
 from onchip import _core
 from onchip.base.errors import UsageError
 from onchip.multi_dnn.chains import Chain, chains_of, contention_table, schedule_of
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.workload import Workload
 from onchip.planners.limits import End, Limits
 
@@ -126,12 +127,12 @@ def pairable(workload: Workload, objective: Objective) -> bool:
     chains = chains_of(workload)
     if chains is None or len(chains) != 2 or len(chains[0].work) * len(chains[1].work) > MEETINGS:
         return False
-    return objective != "rates" or not any(workload.waits_for)
+    return objective != Objective.RATES or not any(workload.waits_for)
 
 
 def solve_pair(
     workload: Workload,
-    objective: Objective = "latency",
+    objective: Objective = Objective.LATENCY,
     options: PairOptions = PairOptions(),
     *,
     known: Schedule | None = None,
@@ -148,15 +149,13 @@ def solve_pair(
     if chains is None or len(chains) != 2:
         raise UsageError("the exact search takes two networks, or two chains of them", where="corun")
     if not pairable(workload, objective):
-        what = (
-            "so many groups" if objective != "rates" else "so many groups, or the rates of networks in series"
-        )
-        raise UsageError(f"the exact search does not take {what}", where="corun")
-    frames = (1.0, 1.0) if objective == "rates" else (0.0, 0.0)
+        series = ", or the rates of networks in series" if objective == Objective.RATES else ""
+        raise UsageError(f"the exact search does not take so many groups{series}", where="corun")
+    frames = (1.0, 1.0) if objective == Objective.RATES else (0.0, 0.0)
     units = len(workload.soc.units)
     pair = Pair(*chains, contention_table(workload.model, *chains, units), units)
     best = known
-    value = cost_ms(simulate(workload, known), objective) if known else inf
+    value = objective.cost_ms(simulate(workload, known)) if known else inf
     proved, bound = False, 0.0
     end: End = "complete"
 

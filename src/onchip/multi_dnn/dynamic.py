@@ -17,9 +17,10 @@ from typing import Self
 
 from onchip.base.errors import ProfileError, UsageError, WorkerLost
 from onchip.multi_dnn.improvements import Stopped, improvements, naive
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Solution
 from onchip.multi_dnn.solve import CorunResult, SolveOptions, solve
 from onchip.multi_dnn.workload import Workload
 
@@ -53,9 +54,9 @@ class Answer:
     seconds: float
     proved: bool = False
 
-    def cost_ms(self, objective: Objective = "latency") -> float:
+    def cost_ms(self, objective: Objective | str = Objective.LATENCY) -> float:
         """Return the judge's cost of a frame of it, as a time in ms."""
-        return cost_ms(simulate(self.workload, self.schedule), objective)
+        return Objective.parse(objective).cost_ms(simulate(self.workload, self.schedule))
 
 
 class DynamicScheduler:
@@ -72,13 +73,13 @@ class DynamicScheduler:
 
     def __init__(
         self,
-        objective: Objective = "latency",
+        objective: Objective | str = Objective.LATENCY,
         *,
         improver: Improver = improvements,
         clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
     ) -> None:
-        self.objective, self.patience = objective, patience
+        self.objective, self.patience = Objective.parse(objective), patience
         self._improver, self._clock = improver, clock
         self._lock = threading.Condition()
         self._known: list[Answer] = []  # the best of each set, the last used last
@@ -273,7 +274,7 @@ class StaticScheduler:
     def __init__(
         self,
         sets: Mapping[str, Workload],
-        objective: Objective = "latency",
+        objective: Objective | str = Objective.LATENCY,
         options: SolveOptions = _OPTIONS,
     ) -> None:
         """Solve every set. Raises `UsageError` when there is none."""
@@ -312,7 +313,9 @@ class Frame:
     answer: Answer
 
 
-def frames_of(history: tuple[Answer, ...], each: float, objective: Objective = "latency") -> list[Frame]:
+def frames_of(
+    history: tuple[Answer, ...], each: float, objective: Objective | str = Objective.LATENCY
+) -> list[Frame]:
     """Return latency over time (Fig. 7): the frames run in sequence, every set for `each` seconds.
 
     A frame runs the newest schedule available at its start; a set's first frame begins when the last

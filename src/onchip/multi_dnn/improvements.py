@@ -15,10 +15,11 @@ from onchip.base.errors import ProfileError
 from onchip.multi_dnn.baselines import baselines
 from onchip.multi_dnn.branch import branchable, solve_branching
 from onchip.multi_dnn.dp import PairOptions, pairable, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule
 from onchip.multi_dnn.search import SearchOptions, improve, pattern_of
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Solution
 from onchip.multi_dnn.tasks import tasks_of
 from onchip.multi_dnn.workload import Workload
 
@@ -108,7 +109,7 @@ def improvements(
         stages.append(again)
         if branchable(workload, objective):
             stages.append(lambda: solve_branching(workload, objective, known=best, stop=lambda n: stopped()))
-    least = cost_ms(simulate(workload, known), objective)
+    least = objective.cost_ms(simulate(workload, known))
     for stage in stages:
         if stopped():
             return

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Solution, cost_ms
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.timeline import Timeline
 from onchip.planners.limits import NO_LIMITS, Limits
 
@@ -42,7 +42,7 @@ def polish(
                     break
                 left -= 1
                 judged = simulate(workload, delayed)
-                if cost_ms(judged, objective) < best.cost_ms * (1 - 1e-6):
+                if objective.cost_ms(judged) < best.cost_ms * (1 - 1e-6):
                     best, better = replace(best, schedule=delayed, timeline=judged), True
     except KeyboardInterrupt:
         ended = "stopped"

@@ -20,7 +20,7 @@ from onchip.multi_dnn.derived_bound import derived_bound
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.profile_file import profile_object
 from onchip.multi_dnn.schedule import Schedule, Step
-from onchip.multi_dnn.timeline import Segment, Timeline
+from onchip.multi_dnn.timeline import Figure, Segment, Timeline
 
 __all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "document_digest", "schedule_json"]
 
@@ -44,7 +44,7 @@ class Claim:
     """A solver's claim about its schedule.
 
     `claim` is the class of the result (`onchip.multi_dnn.classes`), `objective` its objective
-    (`timeline.FIGURES`), `bound` a bound of any schedule, in the objective's unit, `rivals` the
+    (a `timeline.Figure`), `bound` a bound of any schedule, in the objective's unit, `rivals` the
     schedules beside it, `contention_set` the model's name. The judge derives the rivals' values; of class and
     bound it can only detect contradictions with themselves or others.
     """
@@ -55,6 +55,11 @@ class Claim:
     seconds: float | None = None
     rivals: tuple[Rival, ...] = ()
     contention_set: str = ""
+
+    @property
+    def figure(self) -> Figure | None:
+        """The objective, None for one that this version does not know."""
+        return Figure.named(self.objective)
 
 
 def schedule_json(

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from onchip import _core
 from onchip.multi_dnn.bound import lower_bound
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Objective, Solution
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.tasks import Tasks, one_frame, tasks_of
 from onchip.multi_dnn.workload import Workload
 
@@ -95,7 +96,7 @@ def _searched(
             task=tasks.token_tasks, chain=[step.job for step in tasks.tokens], lag=tasks.lag
         ),
         aim=_core.CorunAim(
-            kind=objective, last=tasks.last, firsts=tasks.firsts, pipelined=workload.pipelined
+            kind=objective.value, last=tasks.last, firsts=tasks.firsts, pipelined=workload.pipelined
         ),
         starts=[_candidate(tasks, pattern) for pattern in patterns],
         tries=options.tries,

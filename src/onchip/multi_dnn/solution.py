@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from onchip.base.errors import UsageError
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule
 from onchip.multi_dnn.timeline import Timeline
 
-__all__ = ["OBJECTIVES", "Claim", "Objective", "Solution", "Space", "cost_ms", "parse_objective"]
-
-Objective = Literal["latency", "throughput", "rates"]
-"""The objective: the least latency of the slowest network (eq. 11), the most frames per second in steady
-state, or the greatest sum of 1 / latency (eq. 10)."""
-OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+__all__ = ["Claim", "Solution", "Space"]
 
 Space = Literal["any order", "non-delay", "few switches", "searched"]
 """The schedules among which a claim is made. `any order`: every unit for every group and every order on
@@ -67,30 +62,9 @@ class Solution:
     @property
     def cost_ms(self) -> float:
         """The objective as a time in ms; less is better."""
-        return cost_ms(self.timeline, self.objective)
+        return self.objective.cost_ms(self.timeline)
 
     @property
     def gap(self) -> float:
         """The distance from the bound, as a fraction of the cost."""
         return max(0.0, 1 - self.lower_bound_ms / self.cost_ms)
-
-
-def cost_ms(timeline: Timeline, objective: Objective) -> float:
-    """Return the objective as a time in ms, so that less is always better.
-
-    `latency`: the longest latency of any network; `throughput`: 1000 / frames per second; `rates`: 1000 / the
-    sum of rates.
-    """
-    if objective == "latency":
-        return max(timeline.latency_ms)
-    if objective == "throughput":
-        return 1000.0 / timeline.fps
-    return 1000.0 / timeline.sum_of_rates
-
-
-def parse_objective(text: str) -> Objective:
-    """Return the objective of this name; raises `UsageError` listing the objectives."""
-    for objective in OBJECTIVES:
-        if objective == text:
-            return objective
-    raise UsageError(f"is none of {', '.join(OBJECTIVES)}", where="--objective", item=text)

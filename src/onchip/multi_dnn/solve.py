@@ -16,11 +16,12 @@ from onchip.multi_dnn.bound import alone_row, lower_bound
 from onchip.multi_dnn.branch import BranchOptions, branchable, solve_branching
 from onchip.multi_dnn.classes import parse_class
 from onchip.multi_dnn.dp import PairOptions, pairable, solve_pair
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.options import DEFAULTS, SolveOptions
 from onchip.multi_dnn.polish import polish
 from onchip.multi_dnn.schedule import Step
 from onchip.multi_dnn.search import Pattern, SearchOptions, improve, pattern_of
-from onchip.multi_dnn.solution import Claim, Objective, Solution
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.tasks import one_frame
 from onchip.multi_dnn.workload import Workload
 from onchip.planners.limits import Limits
@@ -53,7 +54,7 @@ class CorunResult:
 
 def solve(
     workload: Workload,
-    objective: Objective = "latency",
+    objective: Objective | str = Objective.LATENCY,
     options: SolveOptions = DEFAULTS,
 ) -> CorunResult:
     """Return a schedule for the workload, with every baseline beside it.
@@ -65,6 +66,7 @@ def solve(
     search, and the best so far is returned with its bound; before there is any, it raises
     `KeyboardInterrupt`. Raises `UsageError` for a bound on switches in a stream.
     """
+    objective = Objective.parse(objective)
     if options.switches is not None and workload.frames > 1:
         raise UsageError("looks at one frame only", item="--switches")
     limits = Limits.of(options)
@@ -85,7 +87,7 @@ def solve(
     if rival is not None and rival.cost_ms(objective) < solution.cost_ms:
         solution = replace(solution, schedule=rival.schedule, timeline=rival.timeline, solver=rival.name)
     # A stream's few frames may beat a bound that holds in the long run: that proves nothing.
-    stream = objective == "throughput" and workload.frames > 1
+    stream = objective.is_of_a_stream(workload)
     if not stream and solution.cost_ms <= solution.lower_bound_ms * (1 + 1e-9):
         solution = replace(solution, claim=Claim("any order", True))
     # A baseline that is better than all of a class need not be in it.
@@ -150,7 +152,7 @@ def _search(
         patterns = [pattern_of(workload, one.schedule) for one in found]
     best = None
     if pair:
-        aim: Objective = "latency" if objective == "throughput" else objective
+        aim = objective.of_one_frame
         exact = replace(exact, prove=exact.prove and not workload.pipelined)
         best = solve_pair(frame, aim, exact, known=best_baseline(found, aim).schedule, stop=stop)
         patterns.append(pattern_of(workload, best.schedule))

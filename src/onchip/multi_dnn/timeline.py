@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
 from onchip.multi_dnn.schedule import Step
 from onchip.multi_dnn.workload import Workload
 
-__all__ = ["FIGURES", "RATES", "Piece", "Segment", "Timeline"]
+__all__ = ["FIGURES", "RATES", "Figure", "Piece", "Segment", "Timeline"]
 
-FIGURES = ("makespan_ms", "latency_ms", "fps", "sum_of_rates", "millijoules")
+
+class Figure(StrEnum):
+    """A figure that a schedule can be made for, by its name in files."""
+
+    MAKESPAN = "makespan_ms"
+    LATENCY = "latency_ms"
+    FPS = "fps"
+    SUM_OF_RATES = "sum_of_rates"
+    MILLIJOULES = "millijoules"
+
+    __repr__ = str.__repr__
+
+    @classmethod
+    def named(cls, text: str) -> Figure | None:
+        """Return the figure of that name, None where there is none."""
+        return next((figure for figure in cls if figure == text), None)
+
+    @property
+    def is_rate(self) -> bool:
+        """True for rates, of which more is better; less is better of times and energies."""
+        return self in (Figure.FPS, Figure.SUM_OF_RATES)
+
+    def ahead(self, one: float, other: float) -> float:
+        """Return by how much `one` is better than `other`."""
+        return one - other if self.is_rate else other - one
+
+    def ratio(self, value: float, best: float) -> float:
+        """Return how many times as good `best` is as `value`; neither is 0."""
+        return best / value if self.is_rate else value / best
+
+    def as_ms(self, value: float) -> float:
+        """Return a value as a time in ms, or the value that such a time stands for: 1000 / a rate."""
+        return 1000.0 / value if self.is_rate and value else value
+
+
+FIGURES = tuple(Figure)
 """The possible objectives of a schedule."""
-RATES = ("fps", "sum_of_rates")
+RATES = tuple(figure for figure in Figure if figure.is_rate)
 """The figures of which more is better."""
 
 
@@ -105,18 +141,19 @@ class Timeline:
 
     def figure(self, name: str) -> float | None:
         """Return one of `FIGURES`, the longest `latency_ms`; None for any other, and for energy not known."""
-        match name:
-            case "latency_ms":
+        match Figure.named(name):
+            case Figure.LATENCY:
                 return max(self.latency_ms)
-            case "makespan_ms":
+            case Figure.MAKESPAN:
                 return self.makespan_ms
-            case "fps":
+            case Figure.FPS:
                 return self.fps
-            case "sum_of_rates":
+            case Figure.SUM_OF_RATES:
                 return self.sum_of_rates
-            case "millijoules":
+            case Figure.MILLIJOULES:
                 return self.millijoules
-        return None
+            case None:
+                return None
 
     @cached_property
     def busy_ms(self) -> tuple[float, ...]:

@@ -13,13 +13,13 @@ from onchip.multi_dnn.report.words import (
     FIGURES,
     claim_sentence,
     claimed_only,
+    figure_of,
     heading,
     is_proved,
-    less_is_better,
     milliseconds,
     others_of,
 )
-from onchip.multi_dnn.timeline import Segment
+from onchip.multi_dnn.timeline import Figure, Segment
 from onchip.multi_dnn.workload import Workload
 from onchip.report.shell import asset, hash_of, template, version
 from onchip.report.wording import shorten, visible
@@ -143,7 +143,7 @@ def _others(made: Judged) -> list[dict[str, Any]]:
     rows = others_of(made)
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     lines = dict(made.others)
-    by_time = made.claim.objective == "makespan_ms"
+    by_time = made.claim.figure is Figure.MAKESPAN
     small = {n: line for n, line in lines.items() if by_time}
     until = max([made.timeline.makespan_ms, *(line.makespan_ms for line in small.values())])
     if by_time:
@@ -152,9 +152,7 @@ def _others(made: Judged) -> list[dict[str, Any]]:
     found = []
     for name, value, ours in rows:
         line = made.timeline if ours and by_time else small.get(name)
-        ratio = (
-            (value / best if less_is_better(made.claim.objective) else best / value) if best and value else 1
-        )
+        ratio = figure_of(made.claim).ratio(value, best) if best and value else 1
         found.append(
             {
                 "name": visible(shorten(name, 80)),

@@ -7,9 +7,10 @@ from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.report.words import (
     FIGURES,
     bounded_kind,
+    figure_of,
     heading,
     is_proved,
-    less_is_better,
+    least_or_most,
     milliseconds,
     others_of,
     value_of,
@@ -76,7 +77,7 @@ def _beside(made: Judged) -> str:
     if not others or not value:
         return ""
     name, best = others[0]
-    ratio = best / value if less_is_better(made.claim.objective) else value / best if best else 1.0
+    ratio = figure_of(made.claim).ratio(best, value) if best else 1.0
     how = (
         "as good"
         if abs(ratio - 1) < 5e-4
@@ -87,12 +88,12 @@ def _beside(made: Judged) -> str:
 
 
 def _bounded(made: Judged) -> str:
-    bound, value, objective = made.derived_bound, value_of(made), made.claim.objective
+    bound, value = made.derived_bound, value_of(made)
     if not bound or not value:
         return ""
-    word = "at least" if less_is_better(objective) else "at most"
+    word, figure = least_or_most(made.claim), FIGURES[made.claim.objective]
     who = bounded_kind(made)
-    text = f"{FIGURES[objective]}: {who} has {word} {milliseconds(bound)}, by work and longest path"
+    text = f"{figure}: {who} has {word} {milliseconds(bound)}, by work and longest path"
     off = abs(value - bound) / max(value, bound)
     return f"{text}; this one has just that" if off < 1e-6 else f"{text} ({100 * off:.1f} % away)"
 
@@ -101,8 +102,7 @@ def _claimed(made: Judged) -> str:
     claim = made.claim
     parts = [claim.claim or "nothing of its class"]
     if claim.bound is not None:
-        word = "at least" if less_is_better(claim.objective) else "at most"
-        parts.append(f"{bounded_kind(made)} has {word} {milliseconds(claim.bound)}")
+        parts.append(f"{bounded_kind(made)} has {least_or_most(claim)} {milliseconds(claim.bound)}")
     elif is_proved(made):
         parts.append("no bound")
     if claim.seconds is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from onchip.multi_dnn.idle import Idle
 from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.schedule import Step
-from onchip.multi_dnn.timeline import RATES
+from onchip.multi_dnn.schedule_json import Claim
+from onchip.multi_dnn.timeline import Figure
 from onchip.report.wording import shorten
 
 __all__ = [
@@ -14,21 +15,22 @@ __all__ = [
     "bounded_kind",
     "claim_sentence",
     "claimed_only",
+    "figure_of",
     "heading",
     "idle_reason",
     "is_proved",
-    "less_is_better",
+    "least_or_most",
     "milliseconds",
     "others_of",
     "value_of",
 ]
 
-FIGURES = {
-    "makespan_ms": "makespan in ms",
-    "latency_ms": "longest latency in ms",
-    "fps": "frames per second",
-    "sum_of_rates": "sum of 1 / latency, per second",
-    "millijoules": "energy in mJ",
+FIGURES: dict[str, str] = {
+    Figure.MAKESPAN: "makespan in ms",
+    Figure.LATENCY: "longest latency in ms",
+    Figure.FPS: "frames per second",
+    Figure.SUM_OF_RATES: "sum of 1 / latency, per second",
+    Figure.MILLIJOULES: "energy in mJ",
 }
 """The possible objectives of a schedule."""
 
@@ -57,9 +59,14 @@ def heading(made: Judged) -> str:
     return f"{who} on {made.workload.soc.name}{under if memory else ''}: {what}"
 
 
-def less_is_better(objective: str) -> bool:
-    """Return whether the objective is minimised: times and energies are, rates are not."""
-    return objective not in RATES
+def figure_of(claim: Claim) -> Figure:
+    """Return the objective; an unknown one counts as a time."""
+    return claim.figure or Figure.MAKESPAN
+
+
+def least_or_most(claim: Claim) -> str:
+    """Return the words before a bound: `at least` for a time, `at most` for a rate."""
+    return "at most" if figure_of(claim).is_rate else "at least"
 
 
 def is_proved(made: Judged) -> bool:
@@ -79,7 +86,7 @@ def value_of(made: Judged) -> float | None:
 
 def bounded_kind(made: Judged) -> str:
     """Return the schedules that a bound covers: overlapping frames may be faster than frames in sequence."""
-    if made.claim.objective == "fps" and made.workload.frames == 1:
+    if made.claim.figure is Figure.FPS and made.workload.frames == 1:
         return "every single frame repeated, without overlap of frames,"
     return "every schedule"
 
@@ -92,14 +99,14 @@ def claim_sentence(made: Judged) -> str:
     bound = made.derived_bound if claim.bound is None else claim.bound
     if bound is not None and value:
         off = abs(value - bound) / max(value, bound)
-        word = "at least" if less_is_better(claim.objective) else "at most"
+        word = least_or_most(claim)
         gap = "" if off < 5e-4 else f", {100 * off:.1f} % away"
         parts.append(f"{bounded_kind(made)} has {word} {milliseconds(bound)}{gap}")
     sentence = "; ".join(parts) + "."
     others = [row for row in others_of(made) if not row[2]]
     if others and value:
         name, best, _ = others[0]
-        more = (best / value - 1 if less_is_better(claim.objective) else value / best - 1) if best else 0.0
+        more = figure_of(claim).ratio(best, value) - 1 if best else 0.0
         sentence += f" Best of the others: {name}, {milliseconds(best)}"
         sentence += f" ({100 * more:.1f} % worse)." if more > 5e-4 else " (as good)."
     if claim.seconds is not None:
@@ -113,7 +120,7 @@ def others_of(made: Judged) -> tuple[tuple[str, float, bool], ...]:
     if not made.claim.rivals or value is None:
         return ()
     rows = [(OURS, value, True), *((rival.name, rival.value, False) for rival in made.claim.rivals)]
-    sign = 1 if less_is_better(made.claim.objective) else -1
+    sign = -1 if figure_of(made.claim).is_rate else 1
     return tuple(sorted(rows, key=lambda row: (sign * row[1], not row[2])))
 
 

@@ -11,8 +11,9 @@ from onchip.base.files import write_atomically
 from onchip.multi_dnn.classes import SINGLE
 from onchip.multi_dnn.derived_bound import derived_bound
 from onchip.multi_dnn.judged import Judged
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule_json import Claim, Rival
-from onchip.multi_dnn.timeline import RATES
+from onchip.multi_dnn.timeline import Figure
 
 if TYPE_CHECKING:
     from onchip.multi_dnn.schedule import Schedule
@@ -41,7 +42,7 @@ class Corunned:
     """
 
     judged: Judged
-    objective: str
+    objective: Objective
     class_: str
     status: str
     cost_ms: float
@@ -100,7 +101,7 @@ class Corunned:
         said = "" if self.status == "optimal" else _ENDED.get(self.ended, "")
         if names:
             said += f" Synthetic profiles, which nobody measured: {', '.join(names)}."
-        if self.objective == "throughput" and self.workload.frames == 1:
+        if self.objective.is_of_one_frame_repeated(self.workload):
             said += (
                 " Throughput, class and bound are of one frame repeated; streams may have more: --frames 12."
             )
@@ -178,13 +179,8 @@ class Corunned:
 
 def corunned_of(made: CorunResult, contention: str) -> Corunned:
     """Return the solver's answer as the user's result."""
-    from onchip.multi_dnn.solution import cost_ms
-
     solution, timeline = made.solution, made.solution.timeline
-    rates = {"throughput": "fps", "rates": "sum_of_rates"}
-    figure = rates.get(solution.objective)
-    if figure is None:
-        figure = "makespan_ms" if timeline.workload.frames == 1 else "latency_ms"
+    figure = solution.objective.figure(timeline.workload.frames)
     costs = {b.name: b.cost_ms(solution.objective) for b in made.baselines}
     workload = timeline.workload
 
@@ -193,12 +189,12 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
     beaten = bound > solution.cost_ms * (1 + 1e-9)
     bound = bound if beaten else min(max(bound, _own_bound(workload, figure)), solution.cost_ms)
     text = str(solution.claim)
-    if solution.objective == "throughput" and workload.frames == 1 and " among " in text:
+    if solution.objective.is_of_one_frame_repeated(workload) and " among " in text:
         text += SINGLE
     claim = Claim(
         text,
         figure,
-        None if beaten or bound <= 0 else 1000.0 / bound if figure in RATES else bound,
+        None if beaten or bound <= 0 else figure.as_ms(bound),
         solution.seconds,
         tuple(Rival(b.name, b.schedule, b.timeline.figure(figure) or 0.0) for b in made.baselines),
         contention,
@@ -209,7 +205,7 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
         solution.objective,
         text,
         "optimal" if solution.claim.proved else "feasible",
-        cost_ms(timeline, solution.objective),
+        solution.cost_ms,
         bound,
         costs,
         solution.seconds,
@@ -219,7 +215,7 @@ def corunned_of(made: CorunResult, contention: str) -> Corunned:
     )
 
 
-def _own_bound(workload: Workload, figure: str) -> float:
+def _own_bound(workload: Workload, figure: Figure) -> float:
     """Return the judge's bound as a time in ms."""
     found = derived_bound(workload, figure) or 0.0
-    return 1000.0 / found if figure in RATES and found else found
+    return figure.as_ms(found)

@@ -12,9 +12,10 @@ from itertools import product
 from math import inf
 
 from onchip.base.errors import IllegalSchedule, UsageError
+from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.simulate import simulate
-from onchip.multi_dnn.solution import Claim, Objective, Solution, cost_ms
+from onchip.multi_dnn.solution import Claim, Solution
 from onchip.multi_dnn.workload import Workload
 
 __all__ = ["best_by_enumeration", "every_mapping", "every_schedule", "mappings_of_run"]
@@ -68,7 +69,7 @@ def every_schedule(workload: Workload, switches: int | None = None) -> Iterator[
 
 def best_by_enumeration(
     workload: Workload,
-    objective: Objective = "latency",
+    objective: Objective = Objective.LATENCY,
     *,
     switches: int | None = None,
     most: int = 1_000_000,
@@ -86,7 +87,7 @@ def best_by_enumeration(
             timeline = simulate(workload, schedule)
         except IllegalSchedule:
             continue  # its units wait for each other
-        value = cost_ms(timeline, objective)
+        value = objective.cost_ms(timeline)
         if value < least:
             best, least = (schedule, timeline), value
     if best is None:
