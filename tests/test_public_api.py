@@ -62,6 +62,7 @@ def test_the_commands_in_python_name_options_and_import_no_planner() -> None:
         "onchip.planners.fusion",
         "onchip.planners.joint",
         "onchip.planners.placement",
+        "onchip.report",
     ],
 )
 def test_an_export_that_is_imported_late_is_there_and_no_module_has_its_name(package: str) -> None:
@@ -129,6 +130,13 @@ for old, name in sorted(NOW.items()):
     assert set(getattr(now, "__all__", ())) <= set(dir(package)), old
     assert now.__spec__.name == now.__name__ == f"onchip.{name}", old
     assert callable(onchip.plan) and callable(onchip.corun)
+from onchip import report
+from onchip.microcontroller import segments
+from onchip.planners import joint, placement
+for package in (report, segments, joint, placement):
+    for name in package.__all__:
+        assert callable(getattr(package, name)) or name in ("InputMode", "Objective"), name
+assert report.timeline(onchip.plan("zoo:squeezenet1_0", budget="MR")).peak_bytes
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     from onchip.export import SCHEDULE_FORMATS, export_schedule

@@ -92,6 +92,8 @@ NOW = {
     "progress": "planners.limits",
     "proving": "results.proving",
     "report.corun": "multi_dnn.report",
+    "report.notebook": "report.in_notebook",
+    "report.timeline": "report.steps",
     "results.beside": "comparison.beside",
     "results.beside_table": "comparison.beside_table",
     "results.comparison": "comparison.comparison",
@@ -136,10 +138,12 @@ def install() -> None:
 
 
 class _Verb(ModuleType):
-    # An old module whose name is now a verb's: it can still be called as the verb.
+    # An old module whose name is now a function's: it can still be called as the function.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module("onchip.api"), self.__name__.rpartition(".")[2])(*args, **kwargs)
+        name = self.__name__.rpartition(".")[2]
+        function = vars(self).get(name) or getattr(import_module("onchip.api"), name)
+        return function(*args, **kwargs)
 
 
 class _Finder:
@@ -156,10 +160,11 @@ class _Finder:
         assert now is not None
         warnings.warn(f"{spec.name} is {now} now", FutureWarning, stacklevel=2)
         there = import_module(now)
-        if spec.name.removeprefix("onchip.") not in VERBS:
+        old = spec.name.removeprefix("onchip.")
+        if old not in VERBS and not callable(vars(there).get(old.rpartition(".")[2])):
             self.specs[there.__name__] = there.__spec__
             return there
-        verb = _Verb(spec.name)  # bound to `onchip` by that name from now on
+        verb = _Verb(spec.name)  # bound to its package by that name from now on
         verb.__dict__.update({k: v for k, v in vars(there).items() if k not in ("__name__", "__spec__")})
         return verb
 

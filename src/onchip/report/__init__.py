@@ -4,9 +4,22 @@ It reads only a `Plan`: the contents of memory at each step come from the checke
 (`timeline`), so that the report shows what was proved, not a planner's intention.
 """
 
-from onchip.report.notebook import notebook
-from onchip.report.page import html
-from onchip.report.terminal import Summary, summary
-from onchip.report.timeline import Residency, Step, Timeline, Traffic, timeline
+from typing import TYPE_CHECKING
+
+from onchip.base.lazy import exports
+
+if TYPE_CHECKING:
+    from onchip.report.in_notebook import notebook
+    from onchip.report.page import html
+    from onchip.report.steps import Residency, Step, Timeline, Traffic, timeline
+    from onchip.report.terminal import Summary, summary
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        in_notebook="notebook",
+        page="html",
+        steps="Residency Step Timeline Traffic timeline",
+        terminal="Summary summary",
+    )
 
 __all__ = ["Residency", "Step", "Summary", "Timeline", "Traffic", "html", "notebook", "summary", "timeline"]

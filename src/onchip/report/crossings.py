@@ -7,8 +7,8 @@ from typing import Any
 from markupsafe import Markup
 
 from onchip.network import bits
+from onchip.report.steps import Timeline
 from onchip.report.svg import element, picture, title
-from onchip.report.timeline import Timeline
 from onchip.report.wording import exact, visible
 
 __all__ = ["page_words"]

@@ -11,7 +11,7 @@ from onchip.check.standing import standing
 from onchip.network import bits
 from onchip.planners.modules.table import module_table
 from onchip.plans import Alloc, Plan, is_proved
-from onchip.report.timeline import Step, Timeline
+from onchip.report.steps import Step, Timeline
 from onchip.report.times import short_time
 from onchip.report.wording import SENTENCE, exact, short_size, visible
 

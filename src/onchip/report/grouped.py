@@ -11,7 +11,7 @@ from onchip.plans import Plan, Tiling
 from onchip.plans.fused_group import FusedGroup
 from onchip.report.graph.units import Unit, how_it_runs, label_of, units
 from onchip.report.grid import Grid
-from onchip.report.timeline import Timeline
+from onchip.report.steps import Timeline
 from onchip.report.wording import shorten, visible
 
 __all__ = ["group_rows", "group_table", "members_of", "page_words"]

@@ -14,7 +14,7 @@ from onchip.plans import Plan
 from onchip.report import crossings, findings, grouped, modules, times, what_if
 from onchip.report.graph import picture
 from onchip.report.shell import asset, embedded, hash_of, template, version
-from onchip.report.timeline import Timeline, timeline
+from onchip.report.steps import Timeline, timeline
 from onchip.report.what_if import WhatIf
 from onchip.report.wording import short_size, visible
 

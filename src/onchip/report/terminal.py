@@ -15,7 +15,7 @@ from onchip.report import findings, times
 from onchip.report.grid import Grid
 from onchip.report.grouped import group_rows, group_table
 from onchip.report.modules import terminal_table
-from onchip.report.timeline import Timeline, timeline
+from onchip.report.steps import Timeline, timeline
 from onchip.report.wording import exact, short_size, shorten, visible
 
 __all__ = ["Summary", "summary"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onchip.plans import Load, Move, Plan, Run, Store
-from onchip.report.timeline import Crossing, Timeline
+from onchip.report.steps import Crossing, Timeline
 from onchip.report.wording import visible
 
 __all__ = ["Times", "bars", "rows", "sentence", "short_time", "times"]

@@ -10,7 +10,7 @@ from onchip.check.parts import Part
 from onchip.check.replay import Ran, events_of
 from onchip.plans import Plan
 from onchip.report.graph.units import Unit, map_of
-from onchip.report.timeline import Residency, Timeline
+from onchip.report.steps import Residency, Timeline
 
 __all__ = ["WHAT", "Buffer", "buffers"]
 

@@ -25,7 +25,7 @@ from onchip.report.graph.units import (
     map_of,
     units,
 )
-from onchip.report.timeline import Timeline
+from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 
 __all__ = ["picture"]

@@ -8,7 +8,7 @@ from onchip.check.replay import Crossed, Ran, events_of
 from onchip.network import Geometry, Network, Operator
 from onchip.plans import Blocks, Boxes, Group, Plan, Tiling
 from onchip.plans.fused_group import TIMES, sides_of
-from onchip.report.timeline import Timeline
+from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 
 __all__ = [

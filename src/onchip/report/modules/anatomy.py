@@ -10,7 +10,7 @@ from functools import cached_property
 from onchip.network import Network, bits
 from onchip.planners.modules.roles import Nested, TensorRole, made_of, nested_modules, output_of, tensor_roles
 from onchip.plans import Plan, Section
-from onchip.report.timeline import Timeline
+from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 
 __all__ = ["Part", "parts"]

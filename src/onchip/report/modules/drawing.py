@@ -15,8 +15,8 @@ from onchip.report.graph.frames import Edge, Frame, Leaf, Margins, Picture, Rout
 from onchip.report.graph.units import KINDS, kind_of, label_of, map_of
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import WIDTH
+from onchip.report.steps import Timeline
 from onchip.report.svg import element, fitted, number, picture, title
-from onchip.report.timeline import Timeline
 from onchip.report.wording import short_size, visible
 
 __all__ = ["MANY", "MOST", "drawing"]

@@ -14,8 +14,8 @@ from onchip.network import bits
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, Steps, bands, horizontal
 from onchip.report.modules.roles import drawable
+from onchip.report.steps import Step, Timeline
 from onchip.report.svg import element, picture, title
-from onchip.report.timeline import Step, Timeline
 from onchip.report.wording import short_size, visible
 
 __all__ = ["addresses", "layer_sizes", "sizes"]

@@ -18,7 +18,7 @@ from onchip.report.modules.required import required, wishes
 from onchip.report.modules.roles import ROLES, Layer, layers
 from onchip.report.modules.table import kilobytes, shortly
 from onchip.report.modules.traffic import free_concats
-from onchip.report.timeline import Timeline
+from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 
 __all__ = ["page_words"]

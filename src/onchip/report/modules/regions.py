@@ -19,8 +19,8 @@ from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, Steps, horizontal
 from onchip.report.modules.roles import ROLES, Present, drawable
 from onchip.report.modules.table import shortly
 from onchip.report.modules.traffic import moves
+from onchip.report.steps import Timeline
 from onchip.report.svg import element, fitted, picture, title
-from onchip.report.timeline import Timeline
 from onchip.report.wording import visible
 
 __all__ = ["regions"]

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from onchip.report.modules.anatomy import Part
 from onchip.report.modules.axes import LEFT, RIGHT, WIDTH, horizontal
 from onchip.report.modules.roles import Layer
+from onchip.report.steps import Timeline
 from onchip.report.svg import element, fitted, picture, title
-from onchip.report.timeline import Timeline
 from onchip.report.wording import exact, visible
 
 __all__ = ["Wish", "required", "told", "wishes"]

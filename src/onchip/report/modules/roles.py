@@ -12,7 +12,7 @@ from typing import Literal
 from onchip.network import Network
 from onchip.planners.modules.roles import TensorRole
 from onchip.report.modules.anatomy import Part
-from onchip.report.timeline import Residency, Timeline
+from onchip.report.steps import Residency, Timeline
 
 __all__ = [
     "ROLES",

@@ -10,7 +10,7 @@ from html import escape
 
 from onchip.plans import Plan
 from onchip.report import findings
-from onchip.report.timeline import Residency, Timeline, timeline
+from onchip.report.steps import Residency, Timeline, timeline
 from onchip.report.wording import short_size, visible
 
 __all__ = ["notebook"]
