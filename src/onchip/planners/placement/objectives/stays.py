@@ -54,7 +54,7 @@ class Stays:
 
     @classmethod
     def of(cls, program: Sequence[Instruction], clock: Clock) -> Stays | None:
-        """Return the stays of a legal program; None if it streams, or stores a tensor twice."""
+        """Return the stays of a legal program; None if unsupported (streaming, a second store)."""
         reading = _Reading(clock)
         if not all(reading.follow(instruction) for instruction in program):
             return None
