@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from onchip.base.errors import InputError
-from onchip.base.fields import COUNTS, LIMIT, Member, alternatives, getter, is_row, members, word_of
+from onchip.base.fields import COUNTS, LIMIT, Member, alternatives, getter, is_row, members, ordered, word_of
 
 __all__ = [
     "Count",
@@ -73,6 +73,8 @@ def _columns(m: Member) -> list[tuple[Any, ...]]:
 def wire_type(hint: Any) -> Any:
     """Return the type that msgspec decodes the value of a field to."""
     of, inner = get_origin(hint), get_args(hint)
+    if of is Annotated and get_args(inner[0]):  # a limit of how many
+        return Annotated[(wire_type(inner[0]), *inner[1:])]
     if is_row(hint):
         return tuple[tuple(wire_type(m.hint) for m in members(hint))]  # type: ignore[misc]
     if hint is int:
@@ -113,7 +115,7 @@ def _writer(record: type) -> Change:
             _put(m.hint),
             m.kinds,
         )
-        for m in sorted(members(record), key=lambda m: not m.needed)
+        for m in ordered(record)
     ]
 
     def write(value: Any) -> dict[str, Any]:
@@ -132,6 +134,8 @@ def _writer(record: type) -> Change:
 def _put(hint: Any) -> Change | None:
     """Return the function from a field's value to JSON; None where the value is JSON already."""
     inner = [a for a in get_args(hint) if a is not NoneType]
+    if get_origin(hint) is Annotated:
+        return _put(inner[0])
     if is_row(hint):
         names = [m.name for m in members(hint)]
         return lambda row: [getattr(row, name) for name in names]
@@ -145,7 +149,13 @@ def _put(hint: Any) -> Change | None:
         return _unless_none(_put(inner[0])) if len(inner) == 1 else None
     if get_origin(hint) is tuple and (put := _put(inner[0])):
         return lambda rows: [put(row) for row in rows]
+    if get_origin(hint) is Mapping:
+        return _each_value(_put(inner[1]))
     return None
+
+
+def _each_value(change: Change | None) -> Change | None:
+    return None if change is None else lambda values: {key: change(value) for key, value in values.items()}
 
 
 def _unless_none(change: Change | None) -> Change | None:
@@ -211,6 +221,8 @@ def _one_of(kinds: Iterable[type], given: dict[str, Any]) -> Any:
 def _take(hint: Any) -> Change | None:
     """Return the function from a decoded value to the field's; None where they are the same."""
     inner = [a for a in get_args(hint) if a is not NoneType]
+    if get_origin(hint) is Annotated:
+        return _take(inner[0])
     if is_row(hint):
         return lambda row: hint(*row)
     if hint == COUNTS:
@@ -221,6 +233,8 @@ def _take(hint: Any) -> Change | None:
         return _unless_none(_take(inner[0])) if len(inner) == 1 else None
     if get_origin(hint) is tuple and (take := _take(inner[0])):
         return lambda rows: tuple([take(row) for row in rows])
+    if get_origin(hint) is Mapping:
+        return _each_value(_take(inner[1]))
     return None
 
 

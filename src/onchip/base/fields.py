@@ -24,8 +24,10 @@ __all__ = [
     "alternatives",
     "as_row",
     "getter",
+    "in_order",
     "is_row",
     "members",
+    "ordered",
     "wire",
     "without_nulls",
     "word_of",
@@ -73,6 +75,7 @@ OUTSIDE = wire(outside=True)
 
 _ROWS: set[type] = set()
 _WITHOUT_NULLS: set[type] = set()
+_IN_ORDER: set[type] = set()
 _Record = TypeVar("_Record", bound=type)
 
 
@@ -85,6 +88,12 @@ def as_row(record: _Record) -> _Record:
 def without_nulls(record: _Record) -> _Record:
     """Let no file state null for a field of this record, though it may be None."""
     _WITHOUT_NULLS.add(record)
+    return record
+
+
+def in_order(record: _Record) -> _Record:
+    """Have JSON state the fields of this record in its own order; of others the needed ones come first."""
+    _IN_ORDER.add(record)
     return record
 
 
@@ -117,7 +126,7 @@ class Member:
 @cache
 def members(record: type) -> tuple[Member, ...]:
     """Return the fields of a dataclass that its files have, in its own order."""
-    hints = get_type_hints(record)
+    hints = get_type_hints(record, include_extras=True)
     found = []
     for f in fields(record):
         hint, mark = hints[f.name], f.metadata.get("wire", Wire())
@@ -126,6 +135,11 @@ def members(record: type) -> tuple[Member, ...]:
         if not mark.outside:
             found.append(Member(f.name, hint, default, mark, _plain(hint), alternatives(hint), not_null))
     return tuple(found)
+
+
+def ordered(record: type) -> Sequence[Member]:
+    """The same in the order in which JSON states them."""
+    return members(record) if record in _IN_ORDER else sorted(members(record), key=lambda m: not m.needed)
 
 
 def _plain(hint: Any) -> Any:

@@ -9,9 +9,14 @@ any class with a `slowdown` method is a `ContentionModel`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
+
+import msgspec
 
 __all__ = ["LEAST_SPEED", "NO_CONTENTION", "Contention", "ContentionModel", "NoContention", "ThreeRegions"]
+
+Constant = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
+"""A constant of the model, within the limits of files."""
 
 LEAST_SPEED = 1.0
 """The percent of its own speed that a unit always keeps: without it, the model's lines would cross zero."""
@@ -39,12 +44,12 @@ class Contention:
     beyond `cbp` costs no more.
     """
 
-    normal_bw: float
-    intensive_bw: float
-    mrmc: float
-    tbwdc: float
-    cbp: float
-    rate: float
+    normal_bw: Constant
+    intensive_bw: Constant
+    mrmc: Constant
+    tbwdc: Constant
+    cbp: Constant
+    rate: Constant
 
     def speed(self, requested: float, external: float, peak: float) -> float:
         """Return the percent of its speed that a group keeps (PCCS' relative speed, RS); `peak` in GB/s."""

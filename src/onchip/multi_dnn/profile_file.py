@@ -12,28 +12,28 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from onchip.base.codec import decode
+from onchip.base.codec import decode, from_wire, to_object, wire_of
 from onchip.base.errors import ProfileError
+from onchip.base.fields import WRITTEN, in_order, without_nulls
 from onchip.base.files import read_bytes
 from onchip.multi_dnn.estimate import estimate_bandwidth
 from onchip.multi_dnn.profile import MAX_MS, Group, Profile
 
 __all__ = [
     "PROFILE_FORMAT",
-    "WireProfile",
+    "ProfileRecord",
     "load_profile",
     "profile_from_csv",
     "profile_from_json",
-    "profile_from_wire",
     "profile_json",
-    "profile_object",
+    "profile_of",
+    "record_of",
 ]
 
 PROFILE_FORMAT = "onchip.profile/1"
@@ -42,92 +42,97 @@ ABOVE_NOMINAL = 1.05
 """The largest ratio to the data sheet's figure that a counter may show; a larger one is a mistake."""
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    pass
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A layer group of a file; its figures are by unit."""
 
-
-class _Group(_Wire):
     name: str
-    ms: dict[str, float | None]
-    gb_per_second: dict[str, float] = {}
-    out_ms: dict[str, float] = {}
-    in_ms: dict[str, float] = {}
+    ms: Mapping[str, float | None]
+    gb_per_second: Mapping[str, float] = field(default_factory=dict, metadata=WRITTEN)
+    out_ms: Mapping[str, float] = field(default_factory=dict, metadata=WRITTEN)
+    in_ms: Mapping[str, float] = field(default_factory=dict, metadata=WRITTEN)
     layers: tuple[str, ...] = ()
     output: str = ""
 
 
-class WireProfile(_Wire):
-    """The JSON object, field by field."""
+@in_order
+@without_nulls
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRecord:
+    """A file `onchip.profile/1`, key by key: writer and reader are made of it."""
 
     format: str
     network: str
     soc: str
     units: tuple[str, ...]
-    groups: tuple[_Group, ...]
-    source: str = ""
-    synthetic: bool = False
-    rounds: int = 0
-    undisturbed: int = 0
+    source: str = field(default="", metadata=WRITTEN)
+    synthetic: bool = field(default=False, metadata=WRITTEN)
+    rounds: int | None = None
+    undisturbed: int | None = None
+    groups: tuple[GroupRecord, ...]
 
 
 def profile_json(profile: Profile) -> str:
     """Return the profile as `onchip.profile/1`."""
-    return json.dumps(profile_object(profile), indent=1)
+    return json.dumps(to_object(record_of(profile)), indent=1)
 
 
-def profile_object(profile: Profile) -> dict[str, Any]:
-    """Return the JSON object of a profile."""
+def record_of(profile: Profile) -> ProfileRecord:
+    """Return what a file holds of a profile."""
 
-    def row(figures: tuple[float | None, ...]) -> dict[str, float | None]:
+    def row(figures: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(profile.units, figures, strict=True))
 
-    return {
-        "format": PROFILE_FORMAT,
-        "network": profile.network,
-        "soc": profile.soc,
-        "units": profile.units,
-        "source": profile.source,
-        "synthetic": profile.synthetic,
-        **({"rounds": profile.rounds, "undisturbed": profile.undisturbed} if profile.rounds else {}),
-        "groups": [
-            {
-                "name": group.name,
-                "ms": row(group.ms),
-                "gb_per_second": row(group.gb_per_second),
-                "out_ms": row(group.out_ms),
-                "in_ms": row(group.in_ms),
-                **({"layers": group.layers} if group.layers else {}),
-                **({"output": group.output} if group.output else {}),
-            }
+    return ProfileRecord(
+        format=PROFILE_FORMAT,
+        network=profile.network,
+        soc=profile.soc,
+        units=profile.units,
+        source=profile.source,
+        synthetic=profile.synthetic,
+        rounds=profile.rounds or None,
+        undisturbed=profile.undisturbed if profile.rounds else None,
+        groups=tuple(
+            GroupRecord(
+                group.name,
+                row(group.ms),
+                row(group.gb_per_second),
+                row(group.out_ms),
+                row(group.in_ms),
+                group.layers,
+                group.output,
+            )
             for group in profile.groups
-        ],
-    }
+        ),
+    )
 
 
 def profile_from_json(content: bytes, where: str, nominal_gb_per_second: float = inf) -> Profile:
     """Return the profile in an `onchip.profile/1` file; raises `ProfileError` naming `where` and why."""
-    wire: WireProfile = decode(content, WireProfile, where=where, error=ProfileError)
-    return profile_from_wire(wire, where, nominal_gb_per_second)
+    wire = decode(content, wire_of(ProfileRecord), where=where, error=ProfileError)
+    return profile_of(from_wire(ProfileRecord, wire), where, nominal_gb_per_second)
 
 
-def profile_from_wire(wire: WireProfile, where: str, nominal_gb_per_second: float = inf) -> Profile:
+def profile_of(record: ProfileRecord, where: str, nominal_gb_per_second: float = inf) -> Profile:
     """Return the validated profile; raises `ProfileError` naming `where` and the key or group."""
-    if wire.format != PROFILE_FORMAT:
+    if record.format != PROFILE_FORMAT:
         raise ProfileError(
-            f"is {wire.format!r}; this version reads {PROFILE_FORMAT!r}", where=where, item="format"
+            f"is {record.format!r}; this version reads {PROFILE_FORMAT!r}", where=where, item="format"
         )
-    if not wire.units or len(set(wire.units)) < len(wire.units):
+    if not record.units or len(set(record.units)) < len(record.units):
         raise ProfileError("must name its units, each once", where=where, item="units")
-    for group in wire.groups:
-        for unit in wire.units:
+    for group in record.groups:
+        for unit in record.units:
             if unit not in group.ms:
                 raise ProfileError(f"has no ms for unit {unit}", where=where, item=f"group {group.name}")
-    rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in wire.groups]
-    made_of = [(group.layers, group.output) for group in wire.groups]
+    rows = [(group.name, {key: getattr(group, key) for key in FIGURES[:4]}) for group in record.groups]
+    made_of = [(group.layers, group.output) for group in record.groups]
     _refuse_more_than(nominal_gb_per_second, rows, where)
-    read = _build(wire.network, wire.soc, wire.units, rows, made_of, wire.source, wire.synthetic, where)
+    read = _build(
+        record.network, record.soc, record.units, rows, made_of, record.source, record.synthetic, where
+    )
     try:
-        return replace(read, rounds=wire.rounds, undisturbed=wire.undisturbed)
+        return replace(read, rounds=record.rounds or 0, undisturbed=record.undisturbed or 0)
     except ProfileError as problem:
         raise ProfileError(problem.reason, where=where, item=problem.item) from None
 

@@ -6,20 +6,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
-import msgspec
-
-from onchip.base.codec import decode
+from onchip.base.codec import decode, from_wire, wire_of
 from onchip.base.errors import InputError, PlanFormatError
 from onchip.base.files import read_bytes
-from onchip.machines.contention import NO_CONTENTION, Contention, ContentionModel, ThreeRegions
+from onchip.machines.contention import NO_CONTENTION, ContentionModel, ThreeRegions
 from onchip.machines.soc import SoC, Unit
-from onchip.multi_dnn.compact import Row, schedule_of_rows
+from onchip.multi_dnn.compact import schedule_of_rows
 from onchip.multi_dnn.content import kind_of
-from onchip.multi_dnn.profile_file import WireProfile, profile_from_wire
+from onchip.multi_dnn.profile_file import profile_of
 from onchip.multi_dnn.schedule import Schedule, Step
 from onchip.multi_dnn.schedule_json import SCHEDULE_FORMAT, Claim, Rival, document_digest
+from onchip.multi_dnn.schedule_record import BaselineRecord, ContentionRecord, ScheduleRecord
 from onchip.multi_dnn.workload import Job, Workload
 
 __all__ = ["StatedSchedule", "is_schedule", "read_schedule", "schedule_from_json"]
@@ -46,97 +44,6 @@ class StatedSchedule:
     digest: str = ""
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    pass
-
-
-_Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
-_Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e15)]
-_Count = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
-_Index = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
-
-
-class _Unit(_Wire):
-    name: str
-    busy_watts: _Amount | None = None
-    idle_watts: _Amount | None = None
-
-
-class _SoC(_Wire):
-    name: str
-    nominal_gb_per_second: _Positive
-    peak_gb_per_second: _Positive
-    units: Annotated[tuple[_Unit, ...], msgspec.Meta(min_length=1, max_length=16)]
-
-
-class _Constants(_Wire):
-    normal_bw: _Amount
-    intensive_bw: _Amount
-    mrmc: _Amount
-    tbwdc: _Amount
-    cbp: _Amount
-    rate: _Amount
-
-
-class _Contention(_Wire):
-    model: Literal["none", "three-regions"]
-    set: str = ""
-    peak_gb_per_second: _Positive = 1.0
-    units: dict[str, _Constants] = {}
-
-
-class _Segment(_Wire):
-    run: _Index
-    group: str
-    unit: str
-    start_ms: _Amount
-    end_ms: _Amount
-    transition_ms: _Amount = 0.0
-
-
-class _Network(_Wire):
-    name: str
-    profile: str
-    latency_ms: _Amount
-    segments: tuple[_Segment, ...]
-    iterations: _Count = 1
-    after: tuple[str, ...] = ()
-
-
-class _Baseline(_Wire):
-    value: float
-    order: dict[str, tuple[tuple[str, _Index, str, str], ...]]
-
-
-class _Result(_Wire):
-    makespan_ms: _Amount
-    fps: _Amount
-    sum_of_rates: _Amount
-    millijoules: _Amount | None = None
-    claim: str = msgspec.field(default="", name="class")
-    objective: str = "makespan_ms"
-    bound: float | None = None
-    derived_bound: float | None = None
-    seconds: _Amount | None = None
-    baselines: Annotated[dict[str, _Baseline], msgspec.Meta(max_length=64)] = {}
-    claim_sha256: str = ""
-
-
-class _File(_Wire):
-    format: str
-    soc: _SoC
-    contention: _Contention
-    profiles: dict[str, WireProfile]
-    networks: tuple[_Network, ...]
-    order: dict[str, tuple[tuple[str, _Index, str], ...]]
-    result: _Result
-    idle: tuple[tuple[str, _Index, str, _Amount], ...] = ()
-    frames: _Count = 1
-    pipelined: bool = True
-    in_flight: Annotated[int, msgspec.Meta(ge=0, le=10**6)] = 0
-    epsilon_ms: _Amount = 0.0
-
-
 def is_schedule(path: Path) -> bool:
     """Return whether a file's content is a schedule, of any version, whole or not; a plan is none.
 
@@ -161,33 +68,39 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
 
     Raises `PlanFormatError` naming `where` and the key.
     """
-    wire: _File = decode(content, _File, where=where, error=PlanFormatError)
+    decoded = decode(content, wire_of(ScheduleRecord), where=where, error=PlanFormatError)
+    record: ScheduleRecord = from_wire(ScheduleRecord, decoded)
 
     def refuse(item: str, reason: str) -> PlanFormatError:
         return PlanFormatError(reason, where=where, item=item)
 
-    if wire.format != SCHEDULE_FORMAT:
-        raise refuse("format", f"is {wire.format!r}; this version reads {SCHEDULE_FORMAT!r}")
-    unit_id = {unit.name: n for n, unit in enumerate(wire.soc.units)}
-    if len(unit_id) < len(wire.soc.units):
+    if record.format != SCHEDULE_FORMAT:
+        raise refuse("format", f"is {record.format!r}; this version reads {SCHEDULE_FORMAT!r}")
+    unit_id = {unit.name: n for n, unit in enumerate(record.soc.units)}
+    if len(unit_id) < len(record.soc.units):
         raise refuse("soc.units", "names a unit twice")
     soc = SoC(
-        wire.soc.name,
-        tuple(Unit(u.name, busy_watts=u.busy_watts, idle_watts=u.idle_watts) for u in wire.soc.units),
-        wire.soc.nominal_gb_per_second,
-        wire.soc.peak_gb_per_second,
+        record.soc.name,
+        tuple(Unit(u.name, busy_watts=u.busy_watts, idle_watts=u.idle_watts) for u in record.soc.units),
+        record.soc.nominal_gb_per_second,
+        record.soc.peak_gb_per_second,
     )
     profiles = {
-        key: profile_from_wire(profile, f"{where}: profile {key}") for key, profile in wire.profiles.items()
+        key: profile_of(profile, f"{where}: profile {key}") for key, profile in record.profiles.items()
     }
     jobs = []
-    for net in wire.networks:
+    for net in record.networks:
         if net.profile not in profiles:
             raise refuse(f"network {net.name}", f"names an unknown profile {net.profile!r}")
         jobs.append(Job(net.name, profiles[net.profile], net.iterations, net.after))
     try:
         workload = Workload(
-            soc, tuple(jobs), _model(wire, soc, refuse), wire.frames, wire.pipelined, wire.in_flight
+            soc,
+            tuple(jobs),
+            _model(record.contention, soc, refuse),
+            record.frames,
+            record.pipelined,
+            record.in_flight,
         )
     except InputError as problem:
         raise (
@@ -208,14 +121,14 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
         return Step(job, run, groups[job][group])
 
     steps = sum(workload.runs(j) * len(job.profile.groups) for j, job in enumerate(jobs))
-    given = sum(len(net.segments) for net in wire.networks)
+    given = sum(len(net.segments) for net in record.networks)
     if given != steps:
         raise refuse("networks", f"have {given:,} segments for {steps:,} groups to run")
     units: list[list[list[int]]] = [
         [[-1] * len(job.profile.groups) for _ in range(workload.runs(j))] for j, job in enumerate(jobs)
     ]
     segments: dict[Step, tuple[float, float, float]] = {}
-    for net in wire.networks:
+    for net in record.networks:
         for segment in net.segments:
             item = f"network {net.name}, run {segment.run}, group {segment.group}"
             step = step_of(net.name, segment.run, segment.group, item)
@@ -225,28 +138,28 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
                 raise refuse(item, "is given twice")
             units[step.job][step.run][step.group] = unit_id[segment.unit]
             segments[step] = (segment.start_ms, segment.end_ms, segment.transition_ms)
-    for unit in wire.order:
+    for unit in record.order:
         if unit not in unit_id:
             raise refuse("order", f"names an unknown unit {unit!r}")
     schedule = Schedule(
         tuple(tuple(map(tuple, rows)) for rows in units),
         tuple(
-            tuple(step_of(*row, item=f"order of {name}") for row in wire.order.get(name, ()))
+            tuple(step_of(*row, item=f"order of {name}") for row in record.order.get(name, ()))
             for name in unit_id
         ),
-        tuple((step_of(name, run, group, "idle"), ms) for name, run, group, ms in wire.idle),
+        tuple((step_of(name, run, group, "idle"), ms) for name, run, group, ms in record.idle),
     )
-    result = wire.result
+    result = record.result
     figures = {"makespan_ms": result.makespan_ms, "fps": result.fps, "sum_of_rates": result.sum_of_rates}
     if result.millijoules is not None:
         figures["millijoules"] = result.millijoules
     rivals = tuple(_rival(workload, name, stated, refuse) for name, stated in result.baselines.items())
-    claim = Claim(result.claim, result.objective, result.bound, result.seconds, rivals, wire.contention.set)
-    latency = tuple(net.latency_ms for net in wire.networks)
+    claim = Claim(result.claim, result.objective, result.bound, result.seconds, rivals, record.contention.set)
+    latency = tuple(net.latency_ms for net in record.networks)
     return StatedSchedule(
         workload,
         schedule,
-        wire.epsilon_ms,
+        record.epsilon_ms,
         claim,
         figures,
         latency,
@@ -258,21 +171,24 @@ def schedule_from_json(content: bytes, where: str) -> StatedSchedule:
 
 
 def _rival(
-    workload: Workload, name: str, wire: _Baseline, refuse: Callable[[str, str], PlanFormatError]
+    workload: Workload, name: str, record: BaselineRecord, refuse: Callable[[str, str], PlanFormatError]
 ) -> Rival:
-    rows: Mapping[str, tuple[Row, ...]] = wire.order
     item = f"result.baselines.{name}"
-    return Rival(name, schedule_of_rows(workload, rows, lambda reason: refuse(item, reason)), wire.value)
+    return Rival(
+        name, schedule_of_rows(workload, record.order, lambda reason: refuse(item, reason)), record.value
+    )
 
 
-def _model(wire: _File, soc: SoC, refuse: Callable[[str, str], PlanFormatError]) -> ContentionModel:
-    for name in wire.contention.units:
+def _model(
+    record: ContentionRecord, soc: SoC, refuse: Callable[[str, str], PlanFormatError]
+) -> ContentionModel:
+    constants = record.units or {}
+    for name in constants:
         if name not in soc.unit_names:
             raise refuse("contention", f"names an unknown unit {name!r}")
-    if wire.contention.model == "none":
+    if record.model == "none":
         return NO_CONTENTION
     for unit in soc.unit_names:
-        if unit not in wire.contention.units:
+        if unit not in constants:
             raise refuse("contention", f"has no constants for unit {unit}")
-    rows = (Contention(*msgspec.structs.astuple(wire.contention.units[unit])) for unit in soc.unit_names)
-    return ThreeRegions(tuple(rows), wire.contention.peak_gb_per_second)
+    return ThreeRegions(tuple(constants[unit] for unit in soc.unit_names), record.peak_gb_per_second or 1.0)

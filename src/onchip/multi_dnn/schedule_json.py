@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from onchip.base.codec import to_object
 from onchip.base.errors import PlanFormatError
 from onchip.machines.contention import ContentionModel, NoContention, ThreeRegions
 from onchip.machines.soc import SoC
 from onchip.multi_dnn.compact import compact_rows
 from onchip.multi_dnn.derived_bound import derived_bound
 from onchip.multi_dnn.profile import Profile
-from onchip.multi_dnn.profile_file import profile_object
+from onchip.multi_dnn.profile_file import record_of
 from onchip.multi_dnn.schedule import Schedule, Step
+from onchip.multi_dnn.schedule_record import (
+    BaselineRecord,
+    ContentionRecord,
+    NetworkRecord,
+    ResultRecord,
+    ScheduleRecord,
+    SegmentRecord,
+    SoCRecord,
+    UnitRecord,
+)
 from onchip.multi_dnn.timeline import Figure, Segment, Timeline
+from onchip.multi_dnn.workload import Job
 
 __all__ = ["SCHEDULE_FORMAT", "Claim", "Rival", "document_digest", "schedule_json"]
 
@@ -90,70 +102,57 @@ def schedule_json(
     for segment in timeline.segments:
         by_job[segment.step.job].append(segment)
 
-    def named(step: Step) -> list[Any]:
-        return [jobs[step.job].name, step.run, jobs[step.job].profile.groups[step.group].name]
+    def named(step: Step) -> tuple[str, int, str]:
+        return jobs[step.job].name, step.run, jobs[step.job].profile.groups[step.group].name
 
-    units = [
-        {k: v for k, v in asdict(u).items() if k in ("name", "busy_watts", "idle_watts")} for u in soc.units
-    ]
-    result: dict[str, Any] = {
-        "makespan_ms": timeline.makespan_ms,
-        "fps": timeline.fps,
-        "sum_of_rates": timeline.sum_of_rates,
-        "millijoules": timeline.millijoules,
-        "class": claim.claim,
-        "objective": claim.objective,
-        "bound": claim.bound,
-        "derived_bound": derived_bound(workload, claim.objective, epsilon_ms),
-        "seconds": claim.seconds,
-        "baselines": {
-            rival.name: {"value": rival.value, "order": compact_rows(workload, rival.schedule)}
-            for rival in claim.rivals
-        },
-    }
-    document = {
-        "format": SCHEDULE_FORMAT,
-        "soc": {
-            "name": soc.name,
-            "nominal_gb_per_second": soc.nominal_gb_per_second,
-            "peak_gb_per_second": soc.peak_gb_per_second,
-            "units": units,
-        },
-        "contention": _contention_object(workload.model, soc, claim.contention_set),
-        "frames": workload.frames,
-        "pipelined": workload.pipelined,
-        "in_flight": workload.in_flight,
-        "epsilon_ms": epsilon_ms,
-        "profiles": {key: profile_object(profile) for key, profile in profiles.items()},
-        "networks": [
-            {
-                "name": job.name,
-                "profile": key,
-                "iterations": job.iterations,
-                "after": job.after,
-                "latency_ms": latency,
-                "segments": [
-                    {
-                        "run": s.step.run,
-                        "group": job.profile.groups[s.step.group].name,
-                        "unit": soc.units[s.unit].name,
-                        "start_ms": s.start,
-                        "end_ms": s.end,
-                        "transition_ms": s.transition_ms,
-                    }
-                    for s in sorted(segments, key=lambda s: s.step)
-                ],
-            }
+    def record_of_segment(job: Job, s: Segment) -> SegmentRecord:
+        group, unit = job.profile.groups[s.step.group].name, soc.units[s.unit].name
+        return SegmentRecord(s.step.run, group, unit, s.start, s.end, s.transition_ms)
+
+    record = ScheduleRecord(
+        format=SCHEDULE_FORMAT,
+        soc=SoCRecord(
+            soc.name,
+            soc.nominal_gb_per_second,
+            soc.peak_gb_per_second,
+            tuple(UnitRecord(u.name, u.busy_watts, u.idle_watts) for u in soc.units),
+        ),
+        contention=_contention(workload.model, soc, claim.contention_set),
+        frames=workload.frames,
+        pipelined=workload.pipelined,
+        in_flight=workload.in_flight,
+        epsilon_ms=epsilon_ms,
+        profiles={key: record_of(profile) for key, profile in profiles.items()},
+        networks=tuple(
+            NetworkRecord(
+                name=job.name,
+                profile=key,
+                iterations=job.iterations,
+                after=job.after,
+                latency_ms=latency,
+                segments=tuple(record_of_segment(job, s) for s in sorted(segments, key=lambda s: s.step)),
+            )
             for job, key, latency, segments in zip(jobs, keys, timeline.latency_ms, by_job, strict=True)
-        ],
-        "order": {
-            unit.name: [named(step) for step in steps]
-            for unit, steps in zip(soc.units, schedule.order, strict=True)
+        ),
+        order={
+            unit.name: tuple(map(named, steps)) for unit, steps in zip(soc.units, schedule.order, strict=True)
         },
-        "idle": [[*named(step), ms] for step, ms in schedule.idle_ms],
-        "result": result,
-    }
-    result["claim_sha256"] = document_digest(json.loads(json.dumps(document)))
+        idle=tuple((*named(step), ms) for step, ms in schedule.idle_ms),
+        result=ResultRecord(
+            timeline.makespan_ms,
+            timeline.fps,
+            timeline.sum_of_rates,
+            timeline.millijoules,
+            claim.claim,
+            claim.objective,
+            claim.bound,
+            derived_bound(workload, claim.objective, epsilon_ms),
+            claim.seconds,
+            {r.name: BaselineRecord(r.value, compact_rows(workload, r.schedule)) for r in claim.rivals},
+        ),
+    )
+    document = to_object(record)
+    document["result"]["claim_sha256"] = document_digest(json.loads(json.dumps(document)))
     return json.dumps(document, indent=1)
 
 
@@ -167,13 +166,13 @@ def document_digest(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _contention_object(model: ContentionModel, soc: SoC, name: str) -> dict[str, Any]:
+def _contention(model: ContentionModel, soc: SoC, name: str) -> ContentionRecord:
     if isinstance(model, NoContention):
-        return {"model": "none", "set": name or "none"}
+        return ContentionRecord("none", name or "none")
     if not isinstance(model, ThreeRegions):
         raise PlanFormatError(
             f"a schedule under the contention model {type(model).__name__} cannot be written;"
             " only three-regions and none can"
         )
-    rows = {u: asdict(row) for u, row in zip(soc.unit_names, model.units, strict=True)}
-    return {"model": "three-regions", "set": name, "peak_gb_per_second": model.peak, "units": rows}
+    rows = dict(zip(soc.unit_names, model.units, strict=True))
+    return ContentionRecord("three-regions", name, model.peak, rows)
