@@ -6,10 +6,10 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from onchip.base.codec import decode, from_wire, to_object, wire_of
 from onchip.base.errors import InputError, OnchipError, PlanFormatError
-from onchip.base.fields import AT, members, wire
+from onchip.base.fields import AT, WRITTEN, in_order, members, wire
 from onchip.machines.chip import Memory
 from onchip.network import Constant, Geometry, OperatorSpec, Patches, Reach, Side, Tensor
 from onchip.network.json import WireNetwork, wire_network
@@ -373,3 +373,45 @@ def test_a_new_field_and_a_new_kind_of_instruction_are_stated_once() -> None:
         *["program[0]: nan does not fit a plan file"] * 2,
         *["\\ud800: a name with a lone surrogate does not fit a plan file"] * 4,
     ]
+
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    share: Share
+    note: str = ""
+
+
+@in_order
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    name: str
+    size: Share = field(default=1.0, metadata=WRITTEN)
+    parts: Annotated[Mapping[str, Part], msgspec.Meta(max_length=2)]
+    rows: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict, metadata=WRITTEN)
+
+
+def test_a_record_in_order_has_records_by_name_and_limits() -> None:
+    record = Whole(name="n", parts={"b": Part(0.5), "a": Part(0.25, "x")}, rows={"r": (("s", 1),)})
+    written = json.dumps(to_object(record))
+    assert written == (
+        '{"name": "n", "size": 1.0, "parts": {"b": {"share": 0.5}, "a": {"share": 0.25, "note": "x"}},'
+        ' "rows": {"r": [["s", 1]]}}'
+    )
+
+    def read(text: str) -> Any:
+        wire = decode(text.encode(), wire_of(Whole), where="f", error=InputError)
+        return from_wire(Whole, wire)
+
+    assert read(written) == record
+    assert read('{"name": "n", "parts": {}}') == Whole(name="n", parts={})
+    for wrong in (
+        written.replace("0.5", "1.5"),
+        written.replace('"size": 1.0', '"size": -1'),
+        written.replace('"parts": {', '"parts": {"c": {"share": 0},'),
+        written.replace('"note"', '"notes"'),
+    ):
+        with pytest.raises(InputError):
+            read(wrong)
