@@ -66,7 +66,7 @@ finally:
 
 
 def upward(python: str, command: list[str]) -> tuple[list[tuple[str, str, int]], int]:
-    """The calls that go back up, as caller, callee and count, and how often the model's file was opened."""
+    """The calls that go back up, as caller, callee and how often, and how often the file was opened."""
     model = next((word for word in command if Path(word).is_file()), "")
     where = subprocess.run(
         [python, "-c", "import onchip; print(onchip.__file__)"], check=True, capture_output=True, text=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from onchip.network import Geometry, Network, OperatorSpec, TensorKind, bits
+from onchip.network import Constant, Geometry, Network, OperatorSpec, Reach, Side, TensorKind, bits
 
 __all__ = ["acyclic_partitions", "cheapest_partition", "random_maps", "shaped"]
 
@@ -15,7 +15,11 @@ Shape = tuple[int, int, int]
 def shaped(
     name: str, rows: list[tuple[str, str, list[str], Shape, dict[str, int]]], start: Shape, batch: int
 ) -> Network:
-    """A network of (name, kind, operands, output shape, kernel/stride/padding/weights); `x` is its input."""
+    """A network of (name, kind, operands, output shape, kernel/stride/padding/weights); `x` is its input.
+
+    Of kind `reach` is an operator without a geometry, of which a reach says the windows on its first operand
+    (its rows are read `whole` if that is said) and that it reads all of the others.
+    """
     shapes: dict[str, Shape] = {"x": start}
     operators = []
     for op, kind, reads, made, how in rows:
@@ -23,7 +27,10 @@ def shaped(
         first = (batch, *shapes[reads[0]])
         k, s, p = how.get("kernel", 1), how.get("stride", 1), how.get("padding", 0)
         geometry: Geometry | None
-        if kind == "fully_connected":
+        reach: Reach | None = None
+        if kind == "reach":
+            geometry, reach = None, _reach(batch, [shapes[t] for t in reads], made, how)
+        elif kind == "fully_connected":
             size = first[1] * first[2] * first[3]
             geometry = Geometry("fully_connected", input=(batch, size), output=(batch, made[0]))
         elif kind == "opaque":
@@ -38,12 +45,27 @@ def shaped(
             geometry = Geometry(
                 "pool" if kind == "gap" else kind, input=first, output=(batch, *made), groups=groups, **window
             )
-        operators.append(OperatorSpec(op, kind, reads, [op], how.get("weights", 0), geometry=geometry))
+        operators.append(OperatorSpec(op, kind, reads, [op], how.get("weights", 0), 0, geometry, 0, reach))
     read = {t for row in rows for t in row[2]}
     tensors: list[tuple[str, int, TensorKind]] = [
         (t, batch * c * h * w, "input" if t == "x" else "activation") for t, (c, h, w) in shapes.items()
     ]
-    return Network.build(name, tensors, operators, [t for t in shapes if t not in read])
+    stated = {t: (batch, *shape) for t, shape in shapes.items()}
+    return Network.build(name, tensors, operators, [t for t in shapes if t not in read], shapes=stated)
+
+
+def _reach(batch: int, reads: list[Shape], made: Shape, how: dict[str, int]) -> Reach:
+    """The reach of an operator with windows on the rows and columns of its first operand."""
+    k, s, p = how.get("kernel", 1), how.get("stride", 1), how.get("padding", 0)
+    found = []
+    for i, (c, h, w) in enumerate(reads):
+        rows, columns = Side(h, 2, s, p, k), Side(w, 3, s, p, k)
+        if i or how.get("whole"):
+            rows, columns = Side(h, span=h), Side(w, span=w)
+        found.append((Side(batch, 0), Side(c, span=c), rows, columns))
+    weights = how.get("weights", 0)
+    constants = (Constant("w", weights, (Side(made[0], 1),)),) if weights else ()
+    return Reach((batch, *made), tuple(found), constants)
 
 
 def random_maps(rng: Random, most: int = 8, batch: int | None = None) -> Network:
@@ -52,7 +74,7 @@ def random_maps(rng: Random, most: int = 8, batch: int | None = None) -> Network
     rows: list[tuple[str, str, list[str], Shape, dict[str, int]]] = []
     count = rng.randint(3, most)
     kinds = ["conv"] * 6 + ["depthwise", "pool", "pool", "elementwise", "elementwise", "concat", "rowwise"]
-    kinds += ["gap", "fully_connected", "opaque", "pad"]
+    kinds += ["gap", "fully_connected", "opaque", "pad", "reach", "reach"]
     while len(rows) < count:
         name, kind = f"o{len(rows)}", rng.choice(kinds)
         first = rng.choice(list(shapes)[-3:] if rng.random() < 0.7 else list(shapes))
@@ -78,6 +100,20 @@ def random_maps(rng: Random, most: int = 8, batch: int | None = None) -> Network
             made = (c if kind == "elementwise" else sum(shapes[t][0] for t in reads), h, w)
         elif kind == "gap":
             made = (c, 1, 1)
+        elif kind == "reach":
+            k, s, p = rng.choice((1, 3)), rng.choice((1, 1, 2)), rng.choice((0, 1))
+            if h + 2 * p < k or w + 2 * p < k:
+                continue
+            made = (c, (h + 2 * p - k) // s + 1, (w + 2 * p - k) // s + 1)
+            how = {
+                "kernel": k,
+                "stride": s,
+                "padding": p,
+                "whole": rng.random() < 0.3,
+                "weights": rng.choice((0, c)),
+            }
+            if rng.random() < 0.3 and len(shapes) > 1:
+                reads.append(rng.choice([t for t in shapes if t != first]))
         elif kind == "fully_connected":
             made = (rng.choice((4, 10)), 1, 1)
             how = {"weights": made[0] * c * h * w}

@@ -131,6 +131,12 @@ def test_plans_keep_the_kind(kind: str) -> None:
     assert from_text(to_text(plan)).network.operators[0].geometry == network.operators[0].geometry
 
 
+def without_shapes(path: Path) -> Network:
+    """A network of which only geometries are known: without shapes a reach says nothing of rows."""
+    network = onchip.load(path).network
+    return replace(network, tensors=tuple(replace(t, shape=()) for t in network.tensors))
+
+
 def test_what_reads_across_stays_out_of_groups_that_still_run(tmp_path: Path) -> None:
     """A map whose channels are shuffled where they lie, between layers that can be fused."""
     text = """(float[1,8,16,16] x) => (float[1,8,7,7] y)
@@ -142,7 +148,7 @@ def test_what_reads_across_stays_out_of_groups_that_still_run(tmp_path: Path) ->
     model = graph(text)
     w = (np.random.default_rng(0).standard_normal((8, 8, 3, 3)) / 8).astype(np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
-    made = onchip.fuse(save(model, tmp_path), "optimus", 20_000)
+    made = onchip.fuse(without_shapes(save(model, tmp_path)), "optimus", 20_000)
     assert made.plan is not None
     kinds = {op.name: op.geometry.kind for op in made.plan.network.operators if op.geometry is not None}
     assert kinds["d"] == "gathered conv"
@@ -177,7 +183,7 @@ def test_groups_run_beside_what_reads_their_operands_otherwise(
     model = graph(text)
     w = (np.random.default_rng(0).standard_normal(weights) / 8).astype(np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
-    made = onchip.fuse(save(model, tmp_path), "optimus", 20_000)
+    made = onchip.fuse(without_shapes(save(model, tmp_path)), "optimus", 20_000)
     assert made.plan is not None
     assert any(op.geometry is not None and not op.geometry.promises for op in made.plan.network.operators)
     assert fused in [set(group.operators) for group in made.plan.groups]

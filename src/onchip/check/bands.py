@@ -107,9 +107,10 @@ def bands_of(
     scales = _scales(sizes, readers, group)
     at_once = [size == 1 for size in sizes]
     for x in range(len(tensors) - 1, -1, -1):
-        for _, y in readers[x]:
-            # A map of one row needs all rows of its inputs first, and they need all rows of theirs.
-            at_once[x] = at_once[x] or at_once[y]
+        for window, y in readers[x]:
+            # What ends in one row, or is read whole, needs all of its rows first, and so does what that is
+            # made from.
+            at_once[x] = at_once[x] or at_once[y] or not window.stride
     leaves = tuple(t in escaping for t in tensors)
     count = max(
         (
@@ -143,7 +144,7 @@ def _scales(
     beside: list[list[tuple[int, Fraction]]] = [[] for _ in rows]
     for x, read in enumerate(readers):
         for window, y in read:
-            if rows[x] > 1 and rows[y] > 1:
+            if rows[x] > 1 and rows[y] > 1 and window.stride:
                 beside[x].append((y, Fraction(1, window.stride)))
                 beside[y].append((x, Fraction(window.stride)))
     scales = [Fraction(0)] * len(rows)

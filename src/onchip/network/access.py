@@ -1,19 +1,19 @@
 """The access relation: the part of each operand and of the weights that a part of an operator's output needs.
 
-`access_of` states it for every operator whose geometry makes a promise: the one place that turns a geometry
-into windows over maps. Planners price tiles with it, the checker proves tiles with it, and the executor cuts
-tiles with it.
+`access_of` states it for every operator that promises how it walks, or how far it reaches: the one place that
+turns a geometry or a reach into windows over maps. Planners price tiles by it, the checker proves them, and
+what is executed is cut by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
 from onchip.network.maps import Map, Maps
-from onchip.network.operators import Geometry, Operator
+from onchip.network.operators import Geometry, Operator, Reach, Side
 from onchip.network.windows import Window, window_of
 
 __all__ = ["Access", "Form", "Kernel", "Operand", "access_of"]
@@ -91,9 +91,9 @@ def access_of(maps: Maps, operator: int) -> Access | str:
     """Return the access relation of an operator, or what is not known of it, in words that follow "and"."""
     network, op = maps.network, maps.network.operators[operator]
     g, found = op.geometry, dict[int, Map]()
-    if g is None:
-        return f"{op.name} states no geometry"
-    if not g.promises:
+    if (g is None or not g.promises) and op.reach is None:
+        if g is None:
+            return f"{op.name} states no geometry"
         return f"{op.name} is of kind {g.kind}, of which nothing is known"
     if not op.inputs or not op.outputs:
         return f"{op.name} has not an input and an output"
@@ -107,7 +107,12 @@ def access_of(maps: Maps, operator: int) -> Access | str:
         if map_ is None:
             return f"nothing says the shape of {shown}, an operand of {op.name}"
         found[t] = map_
-    access = _access(op, g, [found[t] for t in op.inputs], [found[t] for t in op.outputs])
+    access: Access | str
+    if g is not None and g.promises:
+        access = _access(op, g, [found[t] for t in op.inputs], [found[t] for t in op.outputs])
+    else:
+        assert op.reach is not None
+        access = _reached(maps, op, op.reach, found)
     return f"{op.name} {access}" if isinstance(access, str) else access
 
 
@@ -218,3 +223,70 @@ def _matrix(op: Operator, g: Geometry, first: Map, out: Map) -> Access | str:
         return "reads a map of another shape than was made"
     kernel = Kernel(operand.rows.taps * operand.columns.taps, first.channels, out.channels)
     return Access(op.id, op.name, "reduce", (operand,), op.outputs, kernel, op.weight_bytes)
+
+
+# -- from a reach ------------------------------------------------------------------------------------------
+
+
+def _reached(maps: Maps, op: Operator, reach: Reach, found: Mapping[int, Map]) -> Access | str:
+    """The relation of an operator of which its reach alone says what rows of its operands a row needs.
+
+    A pixel of the output may need all channels of what it reads. What the reach says along rows or columns in
+    another way than by a window counts as everything.
+    """
+    if len(op.outputs) != 1:
+        return "has several outputs"
+    dims = {t: _dimensions(maps, t, found[t]) for t in found}
+    if None in dims.values():
+        return "has an operand or an output that lies in other dimensions than those of its map"
+    out, axes = found[op.outputs[0]], [Side(n, axis) for axis, n in enumerate(reach.output)]
+    made = _parted(axes, dims[op.outputs[0]] or ())
+    if made is None or len(made.get("h", ())) > 1:
+        return "has a reach that does not go by images, channels, rows and columns"
+    operands = []
+    for t, sides in zip(op.inputs, reach.reads, strict=True):
+        parted = _parted(sides, dims[t] or ())
+        if parted is None or parted.get("n", ()) != made.get("n", ()):
+            return "has a reach that does not go image by image"
+        rows = _window(parted.get("h", ()), found[t].rows, made.get("h", ()), out.rows)
+        columns = _window(parted.get("w", ()), found[t].columns, made.get("w", ()), out.columns)
+        whole = not rows.stride and found[t].rows > 1
+        operands.append(Operand(t, rows, columns, whole=whole))
+    along = {side.axis for side in made.get("c", ())}
+    if any(not along <= {s.axis for s in constant.sides} for constant in reach.weights):
+        return "fetches weights that do not belong to channels of its output"
+    return _by_channel(op, "rowwise", out, operands)
+
+
+def _dimensions(maps: Maps, tensor: int, found: Map) -> tuple[tuple[str, int], ...] | None:
+    """The tensor's dimensions as they lie, each as what it is of the map (n, c, h or w) and its size."""
+    stated = maps.stated(tensor)
+    if stated is None or stated[0] != found:
+        return None
+    sizes = {"n": found.images, "c": found.channels, "h": found.rows, "w": found.columns}
+    return tuple((axis, sizes[axis]) for axis in stated[1])
+
+
+def _parted(sides: Sequence[Side], dims: Sequence[tuple[str, int]]) -> dict[str, tuple[Side, ...]] | None:
+    """The sides of each dimension; None where a side goes over the end of one."""
+    rest = [side for side in sides if side.size > 1]
+    found = {}
+    for axis, size in dims:
+        own: list[Side] = []
+        while rest and prod(s.size for s in own) < size:
+            own.append(rest.pop(0))
+        if prod(s.size for s in own) != size:
+            return None
+        found[axis] = tuple(own)
+    return found
+
+
+def _window(sides: tuple[Side, ...], size: int, made: tuple[Side, ...], outputs: int) -> Window:
+    """The window along one dimension of an operand of `size`, of an output with the sides `made` there."""
+    if len(sides) == len(made) == 1 and sides[0].axis == made[0].axis:
+        [side] = sides
+        if side.per == 1 and side.stride:
+            return Window(size, outputs, side.stride, side.before, side.span)
+    if sides == made and size == outputs:
+        return Window(size, outputs)
+    return Window(size, outputs, stride=0, span=size)

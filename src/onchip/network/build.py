@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from operator import index
 
 from onchip.base.errors import ModelError
@@ -28,7 +29,10 @@ MAX_MACS = 10**18 - 1
 """The most multiply-accumulates that a file holds, more than any operator has."""
 
 ELEMENT_BYTES = (1, 2, 4, 8, 16)
-"""The possible sizes of a tensor's element, in bytes."""
+"""Bytes that an element of a tensor in patches may have."""
+
+ELEMENT_BITS = (2, 4, 6, *(8 * n for n in ELEMENT_BYTES))
+"""Bits that an element of a tensor may have; those of less than a byte lie packed."""
 
 _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""
@@ -51,6 +55,7 @@ def parts_of(
     outputs: Sequence[str],
     views: Iterable[tuple[str, str, int]],
     patches: Mapping[str, Patches],
+    shapes: Mapping[str, Sequence[int]],
     said: Mapping[str, str],
     where: str | None,
 ) -> Parts:
@@ -61,7 +66,7 @@ def parts_of(
 
     for key, text in {"name": name, **said}.items():
         _writable(text, key, refuse)
-    table = _tensors(tensors, patches, refuse)
+    table = _tensors(tensors, patches, shapes, refuse)
     ids = {t.name: t.id for t in table}
 
     def known(names: Iterable[str], item: str) -> tuple[int, ...]:
@@ -127,7 +132,10 @@ def parts_of(
 
 
 def _tensors(
-    tensors: Iterable[tuple[str, int, TensorKind]], patches: Mapping[str, Patches], refuse: _Refuse
+    tensors: Iterable[tuple[str, int, TensorKind]],
+    patches: Mapping[str, Patches],
+    shapes: Mapping[str, Sequence[int]],
+    refuse: _Refuse,
 ) -> list[Tensor]:
     table: list[Tensor] = []
     seen: set[str] = set()
@@ -149,10 +157,14 @@ def _tensors(
         stored = patches.get(name)
         if stored is not None:
             _patches(stored, size, item, refuse)
-        table.append(Tensor(len(table), name, size, kind, stored))
-    for name in patches:
-        if name not in seen:
-            raise refuse(f"patches of {name}", "names an unknown tensor")
+        shape = tuple(map(index, shapes.get(name, ())))
+        if stored is None:
+            _shape(shape, size, item, refuse)
+        table.append(Tensor(len(table), name, size, kind, stored, shape))
+    for what, by_name in (("patches", patches), ("the shape", shapes)):
+        for name in by_name:
+            if name not in seen:
+                raise refuse(f"{what} of {name}", "names an unknown tensor")
     return table
 
 
@@ -169,6 +181,17 @@ def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:
     width, rest = divmod(size, stored.elements)
     if rest or width not in ELEMENT_BYTES:
         raise refuse(item, f"has {size:,} bytes, and patches of {stored.elements:,} elements")
+
+
+def _shape(shape: tuple[int, ...], size: int, item: str, refuse: _Refuse) -> None:
+    """Refuse a shape of no elements, or of elements that do not have the tensor's size in any width."""
+    if any(not 1 <= n <= MAX_BYTES for n in shape) or len(shape) > MOST_SIDES:
+        raise refuse(
+            item, f"has a shape with more than {MOST_SIDES} sizes, or with one below 1 or beyond 1 TiB"
+        )
+    elements = prod(shape)
+    if shape and all((elements * bits + 7) // 8 != size for bits in ELEMENT_BITS):
+        raise refuse(item, f"has {size:,} bytes, and a shape of {elements:,} elements")
 
 
 def _views(

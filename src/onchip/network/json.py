@@ -85,6 +85,7 @@ def network_from_wire(wire: Any, *, where: str | None = None) -> Network:
         views=[(v.tensor, v.of, v.offset) for v in wire.views],
         **{key: getattr(wire, key) for key in TEXTS},
         patches={t.name: Patches(*t.patches) for t in wire.tensors if t.patches is not None},
+        shapes={t.name: t.shape for t in wire.tensors if t.shape},
         where=where,
     )
 

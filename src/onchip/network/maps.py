@@ -1,6 +1,7 @@
 """Maps: the shapes of a network's tensors as [images, channels, rows, columns], whatever their layout.
 
-A tensor's map is its producer's output. The map of a graph input is the shape that its readers state.
+A tensor's map is its producer's output. That of a graph input is what its readers say that they read. Where
+no geometry says it, the tensor's own shape does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Literal
 
 from onchip.network.network import Network
 from onchip.network.operators import ELEMENT_BYTES, Operator
@@ -62,6 +64,29 @@ class Maps:
         )
         return max(seen, key=lambda n: (seen[n], n), default=None)
 
+    @cached_property
+    def layout(self) -> Literal["NCHW", "NHWC"]:
+        """The order of the dimensions of four-dimensional tensors: that of most geometries."""
+        seen = Counter(op.geometry.layout for op in self.network.operators if op.geometry is not None)
+        return max(seen, key=lambda layout: (seen[layout], layout), default="NCHW")
+
+    def stated(self, tensor: int) -> tuple[Map, str] | None:
+        """The map that a tensor's own shape states, and what its dimensions are: nchw, nhwc, nc or hc.
+
+        A dimension of size 1 in front of a matrix is left out. None without a shape, or of other ranks.
+        """
+        row = self.network.tensors[tensor]
+        shape, width = row.shape, row.bytes // max(1, prod(row.shape))
+        if row.patches is not None or width not in ELEMENT_BYTES or width * prod(shape) != row.bytes:
+            return None
+        if len(shape) == 3 and shape[0] == 1 and self.batch in (None, 1):
+            return Map(1, shape[2], shape[1], 1, width), "hc"
+        sides = self._shape(shape, self.layout)
+        if sides is None:
+            return None
+        order = self.layout.lower() if len(shape) == 4 else "hc" if self.batch is None else "nc"
+        return Map(*sides, width), order
+
     def of(self, tensor: int) -> Map | None:
         """Return the map of a root tensor, None if nothing states it."""
         if tensor not in self._known:
@@ -71,12 +96,13 @@ class Maps:
     def _find(self, tensor: int) -> Map | None:
         network = self.network
         producer = network.producer[tensor]
+        own = self.stated(tensor)
         if producer is not None:
-            return self._written(network.operators[producer], tensor)
-        # A reader may flatten it: take the widest map that readers state, the first of equals.
+            return self._written(network.operators[producer], tensor) or (own and own[0])
+        # A reader may flatten it: take the widest map that readers state, of equals the first in order.
         readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
         stated = (found for op in readers if (found := self._read(op, tensor)) is not None)
-        return max(stated, key=lambda found: found.rows * found.columns, default=None)
+        return max(stated, key=lambda found: found.rows * found.columns, default=own and own[0])
 
     def _written(self, op: Operator, tensor: int) -> Map | None:
         g = op.geometry

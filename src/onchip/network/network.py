@@ -51,17 +51,18 @@ class Network:
         granularity: str = "op",
         element: str = "int8",
         patches: Mapping[str, Patches] | None = None,
+        shapes: Mapping[str, Sequence[int]] | None = None,
         where: str | None = None,
     ) -> Network:
-        """Build a network from names; `views` are (tensor, of, offset in bytes), `patches` by tensor.
+        """A network from names; `views` are (tensor, of, offset in bytes), `patches` and `shapes` by tensor.
 
         An operand named twice counts once; a view of a view becomes a view of the root. Raises `ModelError`,
-        naming `where` (the file) and the tensor or operator, for invalid networks: duplicate or unknown
-        names, sizes that are not positive or exceed `MAX_BYTES`, tensors without a producer or with two,
-        cycles, views that leave their parent, patches that do not have their tensor's size.
+        naming `where` (the file) and the tensor or operator, for anything that is not a network: duplicate or
+        unknown names, sizes that are not positive or beyond `MAX_BYTES`, tensors without a producer or with
+        two, cycles, views that leave their parent, patches and shapes that do not have their tensor's size.
         """
         said = {"source": source, "sha256": sha256, "granularity": granularity, "element": element}
-        parts = parts_of(name, tensors, operators, outputs, views, patches or {}, said, where)
+        parts = parts_of(name, tensors, operators, outputs, views, patches or {}, shapes or {}, said, where)
         network = cls(name, parts.tensors, parts.operators, parts.outputs, parts.views, **said)
         if len(network.order) < len(network.operators):
             ran = set(network.order)
@@ -218,4 +219,6 @@ class Network:
             digest.update(f"{len(part)}:".encode())
             for row in part:  # a dataclass's repr has all of its fields
                 digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        if any(t.shape for t in self.tensors):  # networks of files without shapes keep their fingerprints
+            digest.update(repr([t.shape for t in self.tensors]).encode())
         return digest.hexdigest()

@@ -70,7 +70,8 @@ class Patches:
 class Tensor:
     """One tensor that occupies scratchpad bytes. `bytes` is its exact size, before any alignment.
 
-    With `patches` it is stored in patches, and `bytes` includes their padding.
+    `shape` are its dimensions as the model has them, outermost first; empty where they are not stated. With
+    `patches` it is stored in patches, and `bytes` includes their padding.
     """
 
     id: int = field(metadata=OUTSIDE)
@@ -78,6 +79,7 @@ class Tensor:
     bytes: int
     kind: TensorKind
     patches: Patches | None = None
+    shape: tuple[int, ...] = field(default=(), repr=False)
 
 
 KINDS = frozenset({

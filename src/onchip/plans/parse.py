@@ -59,6 +59,7 @@ class _Facts:
     numbers: dict[str, int] = field(default_factory=dict)
     tensors: list[tuple[str, int, TensorKind]] = field(default_factory=list)
     patches: dict[str, Patches] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     operators: list[OperatorSpec] = field(default_factory=list)
     reaches: dict[str, Reach] = field(default_factory=dict)
     views: list[tuple[str, str, int]] = field(default_factory=list)
@@ -132,6 +133,7 @@ class _Reader:
             views=facts.views,
             **{key: facts.texts.get(key, default) for key, default in TEXTS.items()},
             patches=facts.patches,
+            shapes=facts.shapes,
             where=self.where,
         )
         chip = plan_chip(
@@ -204,11 +206,9 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
             facts.memories.append(_memory(name, integer(size), words[3:]))
         case ["rate", key, _]:
             _once(facts.rates, key, scalar(words[2]))
-        case ["tensor", name, size, ("input" | "activation") as kind]:
+        case ["tensor", name, size, ("input" | "activation") as kind, *_]:
             facts.tensors.append((name, integer(size), kind))
-        case ["tensor", name, size, ("input" | "activation") as kind, "patches", *sides] if len(sides) == 5:
-            facts.tensors.append((name, integer(size), kind))
-            _once(facts.patches, name, Patches(*map(integer, sides)))
+            _stored(facts, name, texts[4:])
         case ["operator", name, type_, *_]:
             facts.operators.append(_operator(name, type_, words[3:]))
         case ["reach", name, *_]:
@@ -227,6 +227,18 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
             _once(facts.result, key, value)
         case _:
             raise ValueError(f"not understood: {' '.join(texts)[:80]}")
+
+
+def _stored(facts: _Facts, name: str, words: Sequence[str]) -> None:
+    """What a tensor's line says behind its kind: `shape 1 16 28 28`, `patches` with five numbers, or both."""
+    at = words.index("patches") if "patches" in words else len(words)
+    shape, patches = words[:at], words[at + 1 :]
+    if (shape and (shape[0] != "shape" or len(shape) == 1)) or (at < len(words) and len(patches) != 5):
+        raise ValueError(f"not understood: {' '.join(words)[:80]}")
+    if shape:
+        _once(facts.shapes, name, tuple(map(integer, shape[1:])))
+    if patches:
+        _once(facts.patches, name, Patches(*map(integer, patches)))
 
 
 def _memory(name: str, size: int, words: Sequence[Word]) -> Memory:

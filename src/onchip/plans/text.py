@@ -74,6 +74,8 @@ def to_text(plan: Plan) -> str:
 
 def _tensor(tensor: Tensor) -> str:
     line = f"tensor {word(tensor.name)} {tensor.bytes} {tensor.kind}"
+    if tensor.shape:
+        line += " shape " + " ".join(map(str, tensor.shape))
     if tensor.patches is None:
         return line
     return f"{line} patches " + " ".join(map(str, astuple(tensor.patches)))

@@ -195,6 +195,7 @@ def _assemble(
         sha256=digest,
         granularity=options.granularity,
         element=_element(graph, tensors) if dtype == "file" else dtype,
+        shapes={value: graph.shape[value] for value in order},
         where=graph.where,
     )
     executable = Executable(

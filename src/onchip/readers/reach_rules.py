@@ -158,17 +158,25 @@ def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _pad(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
-    mode = node.attribute("mode")
-    shape = walk.shape(node.inputs[0])
+    """An output reads the input at its own place, which lies `before` further on.
+
+    Beyond an end, `edge` reads the last input, and `reflect` the inputs from there back inwards. So an output
+    may also read an input as far from its place as the pad is wide (`reflect`: twice as far).
+    """
+    attribute = node.attribute("mode")
+    mode = b"constant" if attribute is None else attribute.s
+    shape, made = walk.shape(node.inputs[0]), walk.shape(node.outputs[0])
     amounts, axes = walk.numbers(node, 1, "pads"), walk.numbers(node, 3)
     axes = tuple(range(len(shape))) if axes is None else axes
-    if (mode is not None and mode.s != b"constant") or amounts is None:
+    times = {b"constant": 0, b"edge": 1, b"reflect": 2}.get(mode)
+    if times is None or amounts is None or (times and min(amounts, default=0) < 0):
         raise NoRule
     found = list(dims)
-    for axis, before in zip(axes, amounts, strict=False):
+    for axis, before, after in zip(axes, amounts, amounts[len(axes) :], strict=False):
         axis %= len(shape)
-        if shape[axis] != walk.shape(node.outputs[0])[axis] or before:
-            found[axis] = moved(found[axis], shape[axis], before=before)
+        if shape[axis] != made[axis] or before:
+            span = 1 + times * (before + after)
+            found[axis] = moved(found[axis], shape[axis], before=before + times * after, span=span)
     return {node.inputs[0]: flat(found)}
 
 
@@ -279,7 +287,9 @@ def _along(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Nee
     last = len(dims) if coerced or node.op == "LayerNormalization" else axis + 1
     found = [widened(d) if axis <= i < last else d for i, d in enumerate(dims)]
     needs = {node.inputs[0]: flat(found)}
-    return needs | {name: walk.all_of(name) for name in node.inputs[1:] if name}
+    for name in filter(None, node.inputs[1:]):  # scale and shift, which each element is given its own of
+        _add(needs, name, flat(_broadcast(walk.shape(name), walk.shape(node.outputs[0]), dims)))
+    return needs
 
 
 def _lrn(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:

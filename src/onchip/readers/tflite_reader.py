@@ -282,6 +282,7 @@ class _Reader:
             sha256=digest,
             granularity=options.granularity,
             element=self._element(order) if self.dtype == "file" else self.dtype,
+            shapes={rows[t].name: rows[t].shape for t in order},
             where=graph.where,
         )
         executable = TfliteExecutable(

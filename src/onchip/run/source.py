@@ -51,15 +51,16 @@ def read_options(plan: Plan) -> ReadOptions:
 def _structure(network: Network) -> str:
     """Return the fingerprint without a plan's own parts: workspaces, storage of maps and their walk.
 
-    A network's geometry, reach and work decide what is legal, not what is computed. Workspaces
-    hold the weights in a plan made with resident ones. A map in patches counts as the plain one
+    What a network states of shapes, geometry, reach and work decides what is legal, not what is computed.
+    Workspaces hold the weights in a plan made with resident ones. A map in patches counts as the plain one
     that it is made from, and a view of it, whole channels, as the same channels there.
     """
     plain = [_plain(t, t.bytes) for t in network.tensors]
     return replace(
         network,
         tensors=tuple(
-            replace(t, bytes=size, patches=None) for t, size in zip(network.tensors, plain, strict=True)
+            replace(t, bytes=size, patches=None, shape=())
+            for t, size in zip(network.tensors, plain, strict=True)
         ),
         granularity="op",
         element="int8",

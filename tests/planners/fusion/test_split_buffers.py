@@ -39,6 +39,7 @@ def split_problem(rng: Random, most: int = 6) -> FusionProblem:
     weights = int(network.weight_bytes * rng.choice((0.1, 0.3, 0.6, 1)))
     return replace(
         problem,
+        operators=tuple(replace(op, boxes=()) for op in problem.operators),  # they were made for no parts
         alignment=rng.choice((1, 4)),
         budget=int((maps + weights) * rng.choice((0.8, 1, 1, 1))) + 8,
         maps_budget=maps + 8,

@@ -119,12 +119,19 @@ def _opaque(problem: FusionProblem, members: int) -> GroupCost | None:
         whole = GroupCost(members, 0, 1, problem.batch, 0, 0, scratch, crossing, 0, op.weight_bytes, total)
         if problem.options.blocks != "best":
             return whole
+    return _or_boxes(problem, members, whole)
+
+
+def _or_boxes(problem: FusionProblem, members: int, otherwise: GroupCost | None) -> GroupCost | None:
+    """One operator in boxes of its output where that moves less than otherwise."""
+    network, v = problem.network, members.bit_length() - 1
     way = best_boxes(problem.operators[v].boxes, problem.budget)
     if way is None:
-        return whole
+        return otherwise
+    crossing = sum(network.tensors[t].bytes for t in bits(network.reads[v] | network.writes[v]))
     again = way.moved_bytes + sum(network.tensors[t].bytes for t in bits(network.writes[v])) - crossing
     cut = _cut(members, way.tiles, way.scratch_bytes, (crossing, again, way.weight_bytes), way.boxes)
-    return cut if whole is None or cut.dram_bytes < whole.dram_bytes else whole
+    return cut if otherwise is None or cut.dram_bytes < otherwise.dram_bytes else otherwise
 
 
 def whole_scratch(problem: FusionProblem, operator: int, passing: int = 0) -> int:
@@ -146,7 +153,7 @@ def _in_blocks(problem: FusionProblem, members: int, bands: GroupCost | None) ->
     v = members.bit_length() - 1
     network, op = problem.network, problem.operators[v]
     if not op.windowed:
-        return bands
+        return _or_boxes(problem, members, bands)
     floor = problem.crossing_bytes(members) + op.weight_bytes
     if bands is not None and bands.dram_bytes <= floor and not skips(problem, v):
         return bands  # everything crosses once, and windows without gaps read all elements
@@ -170,9 +177,9 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
     """Return the fewest bytes of scratchpad in which an operator can run alone."""
     members = 1 << operator
     bands = bands_of(problem, members)
+    boxes = [way.scratch_bytes for way in problem.operators[operator].boxes[:1]]
     if bands is None:
-        whole = whole_scratch(problem, operator, _passing(problem, operator))
-        return min([whole, *(way.scratch_bytes for way in problem.operators[operator].boxes[:1])])
+        return min([whole_scratch(problem, operator, _passing(problem, operator)), *boxes])
     roomy = replace(problem, budget=MAX_BYTES, maps_budget=MAX_BYTES, weights_budget=MAX_BYTES)
     search = _Search(roomy, bands)
     tile = max((w.tile for w in search.weights), default=0)
@@ -182,7 +189,7 @@ def least_scratch(problem: FusionProblem, operator: int) -> int:
     )
     least = min(found[0] for found in sizes if found is not None) + tile
     blocks = least_blocks(problem, operator)
-    return least if blocks is None else min(least, blocks)
+    return min([least, *boxes] if blocks is None else [least, blocks, *boxes])
 
 
 def misfit(problem: FusionProblem, operator: int, needs: int | None = None) -> Infeasible:

@@ -36,7 +36,8 @@ class FusedOperator:
     `access` is the dependence of its outputs on its operands, None for an opaque operator. `outputs` are root
     tensors. `weight_bytes` are all its weights, `tile_bytes` those of one channel tile of inputs and outputs.
     `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
-    operands (bitsets) that can pass through its workspace; if `thinned`, there may be better ones.
+    operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones. An
+    operator of which only its reach is known may run in bands, and has its boxes, too.
     """
 
     id: int
@@ -102,7 +103,11 @@ class FusionProblem:
                 operators.append(replace(opaque, boxes=ways.boxes, streams=streams, thinned=thinned))
                 continue
             tiled = access.kernel.part(op.weight_bytes, tile, tile)
-            operators.append(FusedOperator(op.id, access, outputs, op.weight_bytes, tiled))
+            known = FusedOperator(op.id, access, outputs, op.weight_bytes, tiled)
+            if op.geometry is None or not op.geometry.promises:
+                ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
+                known = replace(known, boxes=ways.boxes, thinned=not ways.complete)
+            operators.append(known)
         return cls(
             network,
             options,

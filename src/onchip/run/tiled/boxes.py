@@ -22,6 +22,7 @@ from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.group import Executed
 from onchip.run.tiled.passes import IllegalTiling
+from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     import onnx
@@ -35,10 +36,6 @@ Span = tuple[int, int]
 
 _SUMMING = frozenset({"Conv", "Gemm", "MatMul"})
 """The nodes whose results are sums over an axis that a reach may have."""
-
-_POISON = {"MaxPool": np.inf, "Resize": 1e30}
-"""The substitute for an absent element, instead of not-a-number: the largest of a window ignores it, and a
-resize multiplies it with 0 along a side that the resize leaves unchanged."""
 
 
 def run_in_boxes(
@@ -204,7 +201,7 @@ class _Run:
         nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
         if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):
             self._sum(nodes)
-        self.poison = next((_POISON[node.op_type] for node in nodes if node.op_type in _POISON), np.nan)
+        self.poison = poison_of(nodes, np.dtype(np.float32))
         self.part = self._session(list(self.given), self.head)
         self.tail = None if self.head == self.wanted else self._session([*self.given, self.head], self.wanted)
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator
+from onchip.network.access import access_of
+from onchip.network.maps import Maps
 from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE
 from onchip.run.onnx_engine import OnnxEngine
@@ -25,7 +27,8 @@ __all__ = ["Chain", "Kind", "Parameter", "chain_of"]
 
 Array = np.ndarray[Any, Any]
 
-Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwise"]
+Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwise", "reached"]
+"""How a chain runs on a part of its maps. `reached`: all its nodes, on operands that are poison elsewhere."""
 
 _LAYOUT = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
@@ -78,7 +81,9 @@ class Chain:
     constants: Mapping[str, Array]
     groups: int = 1
     chosen: Array | None = None
-    """For an operator that copies, cuts or reorders channels: the source of each output channel."""
+    """Of an operator that copies channels, cut out or reordered: which one each of its own is."""
+    nodes: tuple[onnx.NodeProto, ...] = ()
+    """Of one that runs as it is: all of its nodes."""
 
     @property
     def reduces(self) -> bool:
@@ -121,10 +126,13 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     given = {value[t]: t for t in op.inputs}
     found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
+    if op.geometry is None or not op.geometry.promises:
+        return _reached(engine, op, maps, found, constants, refuse)
     copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
     if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
         return _copy(engine, op, maps, found, constants, refuse)
-    # A value may have another shape than its map by a geometry: [images, channels], say.
+    images = images and not maps[op.outputs[0]].flat  # a matrix of rows has no images inside either
+    # A value may have another shape than the map that a geometry makes of it: [images, channels], say.
     seen: dict[str, tuple[int, Map]] = {
         name: (t, map_of(engine.values[name][1], images=images) or maps[t]) for name, t in given.items()
     }
@@ -144,6 +152,9 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
             if view is None:
                 raise refuse(f"{node.op_type} makes {len(shape)} dimensions")
             seen[node.output[0]] = (seen[data[0]][0], view)
+        elif layout and data == inputs[:1] and data[0] in inside:
+            tail.append(_renamed(node))
+            inside.update(node.output[:1])
         elif (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity")) and node.domain == "":
             if any(name not in seen and name not in inside for name in data):
                 raise refuse(f"{node.op_type} reads {data[0]}")
@@ -161,6 +172,16 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
         raise refuse("it computes nothing")
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     return make.chain(output)
+
+
+def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:
+    """A node that only hands on what it reads, in place of one that gives a whole map another shape.
+
+    What element-wise nodes read beside it has to fit the map as it is; else `_follows` refuses.
+    """
+    from onnx import helper
+
+    return helper.make_node("Identity", [node.input[0]], [node.output[0]])
 
 
 def _moves_nothing(
@@ -228,6 +249,46 @@ def _copy(
         parameters=(),
         constants=constants,
         chosen=copied[0, :, 0, 0].astype(np.int64),
+    )
+
+
+def _reached(
+    engine: OnnxEngine,
+    op: Operator,
+    maps: Mapping[int, Map],
+    found: list[onnx.NodeProto],
+    constants: Mapping[str, Array],
+    refuse: Any,
+) -> Chain:
+    """An operator of which only its reach says what a row needs: its nodes as they are."""
+    access = access_of(Maps(engine.network), op.id)
+    if isinstance(access, str):
+        raise refuse(access.removeprefix(op.name).strip())
+    [output], view = op.outputs, maps[op.outputs[0]]
+    value = engine.executable.value
+    by_channel = [
+        Parameter(name, array, "." * (array.ndim - 1) + "c" if array.shape[-1] > 1 else "." + "c" + "..")
+        for name, array in constants.items()
+        if array.dtype.kind == "f" and array.size == view.channels > 1
+    ]
+    return Chain(
+        op=op,
+        kind="reached",
+        output=output,
+        reads=access.reads,
+        names=tuple(value[t] for t in access.reads),
+        views=tuple(maps[t] for t in access.reads),
+        rows=tuple(operand.rows for operand in access.operands),
+        columns=tuple(operand.columns for operand in access.operands),
+        head=found[-1],
+        result=value[output],
+        view=view,
+        tail=(),
+        weight=None,
+        bias=None,
+        parameters=tuple(by_channel),
+        constants=constants,
+        nodes=tuple(found),
     )
 
 

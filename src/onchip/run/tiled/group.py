@@ -276,6 +276,8 @@ class _Run:
     def gathered(self, chain: Chain, operands: list[Array], rows: Span, channels: Span) -> Array:
         """Run the head on some output channels, from the input channels that they read."""
         weights, out = self.weights[chain.op.id], self.shape.maps[chain.output]
+        if chain.kind == "reached":
+            return self.kernels.reached(chain, operands, self.images, rows, weights.held())
         kernels = None if weights.kernels is None else weights.kernels[channels[0] : channels[1]]
         return self.kernels.head(
             chain,
@@ -494,8 +496,8 @@ class _Run:
 
 
 def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
-    """Return the input channels that a tile of weights reads for its output channels; None: all of them."""
-    if chain.kind in ("rowwise", "concat"):
+    """The input channels that a tile of weights reads for its output channels; None: all of them."""
+    if chain.kind in ("rowwise", "concat", "reached"):
         return [None]
     if not chain.reduces:
         return [outs if chain.views[0].channels == chain.view.channels else None]

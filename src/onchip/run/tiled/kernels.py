@@ -11,6 +11,7 @@ from onchip.base.errors import InputError, Mismatch
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, Parameter
 from onchip.run.tiled.maps import Region
+from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     import onnx
@@ -99,6 +100,38 @@ class Kernels:
             feeds[0] = operand
         changes = {"pads": list(missing), "group": groups}
         return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
+
+    def reached(
+        self,
+        chain: Chain,
+        operands: Sequence[Array],
+        images: tuple[int, int],
+        rows: tuple[int, int],
+        weights: Mapping[str, Array],
+    ) -> Array:
+        """All of a chain's nodes for some rows of some images, on operands that are poison elsewhere.
+
+        `operands` are the rows that its windows read, [images, channels, rows, columns]. Raises `Mismatch`
+        where the result has other elements than its map.
+        """
+        values = self.engine.values
+        feeds = dict(weights)
+        for name, view, window, part in zip(chain.names, chain.views, chain.rows, operands, strict=True):
+            whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
+            whole[slice(*images), :, slice(*window.reads(rows))] = part
+            feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
+        key = (chain.op.id, "reached")
+        if key not in self.sessions:
+            inputs = {name: (_element(values, name, array), array.ndim) for name, array in feeds.items()}
+            rest = {name: array for name, array in chain.constants.items() if name not in feeds}
+            wanted = {chain.result: values[chain.result][0]}
+            self.sessions[key] = self.engine.parts.session(chain.nodes, inputs, wanted, rest)
+        [result] = self._run(chain, self.sessions[key], [chain.result], feeds)
+        if result.size != chain.view.size:
+            raise Mismatch(
+                f"operator {chain.op.name} makes {result.size:,} elements: its reach contradicts the model"
+            )
+        return np.ascontiguousarray(chain.view.whole(result)[slice(*images), :, slice(*rows)])
 
     def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
         """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""

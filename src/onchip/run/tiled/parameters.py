@@ -168,6 +168,11 @@ class Fetched:
         part = self.vectors[p.name][outs[0] : outs[1]]
         return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
 
+    def held(self) -> dict[str, Array]:
+        """The values by channel that are in the scratch or came through the tile, in the model's shapes."""
+        shapes = {p.name: p.value.shape for p in self.source.chain.parameters}
+        return {name: array.reshape(shapes[name]) for name, array in self.vectors.items() if name in shapes}
+
     def channelled(self, outs: tuple[int, int]) -> dict[str, Array]:
         """Return the tail's parameters for some channels."""
         found = {}

@@ -77,7 +77,7 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
         raise IllegalTiling(
             "tiling-passes", f"{what}, and so is {names[chain.output]}, which sums over its channels"
         )
-    if chain.kind == "rowwise":
+    if chain.kind in ("rowwise", "reached"):
         raise IllegalTiling("tiling-passes", f"{what}, and {chain.op.name} needs all its channels at once")
     for i, t in enumerate(chain.reads):
         if t in streamed and chain.is_broadcast(i):

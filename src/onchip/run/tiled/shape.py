@@ -18,6 +18,10 @@ from onchip.run.tiled.maps import Map, map_of
 __all__ = ["GroupShape", "group_shape"]
 
 
+_ELEMENTS = dict.fromkeys(("elementwise", "reached", "rowwise"), "fiub")
+"""Kinds of elements by kind of chain: what is padded or summed has floating-point numbers."""
+
+
 @dataclass(frozen=True)
 class GroupShape:
     """`maps` and `width` (planned bytes of an element) by tensor id; `external` come from DRAM, `escaping`
@@ -56,23 +60,31 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     maps: dict[int, Map] = {}
     width: dict[int, int] = {}
     for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
-        found, item = map_of(_extents(engine, t), images=images), f"tensor {network.tensors[t].name}"
+        found, item = (
+            map_of(_extents(engine, t, images=images), images=images),
+            f"tensor {network.tensors[t].name}",
+        )
         if found is None:
             raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
         if network.tensors[t].patches is not None:
             raise InputError("cannot be run in tiles: it lies in patches", item=item)
-        if slots.dtype[t].kind != "f" or slots.dtype[t] == np.float16:
-            raise InputError(f"cannot be run in tiles: its elements are {slots.dtype[t]}", item=item)
         maps[t], (width[t], rest) = found, divmod(network.tensors[t].bytes, found.size)
         if rest:
             raise InputError("cannot be run in tiles: its elements take no whole bytes", item=item)
     if len({m.images for m in maps.values()}) > 1:
         raise InputError("cannot be run in tiles: its tensors differ in images", item=f"group {name}")
+    chains = tuple(chain_of(engine, op, maps, images=images) for op in operators)
+    for chain in chains:
+        for t in (*chain.reads, chain.output):
+            dtype = slots.dtype[t]
+            if dtype.kind not in _ELEMENTS.get(chain.kind, "f") or dtype == np.float16:
+                item = f"tensor {network.tensors[t].name}"
+                raise InputError(f"cannot be run in tiles: its elements are {dtype}", item=item)
     written = [t for op in operators for t in op.outputs]
     members = mask(op.id for op in operators)
     return GroupShape(
         name,
-        tuple(chain_of(engine, op, maps, images=images) for op in operators),
+        chains,
         maps,
         width,
         tuple(dict.fromkeys(t for op in operators for t in op.inputs if t not in written)),
@@ -84,9 +96,14 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     )
 
 
-def _extents(engine: OnnxEngine, t: int) -> tuple[int, ...]:
-    """Return a tensor's shape by its producer's geometry, or for a graph input by its first reader's."""
+def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
+    """A tensor's shape as its producer's geometry states it, or for a graph input its first reader's.
+
+    In a network with images, a matrix with a leading 1 is what it is itself: its rows are no images.
+    """
     network, shape = engine.network, engine.slots.shape[t]
+    if images and len(shape) == 3 and shape[0] == 1:
+        return shape
     producer = network.producer[t]
     if producer is not None:
         geometry = network.operators[producer].geometry
