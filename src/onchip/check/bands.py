@@ -108,8 +108,8 @@ def bands_of(
     at_once = [size == 1 for size in sizes]
     for x in range(len(tensors) - 1, -1, -1):
         for window, y in readers[x]:
-            # What ends in one row, or is read whole, needs all of its rows first, and so does what that is
-            # made from.
+            # A map of one row, or one that is read whole, needs all rows of its inputs first, and they need
+            # all rows of theirs.
             at_once[x] = at_once[x] or at_once[y] or not window.stride
     leaves = tuple(t in escaping for t in tensors)
     count = max(

@@ -1,8 +1,8 @@
 """The access relation: the part of each operand and of the weights that a part of an operator's output needs.
 
-`access_of` states it for every operator that promises how it walks, or how far it reaches: the one place that
-turns a geometry or a reach into windows over maps. Planners price tiles by it, the checker proves them, and
-what is executed is cut by it.
+`access_of` states it for every operator whose geometry makes a promise, or that has a reach: the one place
+that turns a geometry or a reach into windows over maps. Planners price tiles with it, the checker proves
+tiles with it, and the executor cuts tiles with it.
 """
 
 from __future__ import annotations
@@ -229,10 +229,10 @@ def _matrix(op: Operator, g: Geometry, first: Map, out: Map) -> Access | str:
 
 
 def _reached(maps: Maps, op: Operator, reach: Reach, found: Mapping[int, Map]) -> Access | str:
-    """The relation of an operator of which its reach alone says what rows of its operands a row needs.
+    """Return the relation of an operator without a geometry, by its reach, or the reason why there is none.
 
-    A pixel of the output may need all channels of what it reads. What the reach says along rows or columns in
-    another way than by a window counts as everything.
+    A pixel of the output may need all channels of an operand. If the reach along rows or columns is no
+    window, all of them count as needed.
     """
     if len(op.outputs) != 1:
         return "has several outputs"
@@ -259,7 +259,7 @@ def _reached(maps: Maps, op: Operator, reach: Reach, found: Mapping[int, Map]) -
 
 
 def _dimensions(maps: Maps, tensor: int, found: Map) -> tuple[tuple[str, int], ...] | None:
-    """The tensor's dimensions as they lie, each as what it is of the map (n, c, h or w) and its size."""
+    """Return the tensor's dimensions in the order of memory: the axis (n, c, h or w) and its size."""
     stated = maps.stated(tensor)
     if stated is None or stated[0] != found:
         return None
@@ -268,7 +268,7 @@ def _dimensions(maps: Maps, tensor: int, found: Map) -> tuple[tuple[str, int], .
 
 
 def _parted(sides: Sequence[Side], dims: Sequence[tuple[str, int]]) -> dict[str, tuple[Side, ...]] | None:
-    """The sides of each dimension; None where a side goes over the end of one."""
+    """Return the sides of each dimension, None if a side crosses the end of a dimension."""
     rest = [side for side in sides if side.size > 1]
     found = {}
     for axis, size in dims:
@@ -282,7 +282,7 @@ def _parted(sides: Sequence[Side], dims: Sequence[tuple[str, int]]) -> dict[str,
 
 
 def _window(sides: tuple[Side, ...], size: int, made: tuple[Side, ...], outputs: int) -> Window:
-    """The window along one dimension of an operand of `size`, of an output with the sides `made` there."""
+    """Return the window along one dimension of an operand; the output has the sides `made` there."""
     if len(sides) == len(made) == 1 and sides[0].axis == made[0].axis:
         [side] = sides
         if side.per == 1 and side.stride:

@@ -29,10 +29,10 @@ MAX_MACS = 10**18 - 1
 """The most multiply-accumulates that a file holds, more than any operator has."""
 
 ELEMENT_BYTES = (1, 2, 4, 8, 16)
-"""Bytes that an element of a tensor in patches may have."""
+"""The possible sizes of an element of a tensor in patches, in bytes."""
 
 ELEMENT_BITS = (2, 4, 6, *(8 * n for n in ELEMENT_BYTES))
-"""Bits that an element of a tensor may have; those of less than a byte lie packed."""
+"""The possible sizes of an element of a tensor, in bits; elements of less than a byte are packed."""
 
 _Refuse = Callable[[str, str], ModelError]
 """Makes the error for (item, reason); it knows the file."""

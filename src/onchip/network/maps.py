@@ -1,7 +1,7 @@
 """Maps: the shapes of a network's tensors as [images, channels, rows, columns], whatever their layout.
 
-A tensor's map is its producer's output. That of a graph input is what its readers say that they read. Where
-no geometry says it, the tensor's own shape does.
+A tensor's map is its producer's output. The map of a graph input is the shape that its readers state. If no
+geometry states it, it is the tensor's own shape.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Maps:
 
     @cached_property
     def layout(self) -> Literal["NCHW", "NHWC"]:
-        """The order of the dimensions of four-dimensional tensors: that of most geometries."""
+        """The order of the dimensions of four-dimensional tensors, by most geometries."""
         seen = Counter(op.geometry.layout for op in self.network.operators if op.geometry is not None)
         return max(seen, key=lambda layout: (seen[layout], layout), default="NCHW")
 
     def stated(self, tensor: int) -> tuple[Map, str] | None:
-        """The map that a tensor's own shape states, and what its dimensions are: nchw, nhwc, nc or hc.
+        """Return the map that a tensor's shape states, and its dimensions: `nchw`, `nhwc`, `nc` or `hc`.
 
-        A dimension of size 1 in front of a matrix is left out. None without a shape, or of other ranks.
+        A dimension of size 1 in front of a matrix is left out. Return None for other ranks.
         """
         row = self.network.tensors[tensor]
         shape, width = row.shape, row.bytes // max(1, prod(row.shape))
@@ -99,7 +99,7 @@ class Maps:
         own = self.stated(tensor)
         if producer is not None:
             return self._written(network.operators[producer], tensor) or (own and own[0])
-        # A reader may flatten it: take the widest map that readers state, of equals the first in order.
+        # A reader may flatten it: take the widest map that readers state, the first of equals.
         readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
         stated = (found for op in readers if (found := self._read(op, tensor)) is not None)
         return max(stated, key=lambda found: found.rows * found.columns, default=own and own[0])

@@ -230,7 +230,7 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
 
 
 def _stored(facts: _Facts, name: str, words: Sequence[str]) -> None:
-    """What a tensor's line says behind its kind: `shape 1 16 28 28`, `patches` with five numbers, or both."""
+    """Note a tensor's words after its kind: `shape 1 16 28 28`, `patches` with five numbers, or both."""
     at = words.index("patches") if "patches" in words else len(words)
     shape, patches = words[:at], words[at + 1 :]
     if (shape and (shape[0] != "shape" or len(shape) == 1)) or (at < len(words) and len(patches) != 5):

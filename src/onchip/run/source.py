@@ -51,7 +51,7 @@ def read_options(plan: Plan) -> ReadOptions:
 def _structure(network: Network) -> str:
     """Return the fingerprint without a plan's own parts: workspaces, storage of maps and their walk.
 
-    What a network states of shapes, geometry, reach and work decides what is legal, not what is computed.
+    A network's shapes, geometry, reach and work decide what is legal, not what is computed.
     Workspaces hold the weights in a plan made with resident ones. A map in patches counts as the plain one
     that it is made from, and a view of it, whole channels, as the same channels there.
     """

@@ -36,8 +36,8 @@ class FusedOperator:
     `access` is the dependence of its outputs on its operands, None for an opaque operator. `outputs` are root
     tensors. `weight_bytes` are all its weights, `tile_bytes` those of one channel tile of inputs and outputs.
     `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
-    operands (bitsets) that can pass through its workspace; `thinned` says that there may be better ones. An
-    operator of which only its reach is known may run in bands, and has its boxes, too.
+    operands (bitsets) that can pass through its workspace; if `thinned`, there may be better ones. An
+    operator whose access comes from its reach has boxes, too.
     """
 
     id: int

@@ -68,7 +68,7 @@ def bands_of(shape: GroupShape, rows: int, streamed: Collection[int]) -> list[Ba
 
 
 def _made_first(shape: GroupShape) -> set[int]:
-    """Maps of one row, or read whole, and what they are made from: the first sub-group makes all of them."""
+    """Return maps of one row or read whole, and their sources: the first sub-group makes all of them."""
     found = {t for t in shape.tensors if shape.maps[t].rows == 1}
     for chain in reversed(shape.chains):
         found.update(t for t, window in zip(chain.reads, chain.rows, strict=True) if not window.stride)

@@ -81,9 +81,9 @@ class Chain:
     constants: Mapping[str, Array]
     groups: int = 1
     chosen: Array | None = None
-    """Of an operator that copies channels, cut out or reordered: which one each of its own is."""
+    """For an operator that copies, cuts or reorders channels: the source of each output channel."""
     nodes: tuple[onnx.NodeProto, ...] = ()
-    """Of one that runs as it is: all of its nodes."""
+    """For an operator of kind `reached`: all of its nodes."""
 
     @property
     def reduces(self) -> bool:
@@ -175,9 +175,9 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
 
 
 def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:
-    """A node that only hands on what it reads, in place of one that gives a whole map another shape.
+    """Return an identity node in place of a node that gives a whole map another shape.
 
-    What element-wise nodes read beside it has to fit the map as it is; else `_follows` refuses.
+    The constants of later element-wise nodes have to fit the map without that shape; else `_follows` refuses.
     """
     from onnx import helper
 
@@ -260,7 +260,7 @@ def _reached(
     constants: Mapping[str, Array],
     refuse: Any,
 ) -> Chain:
-    """An operator of which only its reach says what a row needs: its nodes as they are."""
+    """Return the chain of an operator whose access comes from its reach: its nodes as they are."""
     access = access_of(Maps(engine.network), op.id)
     if isinstance(access, str):
         raise refuse(access.removeprefix(op.name).strip())

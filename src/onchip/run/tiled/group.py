@@ -496,7 +496,7 @@ class _Run:
 
 
 def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
-    """The input channels that a tile of weights reads for its output channels; None: all of them."""
+    """Return the input channels that a tile of weights reads for its output channels; None: all of them."""
     if chain.kind in ("rowwise", "concat", "reached"):
         return [None]
     if not chain.reduces:

@@ -109,7 +109,7 @@ class Kernels:
         rows: tuple[int, int],
         weights: Mapping[str, Array],
     ) -> Array:
-        """All of a chain's nodes for some rows of some images, on operands that are poison elsewhere.
+        """Run all nodes of a chain for some rows of some images, on operands that are poison elsewhere.
 
         `operands` are the rows that its windows read, [images, channels, rows, columns]. Raises `Mismatch`
         where the result has other elements than its map.

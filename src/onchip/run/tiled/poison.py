@@ -1,7 +1,7 @@
-"""What stands for the elements of an operand that are not in the scratch.
+"""The substitute for the elements of an operand that are not in the scratch.
 
-An operator runs on a whole operand of which only a part is there. Everything else is poison, so that a result
-for which too little is there is poison, too.
+An operator runs on a whole operand of which the scratch has a part. All other elements are poison, so that a
+result that needs one of them is poison, too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["poison_of"]
 
 _POISON = {"MaxPool": np.inf, "Resize": 1e30}
-"""By node what is used instead of not-a-number: the largest of a window passes over that, and a resize
-multiplies with 0 what it reads along a side that it leaves as it is."""
+"""The poison by node type, instead of not-a-number: the largest of a window ignores that, and a resize
+multiplies it with 0 along a side that the resize leaves unchanged."""
 
 
 def poison_of(nodes: Iterable[onnx.NodeProto], dtype: np.dtype[Any]) -> float:
-    """Return the poison for operands of these nodes: of whole numbers one that no model counts to."""
+    """Return the poison for operands of these nodes; for whole numbers the largest but one of their type."""
     if dtype.kind in "iu":
         return int(np.iinfo(dtype).max) - 1
     if dtype.kind == "b":
