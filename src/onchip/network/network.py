@@ -56,10 +56,11 @@ class Network:
     ) -> Network:
         """Build a network from names; `views` are (tensor, of, offset in bytes).
 
-        `patches` and `shapes` (the dimensions in the model's order) are by tensor. An operand named twice counts once; a view of a view becomes a view of the root. Raises `ModelError`,
-        naming `where` (the file) and the tensor or operator, for invalid networks: duplicate or unknown
-        names, sizes that are not positive or exceed `MAX_BYTES`, tensors without a producer or with two,
-        cycles, views that leave their parent, patches and shapes that do not have their tensor's size.
+        `patches` and `shapes` (dimensions in the model's order) are by tensor. An operand named twice counts
+        once; a view of a view becomes a view of the root. Raises `ModelError`, naming `where` (the file) and
+        the tensor or operator, for invalid networks: duplicate or unknown names, sizes that are not positive
+        or exceed `MAX_BYTES`, tensors without a producer or with two, cycles, views that leave their parent,
+        patches and shapes that do not have their tensor's size.
         """
         said = {"source": source, "sha256": sha256, "granularity": granularity, "element": element}
         parts = parts_of(name, tensors, operators, outputs, views, patches or {}, shapes or {}, said, where)

@@ -169,7 +169,7 @@ class Fetched:
         return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
 
     def held(self) -> dict[str, Array]:
-        """Return the values by channel that are in the scratch or came through the tile, as the model has them."""
+        """Return the values by channel that are on chip, in the shapes that the model gives them."""
         shapes = {p.name: p.value.shape for p in self.source.chain.parameters}
         return {name: array.reshape(shapes[name]) for name, array in self.vectors.items() if name in shapes}
 
