@@ -28,7 +28,7 @@ __all__ = ["Chain", "Kind", "Parameter", "chain_of"]
 Array = np.ndarray[Any, Any]
 
 Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwise", "reached"]
-"""How a chain runs on a part of its maps. `reached`: all its nodes, on operands that are poison elsewhere."""
+"""The ways to run a chain on a part of its maps; `reached`: all its nodes, on operands poisoned elsewhere."""
 
 _LAYOUT = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
