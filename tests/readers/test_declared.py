@@ -50,6 +50,34 @@ assert types("FastGelu") == ["Conv+FastGelu"] and promises("FastGelu")
 assert types("Relu") == ["Conv", "Relu"] and not promises("Relu")
 """
 
+REACH = """
+from onchip.readers import declare_reach
+from onchip.readers.digits import flat, moved, widened
+
+def fused(op):
+    plan = onchip.plan(model(op), granularity="op", budget=1000, fuse=True, dtype="int8")
+    assert plan.check() == plan.result
+    return [(len(g.operators), g.subgroups > 1) for g in plan.groups]
+
+assert (2, True) not in fused("Relu")
+
+def smoothed(walk, node, position, dims):
+    image, channel, row, column = dims  # three rows, all columns, all channels
+    height = walk.shape(node.inputs[0])[2]
+    rows = moved(row, height, before=1, span=3)
+    return {node.inputs[0]: flat([image, widened(channel), rows, widened(column)])}
+
+declare_reach("com.acme", "Relu", smoothed)
+assert fused("Relu") == [(2, True)], fused("Relu")
+"""
+
+
+@pytest.mark.thorough
+def test_an_operator_runs_in_bands_with_others_once_its_reach_is_declared(tmp_path: Path) -> None:
+    code = MODEL.partition("assert ")[0] + REACH
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
 
 @pytest.mark.thorough
 def test_an_operator_is_elementwise_once_it_is_declared(tmp_path: Path) -> None:
