@@ -26,7 +26,7 @@ from onchip.base.errors import OnchipError
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator import build, emulate
 from onchip.microcontroller.int8.model import Conv, Depthwise
-from onchip.microcontroller.kernel import c_prelude, c_prototype, c_source
+from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
 from onchip.microcontroller.kernels.conv import conv, conv_words
 from onchip.microcontroller.kernels.depthwise import depthwise, depthwise_words
 from onchip.microcontroller.kernels.library import library_for

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from onchip.microcontroller.int8.model import AveragePool, Conv, Depthwise, Int8, MaxPool, window_count
-from onchip.microcontroller.kernel import Function, Pointer, Ram, run
+from onchip.microcontroller.kernel_language import Function, Pointer, Ram, run
 
 Windowed = Conv | Depthwise
 

@@ -18,8 +18,8 @@ from kernel_cases import Call, recording
 
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator import build, emulate
-from onchip.microcontroller.kernel import Type, c_prelude, c_source
-from onchip.microcontroller.kernel.ir import Function
+from onchip.microcontroller.kernel_language import Type, c_prelude, c_source
+from onchip.microcontroller.kernel_language.ir import Function
 
 BOARD = Board("test", "cortex-m4", 1 << 20, 4 << 20)
 PROPERTIES = (

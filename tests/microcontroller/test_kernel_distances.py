@@ -26,7 +26,7 @@ from onchip.microcontroller.int8.model import (
     window_count,
 )
 from onchip.microcontroller.int8.reference import layer_output
-from onchip.microcontroller.kernel import Pointer, Ram
+from onchip.microcontroller.kernel_language import Pointer, Ram
 from onchip.microcontroller.kernels import kernel_for
 from onchip.microcontroller.network import geometry_of
 from oracles.segments import legal, lone_times

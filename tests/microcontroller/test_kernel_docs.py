@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onchip.microcontroller.kernel import Fault, Pointer, Ram, c_source, run
+from onchip.microcontroller.kernel_language import Fault, Pointer, Ram, c_source, run
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onchip.microcontroller.kernel import (
+from onchip.microcontroller.kernel_language import (
     Fault,
     Kernel,
     KernelError,
@@ -18,8 +18,8 @@ from onchip.microcontroller.kernel import (
     c_source,
     run,
 )
-from onchip.microcontroller.kernel.intrinsics import INTRINSICS, call
-from onchip.microcontroller.kernel.ir import Assign, Const, Declare, Function, Store, Var
+from onchip.microcontroller.kernel_language.intrinsics import INTRINSICS, call
+from onchip.microcontroller.kernel_language.ir import Assign, Const, Declare, Function, Store, Var
 
 WORDS = st.integers(-(1 << 31), (1 << 31) - 1)
 
@@ -163,7 +163,7 @@ def bad(says: str) -> Function:
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_reason(says: str) -> None:
-    from onchip.microcontroller.kernel import validate
+    from onchip.microcontroller.kernel_language import validate
 
     with pytest.raises(KernelError, match=f"kernel bad: .*{says}"):
         validate(bad(says))

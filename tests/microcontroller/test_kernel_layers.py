@@ -31,7 +31,7 @@ from onchip.microcontroller.int8.model import (
     window_count,
 )
 from onchip.microcontroller.int8.reference import bilinear_places, layer_output, nearest_places
-from onchip.microcontroller.kernel import Pointer, Ram
+from onchip.microcontroller.kernel_language import Pointer, Ram
 from onchip.microcontroller.kernels import kernel_for, pool_sums_for, walk_of, workspace_bytes
 
 Map = tuple[int, int, int, int]

@@ -11,7 +11,7 @@ from kernel_cases import Walk, Windowed, distance, drive, random_input, windowed
 
 from onchip.microcontroller.int8.model import Conv, Depthwise, Int8
 from onchip.microcontroller.int8.reference import layer_output
-from onchip.microcontroller.kernel import Fault, Function, Pointer, Ram
+from onchip.microcontroller.kernel_language import Fault, Function, Pointer, Ram
 from onchip.microcontroller.kernels.conv import CHUNK, ConvShape, conv, conv_words, run_words
 from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
 from onchip.microcontroller.kernels.depthwise import depthwise, depthwise_words

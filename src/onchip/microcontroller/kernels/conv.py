@@ -18,9 +18,9 @@ import numpy as np
 
 from onchip.microcontroller.int8.arithmetic import wrapped
 from onchip.microcontroller.int8.model import Conv, FullyConnected, Int8
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.builder import Value
-from onchip.microcontroller.kernel.ir import Const, Expr, Type, Var, as_expr
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.builder import Value
+from onchip.microcontroller.kernel_language.ir import Const, Expr, Type, Var, as_expr
 from onchip.microcontroller.kernels.scale import (
     HEAD_WORDS,
     PLAIN,

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from onchip.microcontroller.int8.model import Depthwise
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.builder import Value
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import Const, Expr, Type, Var, as_expr
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.builder import Value
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import Const, Expr, Type, Var, as_expr
 from onchip.microcontroller.kernels.scale import (
     HEAD_WORDS,
     PLAIN,

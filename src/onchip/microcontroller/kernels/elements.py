@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from onchip.microcontroller.int8.model import Add, HardSwish, Int8, Logistic, Mul, PReLU, Quantize
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import Expr, Var
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 
 __all__ = ["ElementShape", "Operand", "element_shape", "element_words", "elements"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import Expr, Type, Var
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import Expr, Type, Var
 from onchip.microcontroller.kernels.conv import CHUNK, CONV_HEAD, WORD, conv_words
 from onchip.microcontroller.kernels.conv import SHIFT_BITS as CONV_SHIFT_BITS
 from onchip.microcontroller.kernels.depthwise import CHUNK as LANES

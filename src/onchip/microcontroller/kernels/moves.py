@@ -11,8 +11,8 @@ from typing import Literal
 
 from onchip.microcontroller.int8.model import Concat, Pad, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.ir import Expr, Var
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 
 __all__ = [
     "ConcatShape",

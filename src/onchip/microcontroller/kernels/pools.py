@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import Expr, Var
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.moves import copied
 
 __all__ = ["PoolShape", "add_line", "finish_sums", "pool", "pool_shape", "pool_words"]

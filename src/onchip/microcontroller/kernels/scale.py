@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from onchip.microcontroller.int8.arithmetic import scaled
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected, Int8
-from onchip.microcontroller.kernel import Kernel
-from onchip.microcontroller.kernel.intrinsics import call, signed
-from onchip.microcontroller.kernel.ir import Expr, Var
+from onchip.microcontroller.kernel_language import Kernel
+from onchip.microcontroller.kernel_language.intrinsics import call, signed
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 
 __all__ = [
     "HEAD_WORDS",

@@ -18,9 +18,9 @@ from onchip.microcontroller.int8.softmax import (
     SUM_BITS,
     exponentials,
 )
-from onchip.microcontroller.kernel import Function, Kernel, Kind
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import Expr
+from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import Expr
 
 __all__ = ["SoftmaxShape", "softmax_kernel", "softmax_words"]
 

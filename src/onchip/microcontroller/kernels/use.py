@@ -29,8 +29,8 @@ from onchip.microcontroller.int8.model import (
     Resize,
     Softmax,
 )
-from onchip.microcontroller.kernel import Function
-from onchip.microcontroller.kernel.intrinsics import signed
+from onchip.microcontroller.kernel_language import Function
+from onchip.microcontroller.kernel_language.intrinsics import signed
 from onchip.microcontroller.kernels.conv import CHUNK as CONV_CHUNK
 from onchip.microcontroller.kernels.conv import ConvShape, conv, conv_words
 from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK

@@ -8,7 +8,7 @@ along columns.
 from __future__ import annotations
 
 from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
-from onchip.microcontroller.kernel.names import c_comment
+from onchip.microcontroller.kernel_language.names import c_comment
 from onchip.microcontroller.project.calls import Lines, hull, reads
 from onchip.microcontroller.project.columns import Columns
 from onchip.microcontroller.project.library import Library

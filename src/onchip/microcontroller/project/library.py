@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from onchip.base.errors import ModelError, PlanFormatError
 from onchip.microcontroller.int8.model import AveragePool, Int8, Layer, MaxPool, Mean
-from onchip.microcontroller.kernel import Function
+from onchip.microcontroller.kernel_language import Function
 from onchip.microcontroller.kernels import KernelUse, PoolSums, kernel_for, pool_sums_for
 from onchip.microcontroller.project.units import Op
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from onchip.base.errors import PlanFormatError
 from onchip.microcontroller.int8.model import Int8Model
-from onchip.microcontroller.kernel import c_prelude, c_prototype, c_source
-from onchip.microcontroller.kernel.names import c_comment, c_name
+from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
+from onchip.microcontroller.kernel_language.names import c_comment, c_name
 from onchip.microcontroller.project.driver import unit_source
 from onchip.microcontroller.project.library import Library
 from onchip.microcontroller.project.text import Text, plus

@@ -12,7 +12,7 @@ from onchip.base import guard
 from onchip.base.errors import UsageError
 from onchip.machines.board import Board
 from onchip.microcontroller.int8.model import Int8Model
-from onchip.microcontroller.kernel.names import c_comment
+from onchip.microcontroller.kernel_language.names import c_comment
 from onchip.microcontroller.project.sources import LICENCE, Sources
 
 __all__ = ["project_files", "replaceable", "write_project"]

@@ -16,8 +16,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from onchip.microcontroller.kernel.intrinsics import call
-from onchip.microcontroller.kernel.ir import (
+from onchip.microcontroller.kernel_language.intrinsics import call
+from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Comment,
     Const,
@@ -40,9 +40,9 @@ from onchip.microcontroller.kernel.ir import (
     as_expr,
     binary,
 )
-from onchip.microcontroller.kernel.names import c_name
-from onchip.microcontroller.kernel.tidy import tidied
-from onchip.microcontroller.kernel.validate import validate
+from onchip.microcontroller.kernel_language.names import c_name
+from onchip.microcontroller.kernel_language.tidy import tidied
+from onchip.microcontroller.kernel_language.validate import validate
 
 __all__ = ["Kernel", "Pairs", "Value"]
 

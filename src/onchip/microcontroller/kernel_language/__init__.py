@@ -9,11 +9,11 @@ byte in Python (`run`), as the oracle of the printed C.
 
 from __future__ import annotations
 
-from onchip.microcontroller.kernel.builder import Kernel
-from onchip.microcontroller.kernel.c import c_prelude, c_prototype, c_source
-from onchip.microcontroller.kernel.interpret import Fault, Pointer, Ram, run
-from onchip.microcontroller.kernel.ir import Function, Kind, Type
-from onchip.microcontroller.kernel.validate import KernelError, validate
+from onchip.microcontroller.kernel_language.builder import Kernel
+from onchip.microcontroller.kernel_language.c import c_prelude, c_prototype, c_source
+from onchip.microcontroller.kernel_language.interpret import Fault, Pointer, Ram, run
+from onchip.microcontroller.kernel_language.ir import Function, Kind, Type
+from onchip.microcontroller.kernel_language.validate import KernelError, validate
 
 __all__ = [
     "Fault",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onchip.microcontroller.kernel.ir import Call, Expr, Type, as_expr
+from onchip.microcontroller.kernel_language.ir import Call, Expr, Type, as_expr
 
 __all__ = ["INTRINSICS", "Intrinsic", "call", "signed"]
 

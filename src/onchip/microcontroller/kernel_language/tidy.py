@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onchip.microcontroller.kernel.ir import (
+from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Comment,
     Declare,

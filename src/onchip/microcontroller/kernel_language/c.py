@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from onchip.microcontroller.kernel.ir import (
+from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Binary,
     Call,
@@ -32,8 +32,8 @@ from onchip.microcontroller.kernel.ir import (
     Var,
     Word,
 )
-from onchip.microcontroller.kernel.names import c_comment
-from onchip.microcontroller.kernel.tidy import names_used
+from onchip.microcontroller.kernel_language.names import c_comment
+from onchip.microcontroller.kernel_language.tidy import names_used
 
 __all__ = ["c_prelude", "c_prototype", "c_source"]
 
@@ -58,7 +58,7 @@ _WIDTH = 100
 @cache
 def c_prelude() -> str:
     """Return the intrinsics, as the text of a header."""
-    return (files("onchip.microcontroller.kernel") / "dsp.h.txt").read_text(encoding="utf-8")
+    return (files("onchip.microcontroller.kernel_language") / "dsp.h.txt").read_text(encoding="utf-8")
 
 
 def c_prototype(function: Function) -> str:

@@ -160,7 +160,7 @@ class Binary(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class Call(_Operators):
-    """An intrinsic of `onchip.microcontroller.kernel.intrinsics`."""
+    """An intrinsic of `onchip.microcontroller.kernel_language.intrinsics`."""
 
     name: str
     arguments: tuple[Expr, ...]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onchip.base.errors import OnchipError
-from onchip.microcontroller.kernel.intrinsics import INTRINSICS
-from onchip.microcontroller.kernel.ir import (
+from onchip.microcontroller.kernel_language.intrinsics import INTRINSICS
+from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Binary,
     Call,
@@ -28,7 +28,7 @@ from onchip.microcontroller.kernel.ir import (
     Word,
     parts,
 )
-from onchip.microcontroller.kernel.names import c_name
+from onchip.microcontroller.kernel_language.names import c_name
 
 __all__ = ["KernelError", "validate"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from onchip.microcontroller.kernel.intrinsics import INTRINSICS, signed
-from onchip.microcontroller.kernel.ir import (
+from onchip.microcontroller.kernel_language.intrinsics import INTRINSICS, signed
+from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Binary,
     Call,
