@@ -52,7 +52,7 @@ from onchip.plans import (
     to_text,
 )
 from onchip.plans.lines import line_of, read_line, row_reader, to_row
-from onchip.plans.words import split
+from onchip.plans.text_words import split
 from sample_plan import PLAN
 from strategies import hostile_names
 

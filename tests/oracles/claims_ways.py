@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
 
-from onchip.check.access import access_in
 from onchip.check.bands import bands_of
 from onchip.check.blocks import block_tiles
 from onchip.check.boxes import boxed
 from onchip.check.parts import Part, up
 from onchip.check.rules import Broken
 from onchip.check.streaming import crossing_bytes
-from onchip.check.tiles import tiles_of
+from onchip.check.tiles import access_in, tiles_of
 from onchip.check.units import units_of
 from onchip.network import Network, bits, mask
 from onchip.network.access import Access

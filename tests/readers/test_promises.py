@@ -13,9 +13,9 @@ from build import graph, save
 
 import onchip
 from onchip.check import certify, may_overwrite
-from onchip.check.access import access_in
+from onchip.check.operator_walk import walk_of
 from onchip.check.rules import Broken
-from onchip.check.walk import walk_of
+from onchip.check.tiles import access_in
 from onchip.machines.chip import Chip
 from onchip.network import GATHERED, KINDS, Geometry, Network, OperatorSpec
 from onchip.network.access import Access, access_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onchip.base.errors import ModelError, UsageError
-from onchip.check.walk import Windows, walk_of
+from onchip.check.operator_walk import Windows, walk_of
 from onchip.network import Geometry
 from onchip.readers import ReadOptions, Source, load
 from readers.tflite_build import CONV, Op, T, branching, model

@@ -17,8 +17,8 @@ from onchip.check.energy import energy
 from onchip.check.interpreter import Figures, interpret
 from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.named import prove_named
+from onchip.check.operator_overlap import may_overwrite
 from onchip.check.options import prove_options
-from onchip.check.overlap import may_overwrite
 from onchip.check.replay import events_of, replay_and_keep
 from onchip.check.rules import RULES, Broken, broken
 from onchip.check.standing import Standing, standing, why_derived

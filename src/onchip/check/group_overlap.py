@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from onchip.check.overlap import prove_overlap
+from onchip.check.operator_overlap import prove_overlap
 from onchip.check.rules import broken
-from onchip.check.tile_order import times_by_tiles
 from onchip.check.tiles import Banded
 from onchip.check.units import Unit
+from onchip.check.weight_tile_times import times_by_tiles
 from onchip.network import Network
 from onchip.network.access import Access
 from onchip.network.maps import Map

@@ -13,7 +13,7 @@ from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
 from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
-from onchip.check.overlap import prove_overlap
+from onchip.check.operator_overlap import prove_overlap
 from onchip.check.patches import prove_patches
 from onchip.check.pinned import inputs_from_dram, pinned_of, prove_weights_fit
 from onchip.check.ranges import Range, without
@@ -38,7 +38,7 @@ from onchip.plans import (
     Scratch,
     Store,
 )
-from onchip.plans.text import instruction_text
+from onchip.plans.text_writing import instruction_text
 
 __all__ = ["Figures", "Machine", "interpret"]
 

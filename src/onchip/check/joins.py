@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from onchip.check.walk import element_bytes
+from onchip.check.operator_walk import element_bytes
 from onchip.network import ELEMENT_BYTES, Network, Operator
 
 __all__ = ["concat_offsets", "plain_concat"]

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from onchip.check.operator_walk import WINDOWED, WindowShape, window_shape
 from onchip.check.rules import broken
-from onchip.check.walk import WINDOWED, WindowShape, window_shape
 from onchip.network import Geometry, Network, Operator, Patches, Tensor
 from onchip.network.windows import Window
 

@@ -1,7 +1,7 @@
 """A group in rings of rows: its scratch, the bytes that it fetches, and its multiply-accumulates.
 
-docs/plan-program.md says how such a group runs. Everything is derived by running that rule (`drive`) on the
-network's geometry, in mirrored coordinates if the group runs in reverse.
+docs/plan-program.md says how such a group runs. Everything is derived by running the rule of
+`ring_order` on the network's geometry, in mirrored coordinates if the group runs in reverse.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
-from onchip.check.access import access_in, map_in
-from onchip.check.drive import Node, drive, pyramid
 from onchip.check.parts import Part, up
+from onchip.check.ring_order import Node, drive, pyramid
 from onchip.check.rules import broken
+from onchip.check.tiles import access_in, map_in
 from onchip.network import Network
 from onchip.network.access import Access
 from onchip.network.maps import Map, Maps

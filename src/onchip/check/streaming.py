@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onchip.check.overlap import may_be_broadcast
+from onchip.check.operator_overlap import may_be_broadcast
+from onchip.check.operator_walk import Elementwise, Windows, element_bytes, walk_of
 from onchip.check.patches import patch_pieces
 from onchip.check.rules import broken
 from onchip.check.units import Unit
-from onchip.check.walk import Elementwise, Windows, element_bytes, walk_of
 from onchip.network import Network
 
 __all__ = ["crossing_bytes", "streaming_scratch"]

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from onchip.check.access import access_in, map_in
 from onchip.check.bands import Bands, bands_of
 from onchip.check.blocks import block_tiles
+from onchip.check.channel_passes import Order, prove_passes
 from onchip.check.parts import Part, up
-from onchip.check.passes import Order, prove_passes
 from onchip.check.rules import broken
 from onchip.network import Network
-from onchip.network.access import Access
+from onchip.network.access import Access, access_of
 from onchip.network.maps import Map, Maps
 from onchip.plans import Blocks, Boxes, Group, Rings, Tiling
 
-__all__ = ["Banded", "Tiles", "tiles_of"]
+__all__ = ["Banded", "Tiles", "access_in", "map_in", "tiles_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,21 @@ def tiles_of(
     if isinstance(tiling, Blocks):
         return Tiles(*block_tiles(network, group, tiling, pieces, found, whole, alignment))
     return _banded(network, group, tiling, pieces, found, escaping, whole, alignment)
+
+
+def access_in(maps: Maps, operator: int, group: str) -> Access:
+    """Return the access relation of an operator. Raises `Broken` (`group-unproved`) if it is unknown."""
+    found = access_of(maps, operator)
+    if isinstance(found, str):
+        broken("group-unproved", f"group {group} runs in tiles, and {found}")
+    return found
+
+
+def map_in(maps: Maps, tensor: int) -> Map:
+    """Return the map of a tensor that an operator with an access relation reads or writes."""
+    found = maps.of(tensor)
+    assert found is not None  # `access_of` knows the maps of all operands
+    return found
 
 
 def _banded(

@@ -36,7 +36,7 @@ from onchip.plans.program import (
     Tiling,
     Timed,
 )
-from onchip.plans.text import from_text, to_text
+from onchip.plans.text_writing import from_text, to_text
 
 __all__ = [
     "FORMAT",

@@ -1,4 +1,7 @@
-"""Plans as files: JSON for `.json`, the text form for everything else."""
+"""Plans as files: JSON for `.json`, the text form for everything else.
+
+JSON is read in `json.py`, text in `text_reading.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from pathlib import Path
 
 from onchip.base.errors import PlanFormatError
 from onchip.base.files import read_bytes, write_atomically
+from onchip.plans.file_limits import FORMAT
 from onchip.plans.json import from_json, to_json
-from onchip.plans.limits import FORMAT
 from onchip.plans.program import Plan
-from onchip.plans.text import from_text, to_text
+from onchip.plans.text_writing import from_text, to_text
 
 __all__ = ["FORMAT", "read_plan", "write_plan"]
 

@@ -13,7 +13,7 @@ from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT
 from onchip.machines.chip import RATES, Memory
 from onchip.network.json import WireNetwork, network_from_wire, wire_network
-from onchip.plans.limits import FORMAT, Option, plan_chip, refuse_unwritable
+from onchip.plans.file_limits import FORMAT, Option, plan_chip, refuse_unwritable
 from onchip.plans.lines import row_reader, to_row
 from onchip.plans.program import (
     Group,

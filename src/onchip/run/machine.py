@@ -25,7 +25,7 @@ from onchip.plans import (
     Scratch,
     Store,
 )
-from onchip.plans.text import instruction_text
+from onchip.plans.text_writing import instruction_text
 from onchip.run.arena import Claim
 from onchip.run.compare import Comparison
 from onchip.run.joins import join, reserve_around, write_around

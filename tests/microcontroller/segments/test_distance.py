@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.check.overlap import prove_overlap
+from onchip.check.operator_overlap import prove_overlap
 from onchip.check.rules import Broken
 from onchip.microcontroller.segments.group import StageChoice, figures
 from onchip.microcontroller.segments.layers import Layers, layers_of

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onchip.check.overlap import MAX_PIXELS
-from onchip.check.walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
+from onchip.check.operator_overlap import MAX_PIXELS
+from onchip.check.operator_walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
 from onchip.microcontroller.segments.distances import Distances
 from onchip.microcontroller.segments.layers import Layer, Layers, own_pixel
 from onchip.network import Network
@@ -24,8 +24,8 @@ __all__ = ["layer_distances"]
 def layer_distances(net: Layers, layer: Layer, resident: int) -> Distances | None:
     """Return the legal distances of a layer that runs alone, counted in the direction of `net`.
 
-    None if input and output must not overlap. The layer walks as its geometry promises (`onchip.check.walk`):
-    a window reads its taps and no position between them.
+    None if input and output must not overlap. The layer walks as its geometry promises
+    (`onchip.check.operator_walk`): a window reads its taps and no position between them.
     """
     network = net.network
     op = network.operators[layer.operator]

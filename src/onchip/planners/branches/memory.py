@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.check.joins import concat_offsets
-from onchip.check.overlap import may_overwrite
+from onchip.check.operator_overlap import may_overwrite
 from onchip.network import Network, bits
 from onchip.planners.branches.acts import Act, DoesNotFit
 from onchip.planners.branches.sizes import Sizes

@@ -1,8 +1,9 @@
 """`alloc T @A over X by D`: proof that every byte of X is read before it is overwritten.
 
-The operator writes T in steps (see `walk`), and a step may overwrite a byte of X only if no later step reads
-it. Both sides are known exactly from the geometry: for each pixel of X the last step that reads it, and the
-first step that writes one of its bytes. The proof compares the two for every pixel; nothing is estimated.
+The operator writes T in steps (see `operator_walk`), and a step may overwrite a byte of X only if no later
+step reads it. Both sides are known exactly from the geometry: for each pixel of X the last step that reads
+it, and the first step that writes one of its bytes. The proof compares the two for every pixel; nothing is
+estimated. That X dies with the operator is judged in `interpreter`.
 `group_overlap` proves the same of groups in tiles, `ring_overlap` of groups in rings, and `joins` of concats
 whose operands lie in their output.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onchip.check.operator_walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
 from onchip.check.rules import Broken, broken
-from onchip.check.walk import BY_PIXEL, Elementwise, Windows, element_bytes, steps_of
 from onchip.network import Network, Operator
 from onchip.network.windows import last_readers
 

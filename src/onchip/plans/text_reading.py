@@ -1,4 +1,4 @@
-"""Reads the text form of a plan; `onchip.plans.text` writes it."""
+"""Reads the text form of a plan; `onchip.plans.text_writing` writes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onchip.base.fields import LIMIT, members, word_of
 from onchip.machines.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches, Reach, TensorKind
 from onchip.network.json import TEXTS
-from onchip.plans.limits import FORMAT, Option, plan_chip
+from onchip.plans.file_limits import FORMAT, Option, plan_chip
 from onchip.plans.lines import FACTS, read_line
 from onchip.plans.program import (
     Blocks,
@@ -32,8 +32,8 @@ from onchip.plans.program import (
     Tiling,
     Timed,
 )
-from onchip.plans.reach import reach_of
-from onchip.plans.words import SECTION, TILED, Word, counts, integer, names, scalar, split
+from onchip.plans.text_reach import reach_of
+from onchip.plans.text_words import SECTION, TILED, Word, counts, integer, names, scalar, split
 
 __all__ = ["from_text"]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from onchip.network import Constant, Reach, Side
-from onchip.plans.words import Word, word
+from onchip.plans.text_words import Word, word
 
 __all__ = ["reach_of", "reach_text"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from onchip.check.operator_walk import steps_of
 from onchip.check.tiles import Banded
-from onchip.check.walk import steps_of
 from onchip.network import Network
 from onchip.network.access import Access
 from onchip.network.maps import Map

@@ -1,7 +1,7 @@
 """The text form of a plan: one fact or instruction a line, so that plans diff and tests read well.
 
 A word that is not plain is written as a JSON string. `#` starts a comment where a word could start. Facts
-come in any order; `program` is everything after that line. `onchip.plans.parse` reads it back.
+come in any order; `program` is everything after that line. `onchip.plans.text_reading` reads it back.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import astuple, fields
 from onchip.machines.chip import RATES, Memory
 from onchip.network import Geometry, Network, Operator, Tensor
 from onchip.network.json import TEXTS
-from onchip.plans.limits import FORMAT, refuse_unwritable
+from onchip.plans.file_limits import FORMAT, refuse_unwritable
 from onchip.plans.lines import line_of
-from onchip.plans.parse import from_text
 from onchip.plans.program import (
     Blocks,
     Boxes,
@@ -27,8 +26,9 @@ from onchip.plans.program import (
     Section,
     Tiling,
 )
-from onchip.plans.reach import reach_text
-from onchip.plans.words import SECTION, TILED, counted, word, words
+from onchip.plans.text_reach import reach_text
+from onchip.plans.text_reading import from_text
+from onchip.plans.text_words import SECTION, TILED, counted, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
 

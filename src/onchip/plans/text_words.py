@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable
 
-from onchip.plans.limits import Option
+from onchip.plans.file_limits import Option
 
 __all__ = [
     "KEYWORDS",
