@@ -15,7 +15,7 @@ import onchip as onchip_package
 from onchip import cli
 from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import check, standing
-from onchip.check.options import OPTIONS, PINNED
+from onchip.check.claims.options import OPTIONS, PINNED
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.fusion import FusionOptions

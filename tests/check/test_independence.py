@@ -18,7 +18,7 @@ ALLOWED = (
 
 
 def test_the_checker_imports_no_planner() -> None:
-    for file in Path(onchip.check.__file__).parent.glob("*.py"):
+    for file in Path(onchip.check.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

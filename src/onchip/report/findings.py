@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.check.claims.standing import standing
 from onchip.check.replay import Reserved, events_of
-from onchip.check.standing import standing
 from onchip.network import bits
 from onchip.planners.modules.table import module_table
 from onchip.plans import Alloc, Plan, is_proved

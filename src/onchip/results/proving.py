@@ -12,7 +12,7 @@ from typing import Any, Literal
 from onchip.base import guard
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import plan_chip_of, standing
-from onchip.check.named import why_outside
+from onchip.check.claims.named import why_outside
 from onchip.machines.chip import RATES, Chip, builtin_chips
 from onchip.planners import registry
 from onchip.planners.limits import Limits, Progress

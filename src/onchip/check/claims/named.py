@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onchip.check.claims.objectives import BOUNDED
 from onchip.check.rules import broken
 from onchip.plans import Alloc, Join, Move, PinnedWeights, Plan, Rings, Run, Tiling
 
 __all__ = ["prove_named", "why_outside"]
-
-_BOUND = {
-    "traffic": "lower_bound_bytes",
-    "peak": "peak_lower_bound_bytes",
-    "latency": "latency_lower_bound_picoseconds",
-    "energy": "energy_lower_bound_picojoules",
-    "dram": "dram_lower_bound_bytes",
-    "memory": "memory_lower_bound_picoseconds",
-}
 
 _TIMED = ("traffic", "latency", "energy")
 
@@ -42,7 +34,7 @@ def prove_named(plan: Plan) -> None:
     `plan` has a legal program and correct figures. Options of a planner that is not onchip's own are not
     examined.
     """
-    stated = any(getattr(plan.result, bound) for bound in _BOUND.values())
+    stated = any(getattr(plan.result, bound) for _, bound in BOUNDED.values())
     planner = plan.options.get("planner")
     if (stated or plan.result.status == "optimal") and planner in _PROVES:
         reason = why_outside(plan, str(planner))
@@ -61,7 +53,7 @@ def why_outside(plan: Plan, planner: str) -> str:
     goal = str(plan.options.get("objective", "traffic"))
     if goal not in goals:
         return f"planner {planner} has no objective {goal[:60]}, but {', '.join(goals)}"
-    for what, bound in _BOUND.items():
+    for what, (_, bound) in BOUNDED.items():
         if getattr(plan.result, bound) and what not in goals[goal]:
             return f"planner {planner} proves no {bound} by {goal}"
     if bool(plan.chip.memories) != (planner == "memories"):

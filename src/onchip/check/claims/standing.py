@@ -1,13 +1,14 @@
 """The standing of a plan's claim to be the best: proved, derived, or only stated.
 
-The checker solves nothing. It still sees the proof of some claims, because no plan at all can be below the
-figure; it can only repeat the others.
+The checker solves nothing. It proves a claim itself only where the figure equals what every plan needs:
+nothing crosses that need not, or the operator that holds most fills the extent. It repeats all other claims.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from onchip.check.claims.objectives import BOUNDED, minimized
 from onchip.network import Network, Operator, bits
 from onchip.network.windows import window_of
 from onchip.plans import PinnedWeights, Plan, is_proved
@@ -19,21 +20,13 @@ Standing = Literal["proved", "derived", "claimed", "none"]
 figure. `claimed`: only written in a file. `none`: the plan claims neither to be the best nor a bound above
 0."""
 
-_GOALS = {
-    "traffic": ("traffic_bytes", "lower_bound_bytes"),
-    "memory": ("traffic_bytes", "lower_bound_bytes"),
-    "peak": ("extent_bytes", "peak_lower_bound_bytes"),
-    "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
-    "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
-    "dram": ("dram_bytes", "dram_lower_bound_bytes"),
-}
-
 
 def standing(plan: Plan) -> Standing:
     """Return the standing of the claims of a plan that `check` accepts."""
     if why_derived(plan):
         return "derived"
-    _, bound = _GOALS[str(plan.options.get("objective", "traffic"))]
+    first, *_ = minimized(str(plan.options.get("objective", "traffic")))
+    _, bound = BOUNDED[first]
     if plan.result.status != "optimal" and not getattr(plan.result, bound):
         return "none"
     return "proved" if is_proved(plan) else "claimed"
