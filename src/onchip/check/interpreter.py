@@ -22,7 +22,7 @@ from onchip.check.rules import Broken, broken
 from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
 from onchip.check.units import Unit, macs_of, streams_of, units_of
-from onchip.machines.chip import RATES
+from onchip.machines.chip import MAX_ALIGNMENT, RATES
 from onchip.network import bits
 from onchip.plans import (
     Alloc,
@@ -41,8 +41,6 @@ from onchip.plans import (
 from onchip.plans.text_writing import instruction_text
 
 __all__ = ["Figures", "Machine", "interpret"]
-
-MAX_ALIGNMENT = 1 << 20
 
 MAX_RATE = 10**18
 

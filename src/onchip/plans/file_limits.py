@@ -10,14 +10,12 @@ from typing import Any
 from onchip.base.codec import leaves
 from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT, members
-from onchip.machines.chip import RATES, Memory
+from onchip.machines.chip import MAX_ALIGNMENT, RATES, Memory
 from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
 
-__all__ = ["FORMAT", "MAX_ALIGNMENT", "Option", "plan_chip", "refuse_unwritable"]
+__all__ = ["FORMAT", "Option", "plan_chip", "refuse_unwritable"]
 
 FORMAT = "onchip.plan/1"
-
-MAX_ALIGNMENT = 1 << 20
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""

@@ -371,10 +371,12 @@ class Result:
     weight_bytes: int
     dram_bytes: int
     lower_bound_bytes: int
+    """Of `traffic_bytes`."""
     peak_bytes: int
     extent_bytes: int
     seconds: float
     peak_lower_bound_bytes: int | None = None
+    """Of `extent_bytes`, which objective `peak` minimizes; not of `peak_bytes`."""
     latency_picoseconds: int | None = None
     latency_lower_bound_picoseconds: int | None = None
     energy_picojoules: int | None = None
