@@ -12,19 +12,21 @@ import argparse
 import platform
 
 import onchip
-from onchip.machines.chip import Chip, load_chip
+from onchip.machines.chip import Chip, Rates, load_chip
 
 EDGE = Chip(
     "edge",
     64,
     "int8",
     "an invented 8-bit accelerator: 1 TMAC/s, 6.4 GB/s of DRAM",
-    dram_bytes_per_second=6.4e9,
-    dram_picojoules_per_byte=160.0,
-    macs_per_second=1e12,
-    scratchpad_bytes_per_second=64e9,
-    mac_picojoules=0.2,
-    scratchpad_picojoules_per_byte=1.0,
+    rates=Rates(
+        dram_bytes_per_second=6.4e9,
+        dram_picojoules_per_byte=160.0,
+        macs_per_second=1e12,
+        scratchpad_bytes_per_second=64e9,
+        mac_picojoules=0.2,
+        scratchpad_picojoules_per_byte=1.0,
+    ),
 )
 
 NETWORKS = (

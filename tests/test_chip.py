@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,23 @@ from hypothesis import strategies as st
 from onchip.base.errors import ChipError
 from onchip.base.units import MAX_BYTES
 from onchip.machines.chip import (
-    ACCESSES,
     DATAFLOWS,
     ELEMENTS,
     MAX_ALIGNMENT,
+    RATES,
+    AccessCosts,
     Chip,
+    PartialWeights,
+    PatchSize,
+    PEArray,
+    Rates,
+    SplitBuffer,
     builtin_chips,
+    chip_of,
     load_chip,
     parse_chip,
 )
+from onchip.plans import PlanChip
 
 ARRAY = "pe_rows = 4\npe_columns = 4\n"
 PARTS = "input_buffer_bytes = 1\noutput_buffer_bytes = 2\nweight_buffer_bytes = 4\n"
@@ -33,9 +42,7 @@ def test_the_chips_that_must_exist() -> None:
     assert set(chips) >= {"generic", "optimus", "exynos-npu"}
     generic = chips["generic"]
     assert (generic.alignment_bytes, generic.element) == (1, "int8")
-    assert (
-        generic.scratchpad_bytes is generic.dram_bytes_per_second is generic.dram_picojoules_per_byte is None
-    )
+    assert generic == Chip("generic", 1, description=generic.description)
     assert (chips["optimus"].scratchpad_bytes, chips["optimus"].element) == (128 * 1024, "int16")
     assert chips["exynos-npu"].scratchpad_bytes == 1024 * 1024
     assert all(load_chip(name) == chip for name, chip in chips.items())
@@ -47,7 +54,7 @@ def test_the_accelerators_of_optimus() -> None:
         chips["optimus"], description=""
     )
     table = [
-        (c.pe_rows, c.pe_columns, c.register_file_bytes, (c.scratchpad_bytes or 0) >> 10)
+        (*astuple(c.array), (c.scratchpad_bytes or 0) >> 10)
         for c in (chips[f"optimus-{i}"] for i in range(1, 9))
     ]
     assert table == [
@@ -56,19 +63,19 @@ def test_the_accelerators_of_optimus() -> None:
     ]  # fmt: skip
     for name in ("optimus", *(f"optimus-{i}" for i in range(1, 9)), "shidiannao", "eyeriss", "lower-bound"):
         chip = chips[name]
-        assert [getattr(chip, key) for key in ACCESSES] == [200, 6, 2, 1]
+        assert chip.access_costs == AccessCosts(dram=200, buffer=6, array=2, register=1)
         assert chip.element == "int16"
-        assert chip.macs_per_second == (chip.pe_rows or 0) * (chip.pe_columns or 0) * (chip.clock_hertz or 0)
+        assert chip.rates.macs_per_second == chip.array.rows * chip.array.columns * chip.clock_hertz
     assert chips["shidiannao"].scratchpad_bytes == 256 * 1024
 
 
 def test_the_chip_of_the_simple_method() -> None:
     chip = load_chip("exynos-npu")
-    assert (chip.patch_rows, chip.patch_columns) == (4, 4)
-    assert (chip.parallel_channels, chip.weight_buffers, chip.stages_strided) == (16, 2, True)
+    assert (chip.patch, chip.partial_weights) == (PatchSize(4, 4), PartialWeights(16, 2))
+    assert chip.stages_strided
     for other in builtin_chips():
         if other != chip:
-            assert other.patch_rows is other.parallel_channels is other.weight_buffers is None
+            assert other.patch is other.partial_weights is None
             assert not other.stages_strided
 
 
@@ -78,10 +85,10 @@ def test_how_maps_and_weights_are_kept_may_be_said_in_part() -> None:
 
     plain = Chip("c", 16)
     assert read("") == plain
-    assert read("patch_rows = 1\npatch_columns = 1024") == replace(plain, patch_rows=1, patch_columns=1024)
-    assert read("parallel_channels = 65_536") == replace(plain, parallel_channels=65_536)
+    assert read("patch_rows = 1\npatch_columns = 1024") == replace(plain, patch=PatchSize(1, 1024))
+    assert read("parallel_channels = 65_536") == replace(plain, partial_weights=PartialWeights(65_536))
     assert read("parallel_channels = 1\nweight_buffers = 16") == replace(
-        plain, parallel_channels=1, weight_buffers=16
+        plain, partial_weights=PartialWeights(1, 16)
     )
     assert read("stages_strided = true") == replace(plain, stages_strided=True)
     assert read("stages_strided = false") == plain
@@ -99,7 +106,7 @@ def test_a_tile_keeps_the_array_busy(name: str, tile: tuple[int, int, int]) -> N
 
 
 def test_a_tile_of_an_oblong_array() -> None:
-    array = Chip("c", 1, pe_rows=4, pe_columns=8)
+    array = Chip("c", 1, array=PEArray(4, 8))
     assert array.tile == (1, 1, 16)
     tiles = {dataflow: replace(array, dataflow=dataflow).tile for dataflow in DATAFLOWS}
     assert tiles == {"ow-cout": (1, 8, 4), "cin-cout": (1, 1, 8), "oh-ow": (4, 8, 1)}
@@ -112,8 +119,70 @@ def test_a_users_file_is_read_by_path(tmp_path: Path) -> None:
         + 'description = "d"\nscratchpad_bytes = 1_000\ndram_bytes_per_second = 1.5e9\n'
         + "dram_picojoules_per_byte = 20\n"
     )
-    chip = Chip("c", 16, "int8", "d", 1000, 1.5e9, 20)
+    chip = Chip("c", 16, "int8", "d", 1000, Rates(1.5e9, 20))
     assert load_chip(file) == load_chip(str(file)) == chip
+
+
+FULL = Chip(
+    "c",
+    16,
+    "int16",
+    "d",
+    7,
+    Rates(1, 2.0, 3.0, 4.0, 5.0, 6.0),
+    9,
+    PEArray(4, 8, 64),
+    7.0,
+    "oh-ow",
+    AccessCosts(200, 6.0, 2.0, 1.0),
+    SplitBuffer(1, 2, 4),
+    2.0,
+    PatchSize(4, 2),
+    PartialWeights(16, 2),
+    True,
+)
+"""A chip that states everything but several memories."""
+
+
+def test_a_table_of_all_figures_is_the_chip() -> None:
+    stated = FULL.figures()
+    assert stated.pop("memories") == ()
+    assert None not in stated.values()
+    assert chip_of(stated, "my.toml") == FULL
+
+
+def test_every_figure_has_its_key_in_files() -> None:
+    stated = FULL.figures()
+    assert list(stated) == [
+        "name", "alignment_bytes", "element", "description", "scratchpad_bytes", *RATES,
+        "weight_scratchpad_bytes", "pe_rows", "pe_columns", "register_file_bytes", "clock_hertz", "dataflow",
+        "dram_access_macs", "buffer_access_macs", "array_access_macs", "register_access_macs",
+        "input_buffer_bytes", "output_buffer_bytes", "weight_buffer_bytes", "feature_map_compression",
+        "patch_rows", "patch_columns", "parallel_channels", "weight_buffers", "stages_strided", "memories",
+    ]  # fmt: skip
+    assert set(RATES) == {f.name for f in fields(PlanChip)} & set(stated) - UNRATED
+
+
+UNRATED = {"name", "alignment_bytes", "weight_scratchpad_bytes", "memories"}
+
+
+@pytest.mark.parametrize("chip", [FULL, Chip("c", 16)])
+def test_a_figure_under_its_former_name_is_one_line_of_warning(chip: Chip) -> None:
+    for key, value in chip.figures().items():
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert getattr(chip, key) == value
+        assert len(said) == (0 if key in {f.name for f in fields(Chip)} else 1)
+    with pytest.warns(FutureWarning, match=r"^Chip\.pe_rows is Chip\.array\.rows now$") as caught:
+        getattr(chip, "pe_rows")  # noqa: B009
+    assert caught[0].filename == __file__
+    with pytest.raises(AttributeError, match="'Chip' object has no attribute 'pe_rowz'"):
+        getattr(chip, "pe_rowz")  # noqa: B009
+
+
+def test_a_clock_may_be_stated_without_an_array() -> None:
+    chip = parse_chip((GOOD + "clock_hertz = 1e6").encode(), "my.toml")
+    assert (chip.clock_hertz, chip.array) == (1e6, None)
 
 
 @given(st.integers(0, MAX_BYTES), st.integers(1, MAX_ALIGNMENT))

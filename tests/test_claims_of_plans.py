@@ -16,6 +16,7 @@ from onchip import cli
 from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import check, standing
 from onchip.check.claims.options import OPTIONS, PINNED
+from onchip.machines.chip import Rates
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.fusion import FusionOptions
@@ -26,7 +27,7 @@ from onchip.results.planned import Plan
 from onchip.results.proving import prove
 
 MODEL = "zoo:densenet121"
-RATED = replace(onchip_package.chip("generic"), name="rated", dram_picojoules_per_byte=1.5)
+RATED = replace(onchip_package.chip("generic"), name="rated", rates=Rates(dram_picojoules_per_byte=1.5))
 
 
 def onchip(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
@@ -336,7 +337,7 @@ def test_another_chip_than_the_plan_records_is_refused(
 ) -> None:
     plan, chip = tmp_path / "plan.json", tmp_path / "chip.toml"
     given = {"dram_picojoules_per_byte": 1.0, "alignment_bytes": 1}
-    made = replace(onchip_package.chip("generic"), name="rated", dram_picojoules_per_byte=1.0)
+    made = replace(RATED, rates=Rates(dram_picojoules_per_byte=1.0))
     onchip_package.plan(ladder, made, budget="MR", objective="energy").save(plan)
 
     def said(name: str, **figures: float) -> tuple[int, str]:
@@ -407,8 +408,8 @@ def test_a_proof_says_which_bounds_it_proves(
     ladder: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     generic = onchip_package.chip("generic")
-    rates = {"dram_bytes_per_second": 1e9, "macs_per_second": 1e9, "dram_picojoules_per_byte": 1.0}
-    chip = replace(generic, name="rated", **rates)  # type: ignore[arg-type]
+    rates = Rates(dram_bytes_per_second=1e9, macs_per_second=1e9, dram_picojoules_per_byte=1.0)
+    chip = replace(generic, name="rated", rates=rates)
     made = onchip_package.plan(ladder, chip, budget="MR")
     latency = made.result.latency_picoseconds
     assert latency is not None
@@ -450,7 +451,8 @@ def test_a_proof_says_which_bounds_it_proves(
     ids=str,
 )
 def test_no_plan_of_a_planner_is_refused(ladder: Network, options: dict[str, Any]) -> None:
-    chip = replace(RATED, dram_bytes_per_second=1e9, macs_per_second=1e9)
+    rates = replace(RATED.rates, dram_bytes_per_second=1e9, macs_per_second=1e9)
+    chip = replace(RATED, rates=rates)
     made = _read(onchip_package.plan(ladder, chip, **options))
     assert made.check() == made.result
     if standing(made) == "claimed":

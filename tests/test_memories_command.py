@@ -49,7 +49,7 @@ def test_banks_are_memories_unless_interleaved_and_one_memory_is_the_scratchpad(
     together = banked.replace("banks = 4", "banks = 4\ninterleaved = true")
     assert len(load_chip(written(tmp_path, together)).memories) == 2
     one = load_chip(written(tmp_path, CHIP[: CHIP.rindex("[[memory]]")]))
-    assert (one.memories, one.scratchpad_bytes, one.scratchpad_bytes_per_second) == ((), 200_000, 1e9)
+    assert (one.memories, one.scratchpad_bytes, one.rates.scratchpad_bytes_per_second) == ((), 200_000, 1e9)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from map_networks import random_map_network
 from module_networks import random_module_network
 from onchip import cli
 from onchip.base.errors import Infeasible, NeedsTraffic
-from onchip.machines.chip import Chip, Memory
+from onchip.machines.chip import Chip, Memory, PartialWeights, PatchSize
 from onchip.microcontroller.made import Builder
 from onchip.planners import joint, placement
 from onchip.planners.branches.plan import plan_branches
@@ -111,7 +111,7 @@ def test_branches(seed: int, rules: str) -> None:
     from onchip.planners.branches.options import BranchOptions
 
     network = random_module_network(Random(seed)).network()
-    chip = Chip("npu", 1, patch_rows=2, patch_columns=2, parallel_channels=1, weight_buffers=1)
+    chip = Chip("npu", 1, patch=PatchSize(2, 2), partial_weights=PartialWeights(1, 1))
     holds(lambda budget: plan_branches(network, chip, budget, BranchOptions(rules=rules)))  # type: ignore[arg-type]
 
 

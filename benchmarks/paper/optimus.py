@@ -33,7 +33,7 @@ from fusion_graphs import fusion_graph
 
 import onchip
 from onchip.base.errors import Infeasible
-from onchip.machines.chip import Chip, load_chip
+from onchip.machines.chip import Chip, PEArray, load_chip
 from onchip.network import Network
 from onchip.planners.fusion.cost import GroupCost, bands_cost
 from onchip.planners.fusion.energy import group_energy
@@ -168,11 +168,18 @@ def sized(chip: Chip) -> Chip:
     Eyeriss' two prices, 1 for 512 bytes of registers and 6 for 100 KB of buffer, fix the exponent.
     """
     growth = math.log(6) / math.log(100 * 1024 / 512)
-    return replace(
-        chip,
-        register_access_macs=((chip.register_file_bytes or 64) / 512) ** growth,
-        buffer_access_macs=6 * ((chip.scratchpad_bytes or 0) / (100 * 1024)) ** growth,
+    assert chip.access_costs is not None
+    costs = replace(
+        chip.access_costs,
+        register=((registers(chip) or 64) / 512) ** growth,
+        buffer=6 * ((chip.scratchpad_bytes or 0) / (100 * 1024)) ** growth,
     )
+    return replace(chip, access_costs=costs)
+
+
+def registers(chip: Chip) -> int | None:
+    """Bytes of the register file of each processing element."""
+    return None if chip.array is None else chip.array.register_file_bytes
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -212,7 +219,7 @@ def row(
         "reading": reading,
         "chip": chip.name,
         "dataflow": chip.dataflow,
-        "register_file": chip.register_file_bytes,
+        "register_file": registers(chip),
         "batch": batch,
         "buffer": problem.budget,
         "operators": len(problem.network.operators),
@@ -280,8 +287,9 @@ def fig17(bench: Bench, only: str) -> Iterator[Row]:
     if not fnmatch.filter(["squeezenet1_0"], only):
         return
     for dataflow in ("ow-cout", "oh-ow", "cin-cout"):
-        for registers in (32, 64, 512):
-            chip = sized(replace(load_chip("optimus"), dataflow=dataflow, register_file_bytes=registers))
+        for size in (32, 64, 512):
+            array = PEArray(16, 16, size)
+            chip = sized(replace(load_chip("optimus"), dataflow=dataflow, array=array))
             for how in ("none", "exact"):
                 yield row(bench, "fig17", "squeezenet1_0", how, "ours", chip, energy=True)
 

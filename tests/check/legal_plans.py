@@ -9,7 +9,7 @@ from random import Random
 from byte_machine import Piece, pieces, up
 
 from onchip.check import certify
-from onchip.machines.chip import RATES, Chip
+from onchip.machines.chip import RATES, Chip, Rates
 from onchip.network import Geometry, Network, Operator, OperatorSpec, Patches
 from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Plan, Run, Scratch, Section, Store
 from strategies import random_network
@@ -50,7 +50,7 @@ def _chip(rng: Random, alignment: int) -> Chip:
     """A chip that states no rate, those that times need, or all."""
     rates = {key: rng.choice((0.5, 3, 1e3, 7.7e9)) for key in RATES}
     keep = rng.choice(((), ("dram_bytes_per_second", "macs_per_second"), RATES))
-    return Chip("test", alignment, **{key: rates[key] for key in keep})
+    return Chip("test", alignment, rates=Rates(**{key: rates[key] for key in keep}))
 
 
 def rebuilt(network: Network, specs: list[OperatorSpec]) -> Network:

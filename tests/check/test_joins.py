@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify, concat_offsets, plain_concat
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plans import Alloc, Free, Instruction, Join, Load, Pin, PinnedTensor, Plan, Run, State, Store
 
@@ -139,8 +139,9 @@ def test_what_is_joined_takes_no_bytes_of_its_own() -> None:
 
 
 def test_what_is_joined_takes_no_time_and_no_energy() -> None:
-    chip = Chip("c", 1, dram_bytes_per_second=1e12, macs_per_second=1e12, scratchpad_bytes_per_second=1e12,
-                dram_picojoules_per_byte=100.0, scratchpad_picojoules_per_byte=1.0)  # fmt: skip
+    rates = Rates(dram_bytes_per_second=1e12, macs_per_second=1e12, scratchpad_bytes_per_second=1e12,
+                  dram_picojoules_per_byte=100.0, scratchpad_picojoules_per_byte=1.0)  # fmt: skip
+    chip = Chip("c", 1, rates=rates)
     copied = [*MADE, Alloc("y", 8), Run("join"), Alloc("z", 14), Run("h"), Store("z")]
     half = [*MADE[:3], Alloc("b", 12), Run("g"), Alloc("y", 2, parts=("a",)), Run("join"), *AFTER]
     plans = [planned(vectors(), program, chip) for program in (copied, half, IN_PLACE)]
@@ -157,7 +158,8 @@ def test_what_is_joined_takes_no_time_and_no_energy() -> None:
 
 
 def test_what_is_loaded_after_a_join_waits_for_the_last_operand_to_have_crossed() -> None:
-    chip = Chip("c", 1, dram_bytes_per_second=1e12, macs_per_second=1e12, scratchpad_bytes_per_second=1e11)
+    rates = Rates(dram_bytes_per_second=1e12, macs_per_second=1e12, scratchpad_bytes_per_second=1e11)
+    chip = Chip("c", 1, rates=rates)
     plan = planned(vectors(), IN_DRAM, chip)
     when = {plan.program[t.index]: t for t in plan.timing}
     assert when[Load("y", 2)].start >= max(when[Store("a")].end, when[Store("b")].end)

@@ -16,7 +16,7 @@ from tiled_plans import drawn_group, operands_of, up
 from map_networks import random_map_network
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
-from onchip.machines.chip import RATES, Chip
+from onchip.machines.chip import RATES, Chip, Rates
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
 
@@ -69,7 +69,8 @@ def random_partition(rng: Random) -> Plan:
                 on_chip.remove(t)
         names = names[len(group.operators) :]
     keep = rng.choice(((), ("dram_bytes_per_second", "macs_per_second"), RATES))
-    chip = Chip("test", alignment, **{key: rng.choice((0.5, 1e3, 7.7e9)) for key in keep})  # type: ignore[arg-type]
+    rates = Rates(**{key: rng.choice((0.5, 1e3, 7.7e9)) for key in keep})
+    chip = Chip("test", alignment, rates=rates)
     return certify(
         network, chip, budget, program, status="feasible", lower_bound_bytes=0, seconds=0, groups=groups,
         options={"weights": "streamed"},

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from onchip.base.errors import UsageError
 from onchip.check import certify
 from onchip.export import export
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import Alloc, Free, Instruction, Join, Load, Plan, Run, Store
 
@@ -31,7 +30,7 @@ IN_DRAM = [*MADE, Store("a"), Store("b"), Join("j"), Free("a"), Free("b"), Load(
 
 
 def plan_of(program: list[Instruction], **rates: float) -> Plan:
-    chip = replace(Chip("c", 1), **rates)  # type: ignore[arg-type]
+    chip = Chip("c", 1, rates=Rates(**rates))
     return certify(NETWORK, chip, 8, program, status="feasible", lower_bound_bytes=0, seconds=0)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.export import export
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.plans import Plan
 from run.planner import random_plan, roomy
 from strategies import random_network
@@ -29,7 +29,8 @@ def traced(plan: Plan) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 def test_the_events_are_the_plans_times_and_add_up_to_its_figures(rng: Random) -> None:
     chip = Chip("test", rng.choice((1, 4)))
     if rng.random() < 0.7:
-        chip = replace(chip, dram_bytes_per_second=rng.choice((3.0, 1e9)), macs_per_second=1e9)
+        rates = Rates(dram_bytes_per_second=rng.choice((3.0, 1e9)), macs_per_second=1e9)
+        chip = replace(chip, rates=rates)
     network = random_network(rng)
     plan = random_plan(network, roomy(network, chip) + rng.choice((0, 50)), rng, chip)
     events, other = traced(plan)

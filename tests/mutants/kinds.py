@@ -32,7 +32,7 @@ from mutants.rings import ring_facts, ring_plan
 from mutants.walks import Foul
 from onchip.base.errors import IllegalPlan, Infeasible
 from onchip.check import certify
-from onchip.machines.chip import RATES, Chip, load_chip
+from onchip.machines.chip import RATES, Chip, Rates, load_chip
 from onchip.network import Geometry
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.branches.plan import plan_branches
@@ -80,7 +80,7 @@ class Kind:
 
 def rated(rng: Random, alignment: int) -> Chip:
     """A chip that states all that times and energy need."""
-    return Chip("rated", alignment, **{key: rng.choice((0.5, 3.0, 1e3, 7.7e9)) for key in RATES})
+    return Chip("rated", alignment, rates=Rates(**{key: rng.choice((0.5, 3.0, 1e3, 7.7e9)) for key in RATES}))
 
 
 # -- placement, with and without times ----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from onchip.base.errors import Infeasible, NegativeAnswer
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, PEArray
 from onchip.planners import joint
 from onchip.planners.fusion import FusionOptions
 from onchip.planners.fusion.fuse import fuse
@@ -40,7 +40,7 @@ def _case(kind: str, seed: int, judge: bool) -> Outcome:
     if rng.random() < 0.1:
         array = rng.choice((1, 2, 3)), rng.choice((1, 2, 4))
         flow = rng.choice(("oh-ow", "ow-cout", "cin-cout"))
-        chip = replace(chip, pe_rows=array[0], pe_columns=array[1], dataflow=flow)
+        chip = replace(chip, array=PEArray(*array), dataflow=flow)
     tile = rng.choice((None, 1, 2, 3))
     together = rng.choice(("per-image", "per-image", "held"))
     overlap = rng.random() < 0.8

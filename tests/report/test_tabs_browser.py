@@ -12,7 +12,7 @@ from fused_plans import diamond, fused
 from test_browser import HOSTILE, Chromium, find_chromium, inside, requests, tip
 
 from onchip import replanning
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.planners.placement import PlacementOptions, plan
 from onchip.plans import Plan
 from onchip.report import html
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-RATED = Chip("generic", 1, dram_bytes_per_second=1e6, macs_per_second=1e6)
+RATED = Chip("generic", 1, rates=Rates(dram_bytes_per_second=1e6, macs_per_second=1e6))
 
 
 @pytest.fixture(scope="module")

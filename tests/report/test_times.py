@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.planners.placement import PlacementOptions, plan
 from onchip.plans import Plan
 from onchip.report import html, summary, timeline
@@ -17,7 +17,7 @@ from onchip.report.times import bars, short_time, times
 from run.planner import random_plan, roomy
 from strategies import network_of, random_network
 
-RATED = Chip("c", 1, dram_bytes_per_second=1e6, macs_per_second=1e6)
+RATED = Chip("c", 1, rates=Rates(dram_bytes_per_second=1e6, macs_per_second=1e6))
 
 
 def text(made: Plan) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onchip.base.errors import ChipError, UsageError
-from onchip.machines.chip import load_chip
+from onchip.machines.chip import PEArray, load_chip
 from onchip.planners import registry
 from onchip.sweeps.points import points, task_of
 from onchip.sweeps.spec import parse_spec, read_spec
@@ -44,13 +44,13 @@ def test_points_are_all_combinations_in_the_specs_order() -> None:
 
 def test_an_array_keeps_one_multiplication_for_each_element_and_cycle() -> None:
     (machine,) = parse_spec({**SMALL, "chips": "optimus", "chip": {"array": "8x4"}}, "s").machines
-    assert (machine.chip.pe_rows, machine.chip.pe_columns) == (8, 4)
-    assert machine.chip.macs_per_second == 8 * 4 * 800e6
+    assert machine.chip.array == PEArray(8, 4, 64)
+    assert machine.chip.rates.macs_per_second == 8 * 4 * 800e6
     (told,) = parse_spec(
         {**SMALL, "chips": "optimus", "chip": {"array": "8x4", "macs_per_second": 1e9}}, "s"
     ).machines
-    assert told.chip.macs_per_second == 1e9
-    assert load_chip("optimus").macs_per_second == 16 * 16 * 800e6
+    assert told.chip.rates.macs_per_second == 1e9
+    assert load_chip("optimus").rates.macs_per_second == 16 * 16 * 800e6
 
 
 def test_a_key_is_of_what_the_answer_depends_on_and_of_nothing_else() -> None:

@@ -95,8 +95,9 @@ def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
 
     A `PlanChip` also keeps its weight scratchpad and its memories.
     """
+    stated = chip if isinstance(chip, PlanChip) else chip.rates
     rates: dict[str, Any] = {
-        key: None if (rate := getattr(chip, key)) is None else float(rate) for key in RATES
+        key: None if (rate := getattr(stated, key)) is None else float(rate) for key in RATES
     }
     made = PlanChip(chip.name, chip.alignment_bytes, **rates)
     if isinstance(chip, PlanChip):

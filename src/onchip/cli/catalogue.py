@@ -38,7 +38,7 @@ def chips(as_json: Json = False) -> None:
 
     from onchip.machines.chip import builtin_chips
 
-    found = [msgspec.to_builtins(c) for c in builtin_chips()]
+    found = [msgspec.to_builtins(c.figures()) for c in builtin_chips()]
     if as_json:
         print_data(json.dumps(found))
         return

@@ -13,7 +13,7 @@ from onchip.base import guard
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import plan_chip_of, standing
 from onchip.check.claims.named import why_outside
-from onchip.machines.chip import RATES, Chip, builtin_chips
+from onchip.machines.chip import RATES, Chip, Rates, builtin_chips
 from onchip.planners import registry
 from onchip.planners.limits import Limits, Progress
 from onchip.planners.protocol import FiguresOnly
@@ -187,8 +187,12 @@ def _order(plan: Plan) -> list[str]:
 def _chip(plan: Plan) -> Chip:
     """Return the chip that a plan was made for, as far as its planners read it."""
     named = next((chip for chip in builtin_chips() if chip.name == plan.chip.name), None)
-    stated: dict[str, Any] = {key: getattr(plan.chip, key) for key in (*RATES, "alignment_bytes", "memories")}
-    stated["weight_scratchpad_bytes"] = plan.chip.weight_scratchpad_bytes
     if named is None:
-        return Chip(plan.chip.name, element=plan.network.element, **stated)
-    return replace(named, **stated)
+        named = Chip(plan.chip.name, plan.chip.alignment_bytes, plan.network.element)
+    return replace(
+        named,
+        alignment_bytes=plan.chip.alignment_bytes,
+        rates=Rates(**{key: getattr(plan.chip, key) for key in RATES}),
+        weight_scratchpad_bytes=plan.chip.weight_scratchpad_bytes,
+        memories=plan.chip.memories,
+    )

@@ -147,7 +147,7 @@ def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
 
 def _times(figures: dict[str, Any], chip: Chip) -> dict[str, Any]:
     """Return the least seconds that DRAM and multipliers are busy, where the chip states their rates."""
-    bandwidth, rate = chip.dram_bytes_per_second, chip.macs_per_second
+    bandwidth, rate = chip.rates.dram_bytes_per_second, chip.rates.macs_per_second
     return {
         "dram_seconds": None if bandwidth is None else figures["dram_bytes"] / bandwidth,
         "compute_seconds": None if rate is None else figures["macs"] / rate,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -114,7 +114,8 @@ def content_of(module: str) -> str:
 @cache
 def _stated_by(chip: Chip) -> dict[str, Any]:
     """Return the values that a chip states, so that keys added to chips later change no hash."""
-    return {name: value for name, value in asdict(chip).items() if value not in (None, "", False, ())}
+    stated = {key: value for key, value in chip.figures().items() if value not in (None, "", False, ())}
+    return cast("dict[str, Any]", msgspec.to_builtins(stated))
 
 
 def labels(given: Sequence[Point]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from onchip.base.errors import ChipError, UsageError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
 from onchip.machines.chip import Chip, chip_of, load_chip
+from onchip.machines.chip_parts import keys_of
 from onchip.planners import registry
 from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions
@@ -214,7 +215,7 @@ def _found_from(model: str, folder: Path) -> str:
 
 def _machines(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Machine, ...]:
     section = dict(_section(table, "chip", where))
-    known = ["array", *(f.name for f in fields(Chip) if f.name not in ("name", "description", "memories"))]
+    known = ["array", *(key for key in keys_of(Chip) if key not in ("name", "description", "memories"))]
     for key in section:
         _known(key, known, where, f"chip.{key}")
     if "array" in section and {"pe_rows", "pe_columns"} & set(section):
@@ -238,7 +239,7 @@ def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
     A chip that states one multiply-accumulate for each processing element and cycle keeps that ratio with
     another array or clock, unless the spec states another rate.
     """
-    stated = {f.name: v for f in fields(chip) if (v := getattr(chip, f.name)) not in (None, ())}
+    stated = {key: value for key, value in chip.figures().items() if value not in (None, ())}
     if chip.memories:
         kept = (asdict(memory) for memory in stated.pop("memories"))
         stated["memory"] = [{k: v for k, v in one.items() if v is not None} for one in kept]
@@ -251,16 +252,16 @@ def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
         new["pe_rows"], new["pe_columns"] = int(match[1]), int(match[2])
     made = chip_of(stated | new, f"{where}: chip")
     one_each = _peak_rate(chip)
-    if one_each is not None and chip.macs_per_second == one_each and "macs_per_second" not in new:
+    if one_each is not None and chip.rates.macs_per_second == one_each and "macs_per_second" not in new:
         made = chip_of(stated | new | {"macs_per_second": _peak_rate(made)}, f"{where}: chip")
     return made
 
 
 def _peak_rate(chip: Chip) -> float | None:
     """Return multiply-accumulates in a second, one for each processing element and cycle."""
-    if chip.pe_rows is None or chip.pe_columns is None or chip.clock_hertz is None:
+    if chip.array is None or chip.clock_hertz is None:
         return None
-    return chip.pe_rows * chip.pe_columns * chip.clock_hertz
+    return chip.array.rows * chip.array.columns * chip.clock_hertz
 
 
 def _asked(table: Mapping[str, Any], where: str) -> tuple[Asked, ...]:

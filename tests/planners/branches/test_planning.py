@@ -17,7 +17,7 @@ from module_networks import random_module_network
 from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.check.interpreter import Figures, Machine
-from onchip.machines.chip import Chip, load_chip
+from onchip.machines.chip import Chip, PartialWeights, PatchSize, load_chip
 from onchip.network import Geometry, Network, OperatorSpec, bits
 from onchip.planners.branches.acts import DoesNotFit
 from onchip.planners.branches.decide import Choice, _choice
@@ -39,8 +39,11 @@ def some_chip(rng: Random) -> Chip:
     """The NPU, or one with other patches, alignments and staging."""
     chip = replace(NPU, alignment_bytes=rng.choice([1, 1, 16, 64]), stages_strided=rng.random() < 0.8)
     if rng.random() < 0.2:
-        return replace(chip, patch_rows=None, patch_columns=None)
-    return replace(chip, patch_rows=rng.choice([4, 4, 2, 8]), parallel_channels=rng.choice([16, 8, None]))
+        return replace(chip, patch=None)
+    patch = PatchSize(rng.choice([4, 4, 2, 8]), 4)
+    channels = rng.choice([16, 8, None])
+    held = None if channels is None else PartialWeights(channels, 2)
+    return replace(chip, patch=patch, partial_weights=held)
 
 
 def some_budget(rng: Random, network: Network) -> int:
@@ -286,7 +289,7 @@ def test_a_way_is_priced_with_what_its_output_costs_the_next(
     way: Way, budget: int, after: str | None, choice: Choice
 ) -> None:
     network = two_modules.network()
-    sizes = Sizes(network, replace(two_modules.CHIP, parallel_channels=None))
+    sizes = Sizes(network, replace(two_modules.CHIP, partial_weights=None))
     memory = Memory(network, sizes, 4096)
     module = detect(network).modules[0]
     memory.merge(network.operator_id["stem"], (), want=False, strict=False, over=(), in_place=False)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from onchip.machines.chip import Chip, load_chip
+from onchip.machines.chip import Chip, PartialWeights, load_chip
 from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.planners.branches.detection import detect
 from onchip.planners.branches.modules import Module
@@ -115,7 +115,7 @@ def test_a_module_inside_counts_neither_its_input_nor_its_output() -> None:
         ["o"],
     )  # fmt: skip
     [module] = detect(network).modules
-    sizes = Sizes(network, Chip("plain", 1, parallel_channels=16))
+    sizes = Sizes(network, Chip("plain", 1, partial_weights=PartialWeights(16)))
     assert order_of(module, sizes)[module.merge] == (1, 0)
 
 
@@ -162,7 +162,7 @@ def test_what_a_strided_layer_stages(kernel: int, stride: int, rows: int, staged
 def test_a_streamed_layer_takes_the_least_of_its_ways() -> None:
     network = stored(convolution(3, 1, 40), NPU)
     x, y = network.operators[0].inputs[0], network.operators[0].outputs[0]
-    sizes = Sizes(network, replace(NPU, parallel_channels=2))
+    sizes = Sizes(network, replace(NPU, partial_weights=PartialWeights(2, 2)))
     weights, partial, piece = 8 * 8 * 9, 2 * 2 * 8 * 9, 2 * 2 * 16
     line = 8 * 2 * 4 * 40  # two rows of patches of 8 channels
     assert sizes.streaming(0, (), ()) == partial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, PartialWeights
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import (
     Alloc,
@@ -23,7 +23,7 @@ from onchip.plans import (
 
 __all__ = ["CHIP", "ON_CHIP", "network", "plan", "runs"]
 
-CHIP = Chip("plain", 1, parallel_channels=16)
+CHIP = Chip("plain", 1, partial_weights=PartialWeights(16))
 ROOM = 192  # to stream through
 RESULT = Result("feasible", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25)
 

@@ -9,7 +9,7 @@ import pytest
 
 from onchip.base.errors import Infeasible
 from onchip.check import check
-from onchip.machines.chip import Chip, load_chip
+from onchip.machines.chip import Chip, SplitBuffer, load_chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.network.access import Access
 from onchip.planners.fusion import FusionOptions, FusionProblem
@@ -128,10 +128,8 @@ def pointwise(batch: int = 1) -> Network:
 
 
 def split_chip(images: int, weights: int) -> Chip:
-    return Chip(
-        "split", 1, scratchpad_bytes=2 * images + weights,
-        input_buffer_bytes=images, output_buffer_bytes=images, weight_buffer_bytes=weights,
-    )  # fmt: skip
+    buffer = SplitBuffer(images, images, weights)
+    return Chip("split", 1, scratchpad_bytes=buffer.bytes, buffer=buffer)
 
 
 BANDS = FusionOptions(channel_tile=16, isoa="off", blocks="fallback")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import onchip
 from onchip.base.errors import ChipError, NeedsTraffic, UsageError
 from onchip.check import Clock, check, plan_chip_of
-from onchip.machines.chip import Chip
+from onchip.machines.chip import Chip, Rates
 from onchip.network import Network
 from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, plan
 from onchip.planners.placement.objectives.bounds import latency_bound
@@ -32,15 +32,14 @@ def working(network: Network, rng: Random) -> Network:
 
 
 def rated(rng: Random, alignment: int = 1) -> Chip:
-    return Chip(
-        "test",
-        alignment,
+    rates = Rates(
         dram_bytes_per_second=rng.choice((1.0, 3.0, 50.0)),
         dram_picojoules_per_byte=rng.choice((0.5, 160.0)),
         macs_per_second=rng.choice((1.0, 10.0, 1000.0)),
         scratchpad_bytes_per_second=rng.choice((None, 10.0)),
         mac_picojoules=rng.choice((None, 1.0)),
     )
+    return Chip("test", alignment, rates=rates)
 
 
 # -- latency ----------------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def test_a_copy_is_hidden_behind_a_run_that_does_not_need_it() -> None:
     """Two inputs, the second needed by the second operator only: its load goes on during the first."""
     network = network_of({"x": 4, "a": 1, "w": 4, "y": 1}, ["x -> a", "a w -> y"], "y")
     network = replace(network, operators=tuple(replace(op, macs=6) for op in network.operators))
-    chip = Chip("c", 1, dram_bytes_per_second=1.0, macs_per_second=1.0)
+    chip = Chip("c", 1, rates=Rates(dram_bytes_per_second=1.0, macs_per_second=1.0))
     late = plan(network, chip, 10).result
     early = plan(network, chip, 10, PlacementOptions(objective="latency")).result
     second = 10**12
@@ -114,7 +113,7 @@ def test_weights_are_fetched_ahead_where_there_is_room() -> None:
     network = replace(
         network, operators=tuple(replace(op, macs=5, weight_bytes=5) for op in network.operators)
     )
-    chip = Chip("c", 1, dram_bytes_per_second=1.0, macs_per_second=1.0)
+    chip = Chip("c", 1, rates=Rates(dram_bytes_per_second=1.0, macs_per_second=1.0))
     options = PlacementOptions(weights="resident", objective="latency")
     second = 10**12
     roomy, tight = plan(network, chip, 20, options).result, plan(network, chip, 7, options).result
@@ -145,7 +144,7 @@ def test_a_chip_without_rates_says_what_it_lacks() -> None:
     with pytest.raises(ChipError, match="macs_per_second"):
         plan(
             network,
-            Chip("c", 1, dram_bytes_per_second=1.0),
+            Chip("c", 1, rates=Rates(dram_bytes_per_second=1.0)),
             2,
             PlacementOptions(objective="latency"),
         )
@@ -218,7 +217,7 @@ def test_the_bound_counts_weights_that_find_no_room() -> None:
     network = replace(
         network, operators=tuple(replace(op, macs=5, weight_bytes=5) for op in network.operators)
     ).with_resident_weights()
-    chip = plan_chip_of(Chip("c", 1, dram_bytes_per_second=1.0, macs_per_second=1.0))
+    chip = plan_chip_of(Chip("c", 1, rates=Rates(dram_bytes_per_second=1.0, macs_per_second=1.0)))
     clock = Clock(network, chip, weights_resident=True)
     problem = Problem.of(network)
     assert latency_bound(clock, problem, 7, 0) == (1 + 5 + 5 + 5 + 5 + 1) * 10**12
@@ -227,7 +226,7 @@ def test_the_bound_counts_weights_that_find_no_room() -> None:
 
 @pytest.mark.slow
 def test_a_prefetched_plan_of_a_real_network_is_executed_bit_for_bit() -> None:
-    chip = Chip("edge", 64, dram_bytes_per_second=6.4e9, macs_per_second=1e12)
+    chip = Chip("edge", 64, rates=Rates(dram_bytes_per_second=6.4e9, macs_per_second=1e12))
     made = onchip.plan("zoo:squeezenet1_0", chip, "MR", weights="resident", objective="latency")
     late = onchip.plan("zoo:squeezenet1_0", chip, "MR", weights="resident")
     assert made.result.latency_picoseconds is not None

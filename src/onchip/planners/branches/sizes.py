@@ -25,8 +25,9 @@ class Sizes:
 
     def __init__(self, network: Network, chip: Chip) -> None:
         self.network, self.chip = network, chip
-        self.channels = chip.parallel_channels
-        self.buffers = chip.weight_buffers or 1
+        held = chip.partial_weights
+        self.channels = None if held is None else held.channels
+        self.buffers = 1 if held is None else held.buffers or 1
 
     def tensor(self, t: int) -> int:
         """Return the bytes that a whole tensor occupies (IFM.Full, OFM.Full, MIFM, a part of MOFM)."""

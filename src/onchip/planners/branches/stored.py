@@ -21,7 +21,7 @@ def stored(network: Network, chip: Chip) -> Network:
     they are, and so does a map whose shape no geometry states, or with a view that is not a run of whole
     channels.
     """
-    height, width = chip.patch_rows or 1, chip.patch_columns or 1
+    height, width = (1, 1) if chip.patch is None else (chip.patch.rows, chip.patch.columns)
     found: dict[int, Patches] = {}
     for t in bits(network.roots):
         patches = _patches(network, t, height, width)

@@ -64,7 +64,7 @@ def group_energy(problem: FusionProblem, cost: GroupCost, chip: Chip) -> GroupEn
         found += accesses(work, array)
     price = {level: chip.require(f"{level}_access_macs", "an energy") for level in LEVELS}
     clock = chip.clock_hertz
-    bandwidth = chip.dram_bytes_per_second
+    bandwidth = chip.rates.dram_bytes_per_second
     return GroupEnergy(
         words,
         found,
@@ -146,9 +146,10 @@ def _rows_made(problem: FusionProblem, bands: Bands, cost: GroupCost) -> dict[in
 
 def _array(chip: Chip) -> Array:
     """Return the chip's array; one word of registers for a sum if it states no register file."""
-    rows, columns = (int(chip.require(key, "an energy")) for key in ("pe_rows", "pe_columns"))
+    chip.require("pe_rows", "an energy")
+    assert chip.array is not None
     match chip.dataflow:
         case "ow-cout" | "oh-ow" | "cin-cout" as dataflow:
-            registers = (chip.register_file_bytes or 0) // ELEMENTS[chip.element]
-            return Array(rows, columns, max(3, registers), dataflow)
+            registers = (chip.array.register_file_bytes or 0) // ELEMENTS[chip.element]
+            return Array(chip.array.rows, chip.array.columns, max(3, registers), dataflow)
     raise ChipError(f"states no dataflow of {', '.join(get_args(Dataflow))}", where=f"chip {chip.name}")

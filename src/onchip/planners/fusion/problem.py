@@ -205,7 +205,6 @@ def _parts(chip: Chip) -> tuple[int, int]:
     An output is the next operator's input in place, so the buffers for inputs and for outputs swap their
     roles from one operator to the next, and only their sum is a bound.
     """
-    maps = (chip.input_buffer_bytes, chip.output_buffer_bytes)
-    if None in (*maps, chip.weight_buffer_bytes):
+    if chip.buffer is None:
         return MAX_BYTES, MAX_BYTES
-    return sum(size or 0 for size in maps), chip.weight_buffer_bytes or 0
+    return chip.buffer.input_bytes + chip.buffer.output_bytes, chip.buffer.weight_bytes

@@ -28,7 +28,7 @@ class Levels:
     @classmethod
     def of(cls, chip: Chip, memories: Sequence[Memory]) -> Levels:
         """Return the memories of a chip that states all rates, with the sizes of `memories`."""
-        rates = [m.bytes_per_second or chip.scratchpad_bytes_per_second for m in memories]
+        rates = [m.bytes_per_second or chip.rates.scratchpad_bytes_per_second for m in memories]
         return cls(
             tuple(m.name for m in memories),
             tuple(m.bytes // chip.alignment_bytes * chip.alignment_bytes for m in memories),
