@@ -40,7 +40,7 @@ def cost_by_trying(problem: FusionProblem, members: int) -> int | None:
                 for kept in _subsets(weighty):
                     refilled = tuple((name, bands) for name in weighty if name not in kept)
                     unit = _unit(problem, members, bands, refilled, kept, tiling)
-                    if unit.held <= problem.budget:
+                    if unit.taken_bytes <= problem.budget:
                         moved = _moved(unit)
                         best = moved if best is None else min(best, moved)
     return best
@@ -61,7 +61,7 @@ def blocks_by_trying(problem: FusionProblem, operator: int, slices: Sequence[int
                         refills = ((op.name, 1 if keep else tiles),) if op.weight_bytes else ()
                         tiling = Blocks(rows, columns, deep, slice_, keep)
                         unit = _unit(problem, 1 << operator, tiles, refills, (), tiling)
-                        if unit.held <= problem.budget:
+                        if unit.taken_bytes <= problem.budget:
                             moved = _moved(unit)
                             best = moved if best is None else min(best, moved)
     return best

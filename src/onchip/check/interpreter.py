@@ -103,17 +103,17 @@ class Machine:
         self.spaces = spaces_of(plan)
         self.accesses = Accesses.of(plan.chip)
         prove_patches(self.network)
-        self.held = pinned_of(plan)
+        self.pinned = pinned_of(plan)
         separate = self.weights_apart = plan.chip.weight_scratchpad_bytes is not None
         self.units = units_of(
             self.network,
             plan.groups,
             alignment=self.alignment,
             weights_resident=plan.options.get("weights") == "resident" and not separate,
-            pinned=self.held.weights,
+            pinned=self.pinned.weights,
             streamed=streams_of(plan.program),
         )
-        prove_weights_fit(plan, self.held, self.units)
+        prove_weights_fit(plan, self.pinned, self.units)
         self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}
         self.member = {op: unit for unit in self.units.values() if unit.group for op in unit.operators}
         self.producer = {t: unit for unit in self.units.values() for t in unit.writes}
@@ -121,8 +121,8 @@ class Machine:
         for unit in self.units.values():
             for t in unit.reads:
                 self.to_read[t] += 1
-        inputs = inputs_from_dram(self.network, self.held)
-        handed_over = {last for _, last, _ in self.held.state}
+        inputs = inputs_from_dram(self.network, self.pinned)
+        handed_over = {last for _, last, _ in self.pinned.state}
         for t in handed_over:
             self.to_read[t] += 1  # by the next inference
         self.outputs = set(bits(self.network.output_roots)) - handed_over
@@ -130,23 +130,23 @@ class Machine:
         self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
         self.home: dict[int, Space] = {}  # of every such tensor
-        self.parts: dict[int, list[Range]] = {}  # the bytes that such a tensor alone owns
+        self.owned: dict[int, list[Range]] = {}  # the bytes that such a tensor alone owns
         self.scratch: dict[str, tuple[Space, Range]] = {}
         self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
         self.in_place: dict[int, set[int]] = {}  # a concat's output -> operands that lie in place
         self.joined: dict[int, str] = {}  # tensor -> the concat in DRAM that it is a part of
         self.run_already: set[str] = set()
         self.peak = 0  # of all memories together
-        for op, address in () if separate else self.held.weights.items():
+        for op, address in () if separate else self.pinned.weights.items():
             operator = self.network.operators[op]
             at = self.spaces[None]
             self.take(at, at.range(address, operator.weight_bytes), f"weights of {operator.name}")
-        for first, last, address in self.held.state:
+        for first, last, address in self.pinned.state:
             self.outside_groups(first)
             self.outside_groups(last)
             at = self.spaces[None]
             self.reserve(first, at, at.range(address, self.size(first)))
-        for t in self.held.tensors:
+        for t in self.pinned.tensors:
             self.outside_groups(t)
 
     # -- instructions ----------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Machine:
         if t in self.over:
             broken("overlap-freed", f"{self.name(self.over[t])} is reserved over {self.name(t)}, which moves")
         wanted = at.range(address, self.size(t))
-        source, old = self.home[t], self.parts[t]
+        source, old = self.home[t], self.owned[t]
         assert source.name is not None
         assert at.name is not None  # a move names its memory
         self.reserve(t, at, wanted)
@@ -249,7 +249,7 @@ class Machine:
         if unit.workspace:
             broken("join-not-concat", f"{unit.name} has a workspace of {unit.workspace:,} bytes")
         (t,) = unit.writes
-        if t in self.held.tensors:
+        if t in self.pinned.tensors:
             broken("pin-moved", f"{self.name(t)} is pinned, and joined in DRAM")
         if t in self.address:
             broken("join-reserved", f"{self.name(t)} is joined in DRAM and has a range")
@@ -289,7 +289,7 @@ class Machine:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
         for t in streaming:
-            if t in self.held.tensors:
+            if t in self.pinned.tensors:
                 broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
             if t not in unit.reads and t not in unit.writes:
                 broken("streaming-operand", f"{self.name(t)} is no operand of {unit.name}")
@@ -352,7 +352,7 @@ class Machine:
                 f"{self.name(self.over[t])} is reserved over {self.name(t)} and not yet written",
             )
         self.keeps_data(t, "free-loses-data")
-        if t in self.held.tensors and (self.to_read[t] or t in self.outputs):
+        if t in self.pinned.tensors and (self.to_read[t] or t in self.outputs):
             broken("pin-moved", f"{self.name(t)} is pinned, and still to be read or an output")
         self.give_back(t)
 
@@ -364,7 +364,7 @@ class Machine:
         for t in self.outputs:
             if t not in self.ledger.copies:
                 broken("output-not-stored", f"{self.name(t)} is, or holds, an output and has no DRAM copy")
-        for _, last, address in self.held.state:
+        for _, last, address in self.pinned.state:
             if self.address.get(last) != address:
                 broken("state-not-kept", f"{self.name(last)} is not at {address} at the end")
         ledger = self.ledger
@@ -434,7 +434,7 @@ class Machine:
             broken(
                 "overlap-not-input", f"{unit.name}, which writes {self.name(t)}, does not read {self.name(x)}"
             )
-        if x in self.held.tensors and x in self.outputs:
+        if x in self.pinned.tensors and x in self.outputs:
             broken("pin-moved", f"{self.name(x)} is pinned, an output, and written over")
 
     def not_ended(self, x: int) -> None:
@@ -482,24 +482,24 @@ class Machine:
     def beside(self, at: Space, address: int, t: int, under: list[int]) -> Range:
         """Release the ranges of the tensors `under`; return the range of `t`, which may then overlap them."""
         for x in under:
-            for part in self.parts[x]:
+            for part in self.owned[x]:
                 at.ranges.release(*part)
         return at.range(address, self.size(t))
 
     def reserve_over(self, t: int, at: Space, wanted: Range, under: list[int]) -> None:
         """Reserve the range of `t`; the tensors `under` it keep the rest of theirs."""
         for x in under:
-            self.parts[x] = [rest for part in self.parts[x] for rest in without(part, wanted)]
-            for part in self.parts[x]:
+            self.owned[x] = [rest for part in self.owned[x] for rest in without(part, wanted)]
+            for part in self.owned[x]:
                 at.ranges.take(*part, self.name(x))
             self.over[x] = t
         self.reserve(t, at, wanted)
 
     def reserve(self, t: int, at: Space, wanted: Range) -> None:
-        stated = self.held.tensors.get(t)
+        stated = self.pinned.tensors.get(t)
         if stated is not None and stated != wanted[0]:
             broken("pin-moved", f"{self.name(t)} is pinned at {stated}, not {wanted[0]}")
-        self.address[t], self.parts[t], self.home[t] = wanted[0], [wanted], at
+        self.address[t], self.owned[t], self.home[t] = wanted[0], [wanted], at
         self.take(at, wanted, self.name(t))
 
     def take(self, at: Space, wanted: Range, owner: str) -> None:
@@ -509,7 +509,7 @@ class Machine:
     def give_back(self, t: int) -> None:
         del self.address[t]
         at = self.home.pop(t)
-        for part in self.parts.pop(t):
+        for part in self.owned.pop(t):
             at.ranges.release(*part)
 
     def end_of_overlapped(self, x: int) -> None:

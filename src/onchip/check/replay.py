@@ -182,19 +182,19 @@ class _Told(Machine):
         self.firsts = [section.first for section in plan.sections]
         self.groups = {group.name: group for group in plan.groups}
         self.ledger = self.book = _Book(self.ledger.inputs, self.ledger.outputs, self.ledger.copies)
-        self.handed_over = {last for _, last, _ in self.held.state}
+        self.handed_over = {last for _, last, _ in self.pinned.state}
         self.ranges: dict[int, Reserved] = {}  # of every tensor that is resident or reserved
         self.room: dict[str, Reserved] = {}  # every scratch, until its run
         self.index, self.steps, self.live = -1, 0, 0
         self.section: int | None = None
-        for op, address in {} if self.weights_apart else self.held.weights.items():
+        for op, address in {} if self.weights_apart else self.pinned.weights.items():
             operator = self.network.operators[op]
             used = operator.weight_bytes
             self.live += self.round_up(used)
             place = None, address, used, self.round_up(used)
             self.listener(Reserved(*self.now(), operator.name, None, "weights", *place))
-        for first, _, _ in self.held.state:
-            self.live += self.parts[first][0][1] - self.parts[first][0][0]
+        for first, _, _ in self.pinned.state:
+            self.live += self.owned[first][0][1] - self.owned[first][0][0]
             self.reserved(first, "held")
 
     def step(self, instruction: Instruction) -> None:
@@ -278,7 +278,7 @@ class _Told(Machine):
 
     def own(self, t: int) -> int:
         """Return the bytes of a tensor's range that it alone owns, none without a range."""
-        return sum(end - start for start, end in self.parts.get(t, ()))
+        return sum(end - start for start, end in self.owned.get(t, ()))
 
     def reserved(
         self, t: int, cause: Cause, *, over: int | None = None, by: int = 0, parts: tuple[int, ...] = ()

@@ -25,8 +25,8 @@ MAX_FETCHED = 10**18
 class Unit:
     """An operator, or a group used like one. Tensors are ids of roots, never of views.
 
-    `workspace` is the size of its scratch, before alignment; `held` the part of it that is already taken (by
-    inner tensors, resident weights), the rest being room for streamed pieces; `weights` the bytes of weights
+    `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that
+    inner tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
     that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
     the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands.
     """
@@ -37,7 +37,7 @@ class Unit:
     writes: tuple[int, ...]
     inner: tuple[int, ...]
     workspace: int
-    held: int
+    taken_bytes: int
     weights: int
     group: bool
     crossing: Mapping[int, int] | None = None
@@ -85,8 +85,8 @@ def units_of(
         if op.id not in member:
             reads, writes = tuple(bits(network.reads[op.id])), tuple(bits(network.writes[op.id]))
             weights = 0 if op.id in pinned else op.weight_bytes
-            held = min(weights, op.workspace) if weights_resident else 0
-            units[op.name] = Unit(op.name, (op.id,), reads, writes, (), op.workspace, held, weights, False)
+            taken = min(weights, op.workspace) if weights_resident else 0
+            units[op.name] = Unit(op.name, (op.id,), reads, writes, (), op.workspace, taken, weights, False)
     return units
 
 
