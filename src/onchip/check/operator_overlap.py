@@ -88,10 +88,10 @@ def _by_pixel(op: Operator) -> bool:
 
 
 def may_be_broadcast(network: Network, op: Operator, operand: int) -> bool:
-    """Return whether an operand may lack an element, or a pixel, for some of the output's.
+    """Return whether an operand may be repeated: one element, or pixel, read for several of the output.
 
-    The largest operands have one for each. A smaller one may have fewer elements that are wider, and be
-    repeated along any axis: no shape is stated of it, and its bytes do not tell.
+    The largest operands are not repeated. A smaller one may be, along any axis: its shape is not stated, and
+    its bytes do not tell, because fewer and wider elements may take as many.
     """
     if op.geometry is None or op.geometry.kind not in ("elementwise", "rowwise"):
         return False

@@ -69,11 +69,11 @@ class Windows:
 
     @property
     def early(self) -> int | None:
-        """The bytes by which a step writes ahead of its reads within a pixel; None for nothing.
+        """The least safe distance in bytes of two pixels that overlap; None if a step reads its pixel first.
 
-        An element that lies at e of what is read meets one that lies before e of what is written if the pixel
-        that is read begins less than this behind the start of the pixel that is written (in reverse: if it
-        ends less than this before its end).
+        The distance is the start of the pixel that is read less the start of the pixel that the same step
+        writes (in reverse: the end of the pixel that is written less the end of the one that is read). At a
+        smaller one the step writes over an element of the pixel that it has still to read.
         """
         if self.elements < 2:
             return None

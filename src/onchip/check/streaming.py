@@ -39,7 +39,9 @@ def crossing_bytes(
             f"the scratch of group {unit.name} has {room:,} bytes to spare, too few at once",
         )
     # Resident weights are in the scratch already, and `room` is the rest of it.
-    need = _pieces(network, unit.operators[0], streamed, 0 if weights_apart or unit.taken_bytes else unit.weights)
+    need = _pieces(
+        network, unit.operators[0], streamed, 0 if weights_apart or unit.taken_bytes else unit.weights
+    )
     if isinstance(need, str):
         broken("streaming-unproved", f"the operands do not fit the {room:,} bytes at once, and {need}")
     if need > room:

@@ -26,8 +26,9 @@ __all__ = ["Banded", "Tiles", "access_in", "map_in", "tiles_of"]
 class Banded:
     """The run of a group in bands: its operators, their maps, the rows of every band, and the order in it.
 
-    A sub-group takes `together` of all images. Weights of the operators `by_tiles` come a tile at a time, for
-    `channels` output channels and as many input channels that each sums over.
+    A sub-group takes `together` of all images. Of the weights of operators `by_tiles` the scratch never holds
+    all, but a tile at a time: those of `channels` output channels, for `channels` of the input channels that
+    they sum over.
     """
 
     pieces: tuple[Access, ...]

@@ -25,8 +25,8 @@ MAX_FETCHED = 10**18
 class Unit:
     """An operator, or a group used like one. Tensors are ids of roots, never of views.
 
-    `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that
-    inner tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
+    `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that inner
+    tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
     that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
     the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands.
     """
@@ -65,12 +65,12 @@ def units_of(
     streamed: Mapping[str, Collection[str]] | None = None,
     maps: Maps | None = None,
 ) -> dict[str, Unit]:
-    """Return every unit by name: the groups, and the operators in none. Raises `Broken` for a bad group.
+    """Return every unit by name: the groups, and the operators outside groups.
 
-    `pinned` are operators whose weights are on chip throughout: they fetch none and hold none in a scratch.
-    `streamed` are the tensors that each group's run streams. A group in rings keeps a ring for each; a group
-    in tiles has its other operands whole, and streams all operands if `streamed` does not name it. `maps` are
-    the network's, derived once by a caller that asks several times.
+    The weights of `pinned` operators are on chip throughout, so their runs fetch none and their scratch holds
+    none. `streamed` gives, by group, the tensors that its run streams. A group in rings has a ring for each.
+    The other operands of a group in tiles are whole; one that `streamed` lacks streams all operands. `maps`
+    are the maps of the network, if the caller has them. Raises `Broken` for a bad group.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}

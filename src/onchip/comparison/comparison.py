@@ -1,4 +1,4 @@
-"""One network, one budget, every planner and baseline side by side: what `onchip compare` prints."""
+"""One network, one budget, every planner and baseline side by side: what `onchip compare` answers."""
 
 from __future__ import annotations
 

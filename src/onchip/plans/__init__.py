@@ -1,7 +1,8 @@
 """The plan: a small straight-line program over one chip's memory, with its network and chip.
 
-Every planner emits a `Plan`; the checker, the executor and the report read nothing else. It has two written
-forms, JSON and text, and both carry everything: `loads(dumps(plan)) == plan`.
+Every planner emits a `Plan`. The checker and the report read nothing else; the executor also reads the model.
+A plan has two written forms, JSON and text, and both carry everything: `from_json(to_json(plan)) == plan` and
+`from_text(to_text(plan)) == plan`.
 """
 
 from onchip.plans.claim import bind, claim_digest, is_proved

@@ -64,8 +64,9 @@ class Load:
 class Alloc:
     """Reserve the range for an operator's output.
 
-    With `over`, the range may share bytes with that tensor; `by` = address(over) - address. With `parts`, a
-    concat's output is reserved over its operands, each of which lies where its part of the output begins.
+    With `over`, the range may share bytes with that tensor, an input whose life ends with that
+    operator's run; `by` = address(over) - address. With `parts`, a concat's output is reserved over its
+    operands, each of which lies where its part of the output begins.
     """
 
     tensor: str
@@ -148,9 +149,9 @@ Instruction = Load | Alloc | Scratch | Run | Move | Store | Free | Join
 class Tiling:
     """A group runs in bands of rows: `rows` of its coarsest map (`t_h` of Optimus), more of the finer ones.
 
-    Only `channels` channels (`T_c`) at a time of the tensors `streamed` are in the scratch, and rows that two
-    bands share are made or fetched again; the others keep those rows (a line buffer). A sub-group does one
-    band of `images` images.
+    The scratch holds `channels` channels (`T_c`) at a time of the tensors `streamed`, and rows of them that
+    two bands share are made or fetched again. It holds all channels of the other tensors, and keeps the rows
+    that two bands share (a line buffer). A sub-group is one band of `images` images.
     """
 
     rows: int
@@ -220,8 +221,10 @@ class Group:
     """A fused group, used like an operator; its inner tensors live only in its scratch.
 
     `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
-    theirs in the scratch and fetch them once. `subgroups` is the number of tiles the group runs in, and
-    `tiling` says which.
+    theirs in the scratch and fetch them once. A sub-group is one of the pieces that the group runs in, one
+    after the other: all of its operators on a part of their output (a band of rows of some images, a block,
+    a box). `subgroups` is their number, and `tiling` says how the output is cut; without it, and in rings,
+    the group is one sub-group.
     """
 
     name: str
@@ -270,7 +273,8 @@ class Section:
     that reads from all of them. Every branch reads only the tensor `start`, its own tensors, and tensors
     loaded from DRAM over a long connection; a branch without operators hands `start` to the merge.
     `processing` is "I" if nothing that the module makes passes through DRAM and `start` is loaded at most
-    once, else "II" (simple method, Algorithm 6, whose II is the output).
+    once. Else it is "II": as a rule the branches send the module's output to DRAM, from where the next module
+    loads it (simple method, Algorithm 6).
     """
 
     name: str

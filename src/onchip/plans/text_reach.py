@@ -1,7 +1,8 @@
 """The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, written and read.
 
 A side is one word, `SIZE,AXIS,STRIDE,BEFORE,SPAN,PER`: `512` alone for all of it, `10,1` where it goes along
-an axis index by index. Omitted numbers are those of the shorter form.
+an axis index by index. Omitted numbers are those of the shorter form. Here is only the form of the line; what
+a reach means stands in network/operators.py (`Reach`, `Side`).
 """
 
 from __future__ import annotations

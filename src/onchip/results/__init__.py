@@ -1,4 +1,5 @@
-"""The result of each verb: a plan, a fusion, a co-run, a comparison; their figures, and their printing.
+"""The results of `plan`, `fuse` and `branches`: their figures, and their printing; a claim proved again.
 
-A result holds no search. `X` is the result, `X_table` its form in a terminal.
+A result holds no search. `planned`, `fused` and `branched` are the results, `branched_table` is the form of
+one in a terminal.
 """

@@ -1,4 +1,7 @@
-"""`run`: the whole of an execution, from a plan to its report."""
+"""`run`: the whole of an execution, from a plan to its report.
+
+`machine.Machine` steps through the program.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 An element-wise operator reads element i of an input before it writes element i of its output, so the output
 may take the place of an input of its size, if nothing reads that input afterwards. Whether an input dies with
 an operator depends on the order alone, and the more operators have run, the more inputs die:
-docs/placement-proofs.md, which proves the search for this case, rests on that.
+docs/placement-proofs.md, which proves the search for this case, rests on that. The proof that no byte is lost
+is the checker's (`onchip.check.may_overwrite`).
 """
 
 from __future__ import annotations
