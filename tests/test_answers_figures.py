@@ -8,9 +8,9 @@ import pytest
 
 import onchip
 from onchip.base.figures import columns, data, derived, figure
+from onchip.planners.fused_group import FusedGroup
 from onchip.planners.fusion import cost
 from onchip.planners.modules import table
-from onchip.plans.fused_group import FusedGroup
 from onchip.report import grouped
 from onchip.report.modules import page
 from onchip.results import branched_table

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("planners/limits",),
     ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel_language"),
     ("plans", "readers", "multi_dnn"),
-    ("check", "microcontroller/int8", "planners/protocol"),
+    ("check", "microcontroller/int8", "planners/protocol", "planners/fused_group"),
     (
         "planners/placement",
         "planners/fusion",

@@ -89,6 +89,7 @@ NOW = {
     "placement.plan": "planners.placement.planning",
     "placement.zero_traffic": "planners.placement.without_traffic",
     "plan": "plans",
+    "plans.fused_group": "planners.fused_group",
     "plans.words": "plans.text_words",
     "progress": "planners.limits",
     "proving": "results.proving",

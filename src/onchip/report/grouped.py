@@ -7,8 +7,8 @@ from typing import Any
 
 from onchip.base import figures
 from onchip.network import Network
+from onchip.planners.fused_group import FusedGroup
 from onchip.plans import Plan, Tiling
-from onchip.plans.fused_group import FusedGroup
 from onchip.report.graph.units import Unit, how_it_runs, label_of, units
 from onchip.report.grid import Grid
 from onchip.report.steps import Timeline

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onchip.base import figures
 from onchip.machines.chip import ELEMENTS
 from onchip.network import Network
-from onchip.plans.fused_group import FusedGroup
+from onchip.planners.fused_group import FusedGroup
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from onchip.base.errors import Infeasible
 from onchip.base.units import MAX_BYTES
 from onchip.network import Network, bits
+from onchip.planners.fused_group import FusedGroup, sides_of
 from onchip.planners.fusion.blocks import best_blocks, least_blocks, skips
 from onchip.planners.fusion.boxes import best_boxes
 from onchip.planners.fusion.problem import FusionProblem
@@ -19,7 +20,6 @@ from onchip.planners.fusion.residency import Residents, Weights, choose
 from onchip.planners.fusion.rows import Bands, bands_of, halo_rows, rows_of
 from onchip.planners.fusion.streams import candidates, smallest, streams
 from onchip.plans import Blocks, Boxes
-from onchip.plans.fused_group import FusedGroup, sides_of
 
 __all__ = ["GroupCost", "bands_cost", "group_cost", "least_scratch", "whole_scratch"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from onchip.machines.chip import ELEMENTS
 from onchip.network import Network, bits
+from onchip.planners.fused_group import bands_in_words
 from onchip.plans import Plan
-from onchip.plans.fused_group import bands_in_words
 from onchip.report.graph.buffers import WHAT, Buffer, buffers
 from onchip.report.graph.flow import Box, Drawing, Link, Spacing, draw
 from onchip.report.graph.units import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from onchip.check.replay import Crossed, Ran, events_of
 from onchip.network import Geometry, Network, Operator
+from onchip.planners.fused_group import TIMES, sides_of
 from onchip.plans import Blocks, Boxes, Group, Plan, Tiling
-from onchip.plans.fused_group import TIMES, sides_of
 from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 

@@ -20,7 +20,7 @@ class FusedGroup:
     """One group, or an operator that runs alone, in running order; bytes are of the whole batch.
 
     Operators and tensors go by name. `rows` are those of a band (0: whole, or in blocks), `subgroups` the
-    pieces it runs in, `images` the images of a piece. A few channels at a time of the tensors `streamed` are
+    number of sub-groups (`onchip.plans.Group`), `images` the images of one. A few channels at a time of the tensors `streamed` are
     in the buffer; the weights of `resident` operators stay there, and `weighted` is the number of operators
     that have any. `in_bytes` exclude the rows that two bands share: those are `halo_bytes`.
     `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no band of rows, or
