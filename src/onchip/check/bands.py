@@ -2,9 +2,10 @@
 
 In sub-group j an escaping tensor must be complete up to row (j + 1) * scale * t. Here t is
 `Tiling.rows`, and scale the number of rows of the tensor's map for one of those: the smallest whole numbers
-that agree with all strides (`_scales`), as a rule 1 for the coarsest map. A backward pass over the group gives
-for every tensor the row up to which it must be complete (`high`) and the first row that is read (`low`). Held
-tensors make rows [high before, high); streamed ones do not keep the overlap and make [low, high) again.
+that agree with all strides (`_scales`), as a rule 1 for the coarsest map. A backward pass over the group
+gives for every tensor the row up to which it must be complete (`high`) and the first row that is read
+(`low`). Held tensors make rows [high before, high); streamed ones do not keep the overlap and make
+[low, high) again.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ class FusedGroup:
     """One group, or an operator that runs alone, in running order; bytes are of the whole batch.
 
     Operators and tensors go by name. `rows` are those of a band (0: whole, or in blocks), `subgroups` the
-    number of sub-groups (`onchip.plans.Group`), `images` the images of one. A few channels at a time of the tensors `streamed` are
-    in the buffer; the weights of `resident` operators stay there, and `weighted` is the number of operators
-    that have any. `in_bytes` exclude the rows that two bands share: those are `halo_bytes`.
-    `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no band of rows, or
-    the sides of a box. `labels` describe each operator briefly; `whole_bytes` are those of operands that
-    lie beside the scratch while it runs.
+    number of sub-groups (as in `onchip.plans.Group`), `images` the images of one. A few channels at a time of
+    the tensors `streamed` are in the buffer; the weights of `resident` operators stay there, and `weighted`
+    is the number of operators that have any. `in_bytes` exclude the rows that two bands share: those are
+    `halo_bytes`. `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no
+    band of rows, or the sides of a box. `labels` describe each operator briefly; `whole_bytes` are those of
+    operands that lie beside the scratch while it runs.
     """
 
     name: str = figure(key="name", order=1)
