@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
-from onchip.network.maps import Maps
+from onchip.network.access import access_of
+from onchip.network.maps import Map, Maps
 from onchip.plans import Blocks, Group, Plan, Run, Scratch, Tiling
 
 MAP = (2, 4, 6, 3)
@@ -234,3 +237,39 @@ def test_blocks_hold_a_window_a_block_and_the_weights_between(
         planned(network, ("f",), need - 1, subgroups, streaming, blocks)
     with pytest.raises(IllegalPlan, match="streaming-bytes"):
         planned(network, ("f",), need, subgroups, (("x", crossing - 1), ("y", SIZE)), blocks)
+
+
+CHANNELS_LAST = (1, 8, 8, 4)
+FOUR = Geometry("conv", (1, 8, 8, 1), (1, 8, 8, 1), (3, 1), (1, 1), (1, 0, 1, 0), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "shape"),
+    [
+        (Geometry("elementwise", CHANNELS_LAST, CHANNELS_LAST, layout="NHWC"), (1, 8, 4)),  # along columns
+        (Geometry("elementwise", (1, 8, 6, 8), (1, 8, 6, 8)), (1, 6, 8)),  # along rows and columns
+        (Geometry("elementwise", (1, 8, 6, 8), (1, 8, 6, 8)), (1, 8)),  # along columns
+    ],
+)
+def test_a_matrix_is_repeated_over_maps_along_the_axes_that_operators_match(
+    geometry: Geometry, shape: tuple[int, ...]
+) -> None:
+    """The last dimensions are matched, whatever rows and features the matrix has by itself."""
+    whole = geometry.output
+    sizes = {"c": whole, "z": shape, "y": whole}
+    made = OperatorSpec("f", "F", ["c", "z"], ["y"], 0, 0, geometry)
+    rows = [(name, prod(n), "activation" if name == "y" else "input") for name, n in sizes.items()]
+    network = Network.build("n", rows, [made], ["y"], shapes=sizes)  # type: ignore[arg-type]
+    assert "f may read z along other axes" in str(access_of(Maps(network), 0))
+
+
+def test_a_matrix_read_as_a_map_is_no_map_of_its_rows() -> None:
+    """[1, 8, 8] read as [1, 8, 8, 1] has its rows as channels."""
+    rows = [("x", 64, "input"), ("z", 64, "activation"), ("y", 64, "activation")]
+    operators = [
+        OperatorSpec("before", "F", ["x"], ["z"], 0, 0, None),
+        OperatorSpec("f", "F", ["z"], ["y"], 0, 0, FOUR),
+    ]
+    network = Network.build("n", rows, operators, ["y"], shapes={"z": (1, 8, 8)})  # type: ignore[arg-type]
+    assert Maps(network).of(1) == Map(1, 8, 8, 1, 1)
+    assert "f may read z along other axes" in str(access_of(Maps(network), 1))

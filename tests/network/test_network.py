@@ -128,6 +128,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "operator f",
         "geometry",
     ),
+    "a shape of no rows in patches": (
+        {"patches": {"a": Patches(1, 2, 2, 2, 2)}, "shapes": {"a": (1, 0, 2, 2)}},
+        "tensor a",
+        "a shape with",
+    ),
     "patches of nothing": ({"patches": {"q": Patches(1, 2, 2, 2, 2)}}, "patches of q", "unknown tensor"),
     "patches of another size": ({"patches": {"a": Patches(1, 3, 2, 2, 2)}}, "tensor a", "patches of 8"),
     "patches without height": ({"patches": {"a": Patches(1, 2, 2, 0, 2)}}, "tensor a", "patches with a size"),

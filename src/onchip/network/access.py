@@ -108,6 +108,12 @@ def access_of(maps: Maps, operator: int) -> Access | str:
             return f"nothing says the shape of {shown}, an operand of {op.name}"
         found[t] = map_
     access: Access | str
+    if g is not None and g.promises and (g.kind == "elementwise" or len(g.input) == 4):
+        rank = 4 if g.kind != "elementwise" else len(g.output or network.tensors[op.outputs[0]].shape)
+        for t in op.inputs:
+            if not maps.agrees(t, rank):
+                shown = network.tensors[t].name
+                return f"{op.name} may read {shown} along other axes than the shape of {shown} says"
     if g is not None and g.promises:
         access = _access(op, g, [found[t] for t in op.inputs], [found[t] for t in op.outputs])
     else:

@@ -158,8 +158,7 @@ def _tensors(
         if stored is not None:
             _patches(stored, size, item, refuse)
         shape = tuple(map(index, shapes.get(name, ())))
-        if stored is None:
-            _shape(shape, size, item, refuse)
+        _shape(shape, size if stored is None else None, item, refuse)
         table.append(Tensor(len(table), name, size, kind, stored, shape))
     for what, by_name in (("patches", patches), ("the shape", shapes)):
         for name in by_name:
@@ -183,14 +182,17 @@ def _patches(stored: Patches, size: int, item: str, refuse: _Refuse) -> None:
         raise refuse(item, f"has {size:,} bytes, and patches of {stored.elements:,} elements")
 
 
-def _shape(shape: tuple[int, ...], size: int, item: str, refuse: _Refuse) -> None:
-    """Refuse a shape of no elements, or of elements that do not have the tensor's size in any width."""
+def _shape(shape: tuple[int, ...], size: int | None, item: str, refuse: _Refuse) -> None:
+    """Refuse a shape of no elements, or of elements that do not have the tensor's size in any width.
+
+    The size is None for a tensor in patches, whose bytes include their padding.
+    """
     if any(not 1 <= n <= MAX_BYTES for n in shape) or len(shape) > MOST_SIDES:
         raise refuse(
             item, f"has a shape with more than {MOST_SIDES} sizes, or with one below 1 or beyond 1 TiB"
         )
     elements = prod(shape)
-    if shape and all((elements * bits + 7) // 8 != size for bits in ELEMENT_BITS):
+    if shape and size is not None and all((elements * bits + 7) // 8 != size for bits in ELEMENT_BITS):
         raise refuse(item, f"has {size:,} bytes, and a shape of {elements:,} elements")
 
 

@@ -51,6 +51,7 @@ class Maps:
     def __init__(self, network: Network) -> None:
         self.network = network
         self._known: dict[int, Map | None] = {}
+        self._own = set[int]()  # tensors whose maps are their own shapes
 
     @cached_property
     def batch(self) -> int | None:
@@ -75,8 +76,25 @@ class Maps:
 
         A dimension of size 1 in front of a matrix is left out. Return None for other ranks.
         """
+        return self._states(tensor, self.network.tensors[tensor].shape)
+
+    def agrees(self, tensor: int, rank: int) -> bool:
+        """Return whether the map of an operand is also its map among tensors of `rank` dimensions.
+
+        Operators match dimensions from the last one on. So rows and features of a matrix may lie along other
+        axes of a map than its own shape says. A map that a geometry states is not in doubt.
+        """
+        found, shape = self.of(tensor), self.network.tensors[tensor].shape
+        if tensor not in self._own:
+            return True
+        while len(shape) > rank and shape[0] == 1:
+            shape = shape[1:]
+        stated = self._states(tensor, (1,) * (rank - len(shape)) + shape)
+        return stated is not None and stated[0] == found
+
+    def _states(self, tensor: int, shape: tuple[int, ...]) -> tuple[Map, str] | None:
         row = self.network.tensors[tensor]
-        shape, width = row.shape, row.bytes // max(1, prod(row.shape))
+        width = row.bytes // max(1, prod(shape))
         if row.patches is not None or width not in ELEMENT_BYTES or width * prod(shape) != row.bytes:
             return None
         if len(shape) == 3 and shape[0] == 1 and self.batch in (None, 1):
@@ -94,15 +112,22 @@ class Maps:
         return self._known[tensor]
 
     def _find(self, tensor: int) -> Map | None:
+        found = self._by_geometry(tensor)
+        if found is not None:
+            return found
+        self._own.add(tensor)
+        own = self.stated(tensor)
+        return own and own[0]
+
+    def _by_geometry(self, tensor: int) -> Map | None:
         network = self.network
         producer = network.producer[tensor]
-        own = self.stated(tensor)
         if producer is not None:
-            return self._written(network.operators[producer], tensor) or (own and own[0])
+            return self._written(network.operators[producer], tensor)
         # A reader may flatten it: take the widest map that readers state, the first of equals.
         readers = (op for op in map(network.operators.__getitem__, network.order) if tensor in op.inputs)
         stated = (found for op in readers if (found := self._read(op, tensor)) is not None)
-        return max(stated, key=lambda found: found.rows * found.columns, default=own and own[0])
+        return max(stated, key=lambda found: found.rows * found.columns, default=None)
 
     def _written(self, op: Operator, tensor: int) -> Map | None:
         g = op.geometry

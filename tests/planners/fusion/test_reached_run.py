@@ -95,6 +95,29 @@ def test_it_runs_in_bands_with_others(tmp_path: Path, head: str, body: str, name
     assert together
 
 
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (MAPS, "q = MatMul(x, m)  n = LRN<size=3, alpha=0.5>(q)  y = Conv<pads=[1,1,1,1]>(n, w)"),
+        (  # a matrix that is repeated over rows and columns, not over channels
+            "g (float[1,8,16,16] x, float[1,16,16] z) => (float y)",
+            "e = Relu(z)  c = Conv<pads=[1,1,1,1]>(x, w)  a = Add(c, e)  y = Conv<pads=[1,1,1,1]>(a, w)",
+        ),
+        ("g (float[1,16,16] x) => (float y)", "c = MatMul(x, m)  y = Add(c, x)"),
+    ],
+)
+def test_matrices_and_maps_go_together(tmp_path: Path, head: str, body: str) -> None:
+    path = saved(tmp_path, head, body)
+    least = least_budget(path)
+    for budget in (least, least + 200, 2 * least, 4 * least):
+        assert onchip.plan(path, budget=budget, fuse=True).run().max_difference < 1e-4
+
+
+def test_an_element_wise_operator_runs_in_boxes_smaller_than_a_row(tmp_path: Path) -> None:
+    path = saved(tmp_path, "g (float[1,16,16] x) => (float y)", "a = Relu(x)  y = Softmax<axis=1>(a)")
+    assert least_budget(path) < 2 * 16 * 4  # a row before and after
+
+
 MENU = {
     "maps": (
         "{o} = Conv<pads=[1,1,1,1]>({i}, w)", "{o} = Relu({i})", '{o} = Pad<mode="reflect">({i}, around)',

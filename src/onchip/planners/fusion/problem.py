@@ -37,7 +37,7 @@ class FusedOperator:
     tensors. `weight_bytes` are all its weights, `tile_bytes` those of one channel tile of inputs and outputs.
     `boxes` are the ways in which an opaque operator runs in boxes of its output, `streams` the sets of
     operands (bitsets) that can pass through its workspace; if `thinned`, there may be better ones. An
-    operator whose access comes from its reach has boxes, too.
+    operator with an access and a reach has boxes, too, unless it runs in blocks.
     """
 
     id: int
@@ -104,7 +104,7 @@ class FusionProblem:
                 continue
             tiled = access.kernel.part(op.weight_bytes, tile, tile)
             known = FusedOperator(op.id, access, outputs, op.weight_bytes, tiled)
-            if op.geometry is None or not op.geometry.promises:
+            if op.reach is not None and not access.windowed:
                 ways = box_ways(network, op, chip.alignment_bytes, *_parts(chip))
                 known = replace(known, boxes=ways.boxes, thinned=not ways.complete)
             operators.append(known)

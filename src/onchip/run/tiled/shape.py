@@ -11,6 +11,7 @@ import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator, bits, mask
+from onchip.network.maps import Maps
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, chain_of
 from onchip.run.tiled.maps import Map, map_of
@@ -99,7 +100,8 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
 def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
     """A tensor's shape as its producer's geometry states it, or for a graph input its first reader's.
 
-    In a network with images, a matrix with a leading 1 is what it is itself: its rows are no images.
+    In a network with images, a matrix with a leading 1 is what it is itself, and so are maps of which a
+    geometry only states a matrix of all rows: neither has rows that are images.
     """
     network, shape = engine.network, engine.slots.shape[t]
     if images and len(shape) == 3 and shape[0] == 1:
@@ -112,4 +114,6 @@ def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
         reader = next(bits(network.readers[t]), None)
         geometry = None if reader is None else network.operators[reader].geometry
         stated = () if geometry is None or not geometry.promises else geometry.input
+    if images and len(stated) == 2 and stated[0] != Maps(network).batch:
+        return shape
     return stated if stated and math.prod(stated) == math.prod(shape) else shape
