@@ -263,13 +263,18 @@ def test_a_matrix_is_repeated_over_maps_along_the_axes_that_operators_match(
     assert "f may read z along other axes" in str(access_of(Maps(network), 0))
 
 
-def test_a_matrix_read_as_a_map_is_no_map_of_its_rows() -> None:
-    """[1, 8, 8] read as [1, 8, 8, 1] has its rows as channels."""
-    rows = [("x", 64, "input"), ("z", 64, "activation"), ("y", 64, "activation")]
+FLAT = Geometry("fully_connected", (1, 64), (1, 64))
+
+
+@pytest.mark.parametrize("geometry", [FOUR, FLAT])
+def test_a_matrix_read_as_a_map_is_no_map_of_its_rows(geometry: Geometry) -> None:
+    """[1, 8, 8] read as [1, 8, 8, 1], or in one row, has its rows as channels."""
+    rows = [(name, 64, "input" if name in "xw" else "activation") for name in "xzywv"]
     operators = [
         OperatorSpec("before", "F", ["x"], ["z"], 0, 0, None),
-        OperatorSpec("f", "F", ["z"], ["y"], 0, 0, FOUR),
+        OperatorSpec("f", "F", ["z"], ["y"], 0, 0, geometry),
+        OperatorSpec("maps", "F", ["w"], ["v"], 0, 0, FOUR),
     ]
-    network = Network.build("n", rows, operators, ["y"], shapes={"z": (1, 8, 8)})  # type: ignore[arg-type]
+    network = Network.build("n", rows, operators, ["y", "v"], shapes={"z": (1, 8, 8)})  # type: ignore[arg-type]
     assert Maps(network).of(1) == Map(1, 8, 8, 1, 1)
     assert "f may read z along other axes" in str(access_of(Maps(network), 1))

@@ -108,7 +108,7 @@ def access_of(maps: Maps, operator: int) -> Access | str:
             return f"nothing says the shape of {shown}, an operand of {op.name}"
         found[t] = map_
     access: Access | str
-    if g is not None and g.promises and (g.kind == "elementwise" or len(g.input) == 4):
+    if g is not None and g.promises and _by_dimensions(g, found[op.inputs[0]]):
         rank = 4 if g.kind != "elementwise" else len(g.output or network.tensors[op.outputs[0]].shape)
         for t in op.inputs:
             if not maps.agrees(t, rank):
@@ -120,6 +120,13 @@ def access_of(maps: Maps, operator: int) -> Access | str:
         assert op.reach is not None
         access = _reached(maps, op, op.reach, found)
     return f"{op.name} {access}" if isinstance(access, str) else access
+
+
+def _by_dimensions(g: Geometry, first: Map) -> bool:
+    """Return whether an operator depends on the place of each dimension of its map, not on rows of features."""
+    if g.kind == "fully_connected":
+        return g.input[-1:] != (first.channels,)
+    return g.kind == "elementwise" or len(g.input) == 4
 
 
 def _access(op: Operator, g: Geometry, read: Sequence[Map], made: Sequence[Map]) -> Access | str:

@@ -30,6 +30,7 @@ def saved(folder: Path, head: str, body: str) -> Path:
         "rows": np.array([0, 0, 2, 0, 0, 0, 1, 0]),
         "five": np.array([1, 2, 4, 16, 16]),
         "four": np.array([1, 8, 16, 16]),
+        "small": np.array([1, 4, 8, 16]),
         "two": np.array([2]),
         "last": np.array([1_000]),
         "axis": np.array([2]),
@@ -104,6 +105,10 @@ def test_it_runs_in_bands_with_others(tmp_path: Path, head: str, body: str, name
             "e = Relu(z)  c = Conv<pads=[1,1,1,1]>(x, w)  a = Add(c, e)  y = Conv<pads=[1,1,1,1]>(a, w)",
         ),
         ("g (float[1,16,16] x) => (float y)", "c = MatMul(x, m)  y = Add(c, x)"),
+        (  # an input with three dimensions that is read as a map
+            "g (float[1,32,16] x) => (float y)",
+            "r = Reshape(x, small)  y = MaxPool<kernel_shape=[2,1]>(r)",
+        ),
     ],
 )
 def test_matrices_and_maps_go_together(tmp_path: Path, head: str, body: str) -> None:

@@ -83,7 +83,8 @@ class _Operand:
         Sides along axes from `outer` on are summed over: absent elements there are 0, not poison. So are all
         its elements where it is `absent` from the sum.
         """
-        whole = np.full(self.elements.shape, poison, self.elements.dtype)
+        kind = self.elements.dtype
+        whole = np.full(self.elements.shape, poison if kind.kind == "f" else poison_of((), kind), kind)
         assert self.region is not None
         sums = [side.axis >= outer for side in self.sides]
         if any(sums) or absent:

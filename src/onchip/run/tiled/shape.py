@@ -104,8 +104,6 @@ def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
     geometry only states a matrix of all rows: neither has rows that are images.
     """
     network, shape = engine.network, engine.slots.shape[t]
-    if images and len(shape) == 3 and shape[0] == 1:
-        return shape
     producer = network.producer[t]
     if producer is not None:
         geometry = network.operators[producer].geometry
@@ -114,6 +112,8 @@ def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
         reader = next(bits(network.readers[t]), None)
         geometry = None if reader is None else network.operators[reader].geometry
         stated = () if geometry is None or not geometry.promises else geometry.input
+    if images and len(stated) != 4 and len(shape) == 3 and shape[0] == 1:
+        return shape
     if images and len(stated) == 2 and stated[0] != Maps(network).batch:
         return shape
     return stated if stated and math.prod(stated) == math.prod(shape) else shape
