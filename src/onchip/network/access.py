@@ -123,7 +123,7 @@ def access_of(maps: Maps, operator: int) -> Access | str:
 
 
 def _by_dimensions(g: Geometry, first: Map) -> bool:
-    """Return whether an operator depends on the place of each dimension of its map, not on rows of features."""
+    """Return whether an operator depends on where each dimension of its map lies, not on rows of features."""
     if g.kind == "fully_connected":
         return g.input[-1:] != (first.channels,)
     return g.kind == "elementwise" or len(g.input) == 4
