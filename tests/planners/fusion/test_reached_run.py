@@ -195,3 +195,12 @@ def test_boxes_and_bands_are_both_looked_at(tmp_path: Path) -> None:
     assert pad.access is not None
     assert pad.boxes
     assert pad.boxes[0].scratch_bytes < 19 * 8  # one row of the result
+
+
+@pytest.mark.parametrize("budget", [36, 50, 60, 200])
+def test_a_pad_alone_runs_in_blocks(tmp_path: Path, budget: int) -> None:
+    head = "g (float[2,8,8,8] x) => (float[2,16,11,11] y)"
+    made = onchip.plan(
+        saved(tmp_path, head, "t0 = Pad(x, around)  y = Concat<axis=1>(t0, t0)"), budget=budget, fuse=True
+    )
+    assert made.run().max_difference == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onchip.base.errors import InputError
 from onchip.network.windows import Window
 from onchip.plans import Blocks, Group
 from onchip.run.arena import Claim
@@ -45,7 +46,9 @@ def run_in_blocks(
             "tiling-blocks", "it is not one operator of one operand, or keeps all its weights"
         )
     [chain] = shape.chains
-    if chain.kind not in ("conv", "matrix", "pool"):
+    if chain.kind == "reached":
+        raise InputError("cannot be run in blocks: its nodes are no chain", item=f"operator {chain.op.name}")
+    if chain.kind not in ("conv", "matrix", "pool", "pad"):
         raise IllegalTiling("tiling-blocks", f"{chain.op.name} has no windows")
     return _Run(state, kernels, group, blocks, shape, chain, whole).all()
 

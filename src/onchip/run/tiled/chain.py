@@ -23,7 +23,7 @@ from onchip.run.tiled.maps import Map, map_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Chain", "Kind", "Parameter", "chain_of"]
+__all__ = ["Chain", "Kind", "Parameter", "chain_of", "chain_or_nodes"]
 
 Array = np.ndarray[Any, Any]
 
@@ -250,6 +250,24 @@ def _copy(
         constants=constants,
         chosen=copied[0, :, 0, 0].astype(np.int64),
     )
+
+
+def chain_or_nodes(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, images: bool) -> Chain:
+    """Take an operator apart, or run its nodes as they are if they make no chain and fetch no weights.
+
+    Raises `InputError` naming the operator when it cannot be run in parts.
+    """
+    try:
+        return chain_of(engine, op, maps, images=images)
+    except InputError as reason:
+        if op.weight_bytes or len(op.outputs) != 1:
+            raise
+        why = reason
+    value = engine.executable.value
+    given = [value[t] for t in op.inputs]
+    found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
+    constants = {name: engine.parts.constants[name] for name in names}
+    return _reached(engine, op, maps, found, constants, lambda _: why)
 
 
 def _reached(

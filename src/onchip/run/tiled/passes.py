@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from onchip.base.errors import InputError
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.shape import GroupShape
 
@@ -77,7 +78,9 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
         raise IllegalTiling(
             "tiling-passes", f"{what}, and so is {names[chain.output]}, which sums over its channels"
         )
-    if chain.kind in ("rowwise", "reached"):
+    if chain.kind == "reached":
+        raise InputError("cannot be run in slices: its nodes are no chain", item=f"operator {chain.op.name}")
+    if chain.kind == "rowwise":
         raise IllegalTiling("tiling-passes", f"{what}, and {chain.op.name} needs all its channels at once")
     for i, t in enumerate(chain.reads):
         if t in streamed and chain.is_broadcast(i):

@@ -13,7 +13,7 @@ from onchip.base.errors import InputError
 from onchip.network import Operator, bits, mask
 from onchip.network.maps import Maps
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.chain import Chain, chain_of
+from onchip.run.tiled.chain import Chain, chain_or_nodes
 from onchip.run.tiled.maps import Map, map_of
 
 __all__ = ["GroupShape", "group_shape"]
@@ -74,7 +74,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
             raise InputError("cannot be run in tiles: its elements take no whole bytes", item=item)
     if len({m.images for m in maps.values()}) > 1:
         raise InputError("cannot be run in tiles: its tensors differ in images", item=f"group {name}")
-    chains = tuple(chain_of(engine, op, maps, images=images) for op in operators)
+    chains = tuple(chain_or_nodes(engine, op, maps, images=images) for op in operators)
     for chain in chains:
         for t in (*chain.reads, chain.output):
             dtype = slots.dtype[t]
