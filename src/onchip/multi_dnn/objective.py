@@ -22,7 +22,8 @@ class Objective(StrEnum):
     THROUGHPUT = "throughput"
     RATES = "rates"
 
-    __repr__ = str.__repr__
+    def __repr__(self) -> str:
+        return str.__repr__(self)
 
     @classmethod
     def parse(cls, text: str) -> Objective:

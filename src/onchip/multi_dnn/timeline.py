@@ -22,7 +22,8 @@ class Figure(StrEnum):
     SUM_OF_RATES = "sum_of_rates"
     MILLIJOULES = "millijoules"
 
-    __repr__ = str.__repr__
+    def __repr__(self) -> str:
+        return str.__repr__(self)
 
     @classmethod
     def named(cls, text: str) -> Figure | None:
