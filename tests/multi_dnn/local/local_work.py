@@ -51,9 +51,9 @@ def workload_of(
 
 
 def shared_memory() -> set[str]:
-    """What lies in the machine's named shared memory."""
+    """The segments in the machine's named shared memory; folders there belong to other tests."""
     folder = Path("/dev/shm")
-    return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    return {entry.name for entry in folder.iterdir() if entry.is_file()} if folder.is_dir() else set()
 
 
 def is_gone(pid: int) -> bool:
