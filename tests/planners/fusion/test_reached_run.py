@@ -59,6 +59,7 @@ def least_budget(path: Path) -> int:
     return 64
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("head", "body", "name"),
     [
@@ -143,7 +144,7 @@ MENU = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_mixtures_run_as_they_do_alone(tmp_path: Path, seed: int) -> None:
     compare(tmp_path, Random(seed))
 
