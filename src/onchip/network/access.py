@@ -108,13 +108,13 @@ def access_of(maps: Maps, operator: int) -> Access | str:
             return f"nothing says the shape of {shown}, an operand of {op.name}"
         found[t] = map_
     access: Access | str
-    if g is not None and g.promises and _by_dimensions(g, found[op.inputs[0]]):
-        rank = 4 if g.kind != "elementwise" else len(g.output or network.tensors[op.outputs[0]].shape)
-        for t in op.inputs:
-            if not maps.agrees(t, rank):
-                shown = network.tensors[t].name
-                return f"{op.name} may read {shown} along other axes than the shape of {shown} says"
     if g is not None and g.promises:
+        if _by_dimensions(g, found[op.inputs[0]]):
+            rank = 4 if g.kind != "elementwise" else len(g.output or network.tensors[op.outputs[0]].shape)
+            for t in op.inputs:
+                if not maps.agrees(t, rank):
+                    shown = network.tensors[t].name
+                    return f"{op.name} may read {shown} along other axes than the shape of {shown} says"
         access = _access(op, g, [found[t] for t in op.inputs], [found[t] for t in op.outputs])
     else:
         assert op.reach is not None

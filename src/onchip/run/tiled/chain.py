@@ -13,8 +13,6 @@ import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator
-from onchip.network.access import access_of
-from onchip.network.maps import Maps
 from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE
 from onchip.run.onnx_engine import OnnxEngine
@@ -23,7 +21,7 @@ from onchip.run.tiled.maps import Map, map_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Chain", "Kind", "Parameter", "chain_of", "chain_or_nodes"]
+__all__ = ["Chain", "Kind", "Parameter", "chain_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -126,8 +124,6 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     given = {value[t]: t for t in op.inputs}
     found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
-    if op.geometry is None or not op.geometry.promises:
-        return _reached(engine, op, maps, found, constants, refuse)
     copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
     if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
         return _copy(engine, op, maps, found, constants, refuse)
@@ -249,64 +245,6 @@ def _copy(
         parameters=(),
         constants=constants,
         chosen=copied[0, :, 0, 0].astype(np.int64),
-    )
-
-
-def chain_or_nodes(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, images: bool) -> Chain:
-    """Take an operator apart, or run its nodes as they are if they make no chain and fetch no weights.
-
-    Raises `InputError` naming the operator when it cannot be run in parts.
-    """
-    try:
-        return chain_of(engine, op, maps, images=images)
-    except InputError as reason:
-        if op.weight_bytes or len(op.outputs) != 1:
-            raise
-        why = reason
-    value = engine.executable.value
-    given = [value[t] for t in op.inputs]
-    found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
-    constants = {name: engine.parts.constants[name] for name in names}
-    return _reached(engine, op, maps, found, constants, lambda _: why)
-
-
-def _reached(
-    engine: OnnxEngine,
-    op: Operator,
-    maps: Mapping[int, Map],
-    found: list[onnx.NodeProto],
-    constants: Mapping[str, Array],
-    refuse: Any,
-) -> Chain:
-    """Return the chain of an operator whose access comes from its reach: its nodes as they are."""
-    access = access_of(Maps(engine.network), op.id)
-    if isinstance(access, str):
-        raise refuse(access.removeprefix(op.name).strip())
-    [output], view = op.outputs, maps[op.outputs[0]]
-    value = engine.executable.value
-    by_channel = [
-        Parameter(name, array, "." * (array.ndim - 1) + "c" if array.shape[-1] > 1 else "." + "c" + "..")
-        for name, array in constants.items()
-        if array.dtype.kind == "f" and array.size == view.channels > 1
-    ]
-    return Chain(
-        op=op,
-        kind="reached",
-        output=output,
-        reads=access.reads,
-        names=tuple(value[t] for t in access.reads),
-        views=tuple(maps[t] for t in access.reads),
-        rows=tuple(operand.rows for operand in access.operands),
-        columns=tuple(operand.columns for operand in access.operands),
-        head=found[-1],
-        result=value[output],
-        view=view,
-        tail=(),
-        weight=None,
-        bias=None,
-        parameters=tuple(by_channel),
-        constants=constants,
-        nodes=tuple(found),
     )
 
 

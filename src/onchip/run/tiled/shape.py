@@ -13,8 +13,9 @@ from onchip.base.errors import InputError
 from onchip.network import Operator, bits, mask
 from onchip.network.maps import Maps
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.chain import Chain, chain_or_nodes
+from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.maps import Map, map_of
+from onchip.run.tiled.nodes import chain_or_nodes
 
 __all__ = ["GroupShape", "group_shape"]
 
@@ -56,15 +57,12 @@ class GroupShape:
 def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) -> GroupShape:
     """Return the group; raises `InputError` naming the operator or tensor that cannot be run in parts."""
     network, slots = engine.network, engine.slots
-    geometries = [op.geometry for op in network.operators if op.geometry is not None]
-    images = any(len(shape) == 4 for g in geometries if g.promises for shape in (g.input, g.output))
+    known = Maps(network)
+    images = known.batch is not None
     maps: dict[int, Map] = {}
     width: dict[int, int] = {}
     for t in dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs)):
-        found, item = (
-            map_of(_extents(engine, t, images=images), images=images),
-            f"tensor {network.tensors[t].name}",
-        )
+        found, item = map_of(_extents(engine, known, t), images=images), f"tensor {network.tensors[t].name}"
         if found is None:
             raise InputError("cannot be run in tiles: it is neither a map nor a matrix", item=item)
         if network.tensors[t].patches is not None:
@@ -74,7 +72,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
             raise InputError("cannot be run in tiles: its elements take no whole bytes", item=item)
     if len({m.images for m in maps.values()}) > 1:
         raise InputError("cannot be run in tiles: its tensors differ in images", item=f"group {name}")
-    chains = tuple(chain_or_nodes(engine, op, maps, images=images) for op in operators)
+    chains = tuple(chain_or_nodes(engine, op, known, maps) for op in operators)
     for chain in chains:
         for t in (*chain.reads, chain.output):
             dtype = slots.dtype[t]
@@ -97,7 +95,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     )
 
 
-def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
+def _extents(engine: OnnxEngine, known: Maps, t: int) -> tuple[int, ...]:
     """A tensor's shape as its producer's geometry states it, or for a graph input its first reader's.
 
     In a network with images, a matrix with a leading 1 is what it is itself, and so are maps of which a
@@ -112,8 +110,8 @@ def _extents(engine: OnnxEngine, t: int, *, images: bool) -> tuple[int, ...]:
         reader = next(bits(network.readers[t]), None)
         geometry = None if reader is None else network.operators[reader].geometry
         stated = () if geometry is None or not geometry.promises else geometry.input
-    if images and len(stated) != 4 and len(shape) == 3 and shape[0] == 1:
-        return shape
-    if images and len(stated) == 2 and stated[0] != Maps(network).batch:
-        return shape
+    if known.batch is not None:
+        leading = len(stated) != 4 and len(shape) == 3 and shape[0] == 1
+        if leading or (len(stated) == 2 and stated[0] != known.batch):
+            return shape
     return stated if stated and math.prod(stated) == math.prod(shape) else shape
