@@ -274,6 +274,7 @@ def test_the_fingerprint_follows_the_structure() -> None:
         assert build(**changes).fingerprint != plain.fingerprint
 
 
+@pytest.mark.thorough
 @settings(max_examples=50)
 @given(cases())
 def test_what_is_derived_is_consistent(case: Case) -> None:

@@ -1,0 +1,365 @@
+"""The axes of a group of operators: every side of every tensor cut alike by all of its uses.
+
+A nest of loops runs a group in tiles. Its loops go along axes of operators, and a tensor is cut where the
+axis of a use goes along one of its sides. Two operators may see one tensor in different sides: a projection
+writes 2304 features that attention reads as 3 x 12 x 64. `axes_of` therefore refines: it walks the sides of
+each tensor in the order of its elements, cuts a side where any use ends one, and carries the cut along the
+operator's axis to all of its other tensors, until nothing changes. A side that a use cannot follow is needed
+whole by that use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+
+from onchip.network.network import Network
+from onchip.network.operators import Constant, Operator, Reach, Side
+
+__all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of", "reach_for"]
+
+ALL = -1
+"""In place of an axis: the use needs every position of that side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor, a part of one, or a constant, as the operators of a group use it.
+
+    `name` is unique in the group. `sides` are its sizes, outermost first, `element` its bytes each. `tensor`
+    is the root's id, None for a constant; `model_name` is the name in the model. `maker` is the position
+    of the operator in the group that writes it, None for one from outside. A part begins at `first` along
+    sides of the sizes `whole`.
+    """
+
+    name: str
+    tensor: int | None
+    sides: tuple[int, ...]
+    element: int
+    maker: int | None
+    first: tuple[int, ...]
+    whole: tuple[int, ...]
+    model_name: str
+
+    @property
+    def elements(self) -> int:
+        """The number of its elements."""
+        return prod(self.sides)
+
+    @property
+    def bytes(self) -> int:
+        """All of its bytes."""
+        return self.elements * self.element
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operator's use of a buffer: for every side the axis along it, index by index, or `ALL`."""
+
+    buffer: int
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One operator of a group by its refined axes: the first `outputs` of them are its output's, in the
+    order of its elements, the others are summed over.
+
+    Along the axes `together` it is not cut, as every tile of its output would repeat the work of the others,
+    or as its output cannot be cut so: another use of that cuts across them.
+    `reads` are its operands, `constants` its weights, `writes` its output.
+    """
+
+    operator: int
+    name: str
+    axes: tuple[int, ...]
+    outputs: int
+    together: frozenset[int]
+    reads: tuple[Use, ...]
+    constants: tuple[Use, ...]
+    writes: Use
+
+    @property
+    def sums(self) -> range:
+        """The axes that are summed over."""
+        return range(self.outputs, len(self.axes))
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """All uses: operands, weights, the output."""
+        return (*self.reads, *self.constants, self.writes)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAxes:
+    """The operators of a group in the order of the network, and the buffers that they use."""
+
+    operators: tuple[Cut, ...]
+    buffers: tuple[Buffer, ...]
+
+
+def reach_for(network: Network, op: Operator) -> Reach | None:
+    """Return the operator's reach: the one that it states, or that of an element-wise geometry."""
+    if op.reach is not None or op.geometry is None or op.geometry.kind != "elementwise":
+        return op.reach
+    shapes = [network.tensors[t].shape for t in (*op.inputs, *op.outputs)]
+    if len(op.outputs) != 1 or any(not shape for shape in shapes):
+        return None
+    *reads, out = shapes
+    sides = []
+    for shape in reads:
+        if len(shape) > len(out):
+            return None
+        along = list(enumerate(shape, start=len(out) - len(shape)))
+        if any(n not in (1, out[i]) for i, n in along):
+            return None
+        sides.append(tuple(Side(n, i) for i, n in along if n > 1) or (Side(1, span=1),))
+    weights = (
+        (Constant(op.name, op.weight_bytes),) if op.weight_bytes else ()
+    )  # whole: nothing says its sides
+    return Reach(out, tuple(sides), weights)
+
+
+def axes_of(network: Network, operators: Iterable[int]) -> GroupAxes | str:
+    """Return the axes of some operators, or the reason why they have none, in words that follow "and".
+
+    `operators` are ids in topological order.
+    """
+    ids = tuple(operators)
+    reaches = []
+    for v in ids:
+        op = network.operators[v]
+        found = _known(network, op)
+        if isinstance(found, str):
+            return f"{op.name} {found}"
+        reaches.append(found)
+    return _Refinement(network, ids, reaches).axes()
+
+
+def _known(network: Network, op: Operator) -> Reach | str:
+    """Return the reach of an operator that can run in a nest, or the reason why it cannot."""
+    reach = reach_for(network, op)
+    if reach is None:
+        return "states no reach"
+    if len(op.outputs) != 1 or len(reach.reads) != len(op.inputs):
+        return "has other operands than its reach"
+    if op.workspace:
+        return "has a workspace"
+    for t, count in zip(
+        (*op.inputs, *op.outputs), (*map(_elements, reach.reads), prod(reach.output)), strict=True
+    ):
+        tensor, root = network.tensors[t], network.tensors[network.root[t]]
+        if root.patches is not None:
+            return f"has an operand in patches, {tensor.name}"
+        if tensor.bytes != root.bytes:
+            return f"reads {tensor.name}, a part of {root.name}"
+        if not count or tensor.bytes % count:
+            return f"does not have {tensor.name} in the sides of its reach"
+    if sum(constant.bytes for constant in reach.weights) != op.weight_bytes:
+        return "has other weights than its reach"
+    return reach
+
+
+def _elements(sides: Sequence[Side]) -> int:
+    return prod(side.size for side in sides)
+
+
+def _together(reach: Reach) -> frozenset[int]:
+    """Return the axes of the output that must not be cut: no operand goes along them, and some operand is
+    read whole along a side for each of their elements, as the row of a norm or of a softmax is."""
+    along = {side.axis for sides in reach.reads for side in sides}
+    again = any(side.axis < 0 and side.span > 1 and side.size > 1 for sides in reach.reads for side in sides)
+    return frozenset(a for a in range(len(reach.output)) if again and a not in along)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A side of a use: elements from `low` on, `high` exclusive, in multiples of `low`."""
+
+    low: int
+    high: int
+    axis: int
+    first: int
+    count: int
+
+    @property
+    def exact(self) -> bool:
+        """True if index i along the axis is index i along the side."""
+        return self.axis >= 0
+
+
+Key = tuple[int, str]
+"""A tensor (its root, no name), or a constant (the operator's position, its name)."""
+
+
+class _Refinement:
+    """The sides of one group, cut step by step. Cuts are products of all inner sizes."""
+
+    def __init__(self, network: Network, ids: Sequence[int], reaches: Sequence[Reach]) -> None:
+        self.network, self.ids, self.reaches = network, ids, reaches
+        self.uses: list[tuple[int, Key, list[_Side]]] = []
+        self.parts: dict[Key, list[_Side]] = {}
+        self.total: dict[Key, int] = {}
+        self.bounds: dict[Key, set[int]] = {}
+        self.refused: dict[Key, set[int]] = {}
+        self.cuts: dict[tuple[int, int], set[int]] = {}
+        for at, (v, reach) in enumerate(zip(ids, reaches, strict=True)):
+            op = network.operators[v]
+            for axis in range(len(reach.extents)):
+                self.cuts[at, axis] = set()
+            for t, sides in zip(op.inputs, reach.reads, strict=True):
+                self.use(at, (network.root[t], ""), sides, reach)
+            for constant in reach.weights:
+                self.use(at, (~at, constant.name), _constant(constant), reach)
+            made = tuple(Side(n, i) for i, n in enumerate(reach.output))
+            self.use(at, (op.outputs[0], ""), made, reach)
+
+    def use(self, at: int, key: Key, sides: Sequence[Side], reach: Reach) -> None:
+        found, low = [], 1
+        for side in reversed(sides):
+            if side.size > 1:
+                found.append(_side(side, low, reach))
+                low *= side.size
+        self.uses.append((at, key, found[::-1]))
+        self.parts.setdefault(key, []).extend(s for s in found if not s.exact and s.count * s.low < s.high)
+        self.total[key] = low
+        self.bounds.setdefault(key, set())
+        self.refused.setdefault(key, set())
+
+    def axes(self) -> GroupAxes:
+        while self.step():
+            pass
+        return self.result()
+
+    def step(self) -> bool:
+        """Carry cuts from uses to tensors and to axes; return whether any was new."""
+        before = sum(map(len, self.bounds.values())) + sum(map(len, self.cuts.values()))
+        for at, key, sides in self.uses:
+            for side in sides:
+                for end in (side.low, side.high):
+                    self.bound(key, end)
+                if not side.exact:
+                    continue
+                cuts = self.cuts[at, side.axis]
+                for cut in sorted(cuts):
+                    self.bound(key, side.low * cut)
+                for b in sorted(self.bounds[key]):
+                    if side.low < b < side.high and b % side.low == 0 and side.high % b == 0:
+                        cut = b // side.low
+                        if all(x % cut == 0 or cut % x == 0 for x in cuts):
+                            cuts.add(cut)
+        return sum(map(len, self.bounds.values())) + sum(map(len, self.cuts.values())) > before
+
+    def bound(self, key: Key, b: int) -> None:
+        """Cut a tensor, unless that crosses another cut, or a side of which a use needs a part."""
+        known = self.bounds[key]
+        if b in (1, self.total[key]) or b in known or b in self.refused[key]:
+            return
+        inside = any(s.low < b < s.high for s in self.parts[key])
+        if inside or any(x % b and b % x for x in known):
+            self.refused[key].add(b)
+        else:
+            known.add(b)
+
+    def result(self) -> GroupAxes:
+        pieces = {}  # of an operator's axis: its refined axes, as (low, high) in products of inner sizes
+        for at, reach in enumerate(self.reaches):
+            count = 0
+            for axis, size in enumerate(reach.extents):
+                ends = sorted({1, size, *self.cuts[at, axis]}, reverse=True)
+                spans = [(low, high) for high, low in pairwise(ends)] or [(1, 1)]
+                pieces[at, axis] = {span: count + i for i, span in enumerate(spans)}
+                count += len(spans)
+        makers = {(self.network.operators[v].outputs[0], ""): at for at, v in enumerate(self.ids)}
+        buffers: dict[tuple[Key, tuple[int, ...], tuple[int, ...]], int] = {}
+        made: list[Buffer] = []
+        uses: list[list[Use]] = [[] for _ in self.ids]
+        for at, key, sides in self.uses:
+            ends = sorted({1, self.total[key], *self.bounds[key]}, reverse=True)
+            spans = [(low, high) for high, low in pairwise(ends)]
+            axes: list[int] = []
+            first: list[int] = []
+            parts: list[int] = []
+            for low, high in spans:
+                side = next((s for s in sides if s.low <= low and high <= s.high), None)
+                size = high // low
+                begin, some, axis = 0, size, ALL
+                if side is not None and side.exact:
+                    inner = (low // side.low, high // side.low) if low % side.low == 0 else (0, 0)
+                    axis = pieces[at, side.axis].get(inner, ALL)
+                elif side is not None and (side.low, side.high) == (low, high):
+                    begin, some = side.first, side.count
+                axes.append(axis)
+                first.append(begin)
+                parts.append(some)
+            whole = tuple(high // low for low, high in spans) or (1,)
+            if not spans:
+                axes, first, parts = [ALL], [0], [1]
+            if key in makers:
+                first, parts = [0] * len(whole), list(whole)
+            place = (key, tuple(first), tuple(parts))
+            if place not in buffers:
+                buffers[place] = len(made)
+                made.append(self.buffer(key, whole, first, parts, makers.get(key)))
+            uses[at].append(Use(buffers[place], tuple(axes)))
+        cuts = tuple(self.cut(at, pieces, uses[at]) for at in range(len(self.ids)))
+        return GroupAxes(cuts, _named_apart(made))
+
+    def buffer(
+        self, key: Key, whole: tuple[int, ...], first: Sequence[int], count: Sequence[int], maker: int | None
+    ) -> Buffer:
+        root, name = key
+        if root < 0:
+            size = next(c.bytes for c in self.reaches[~root].weights if c.name == name)
+            return Buffer(name, None, tuple(count), size // prod(whole), maker, tuple(first), whole, name)
+        tensor = self.network.tensors[root]
+        size = tensor.bytes // prod(whole)
+        return Buffer(tensor.name, root, tuple(count), size, maker, tuple(first), whole, tensor.name)
+
+    def cut(self, at: int, pieces: dict[tuple[int, int], dict[tuple[int, int], int]], uses: list[Use]) -> Cut:
+        reach, op = self.reaches[at], self.network.operators[self.ids[at]]
+        sizes = [high // low for axis in range(len(reach.extents)) for low, high in pieces[at, axis]]
+        outputs = sum(len(pieces[at, axis]) for axis in range(len(reach.output)))
+        together = {piece for axis in _together(reach) for piece in pieces[at, axis].values()}
+        together |= {piece for piece in range(outputs) if sizes[piece] > 1 and piece not in uses[-1].axes}
+        reads = len(op.inputs)
+        return Cut(
+            op.id, op.name, tuple(sizes), outputs, frozenset(together),
+            tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1],
+        )  # fmt: skip
+
+
+def _named_apart(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
+    """Return the buffers, each by a name of its own: equal names are numbered."""
+    taken = {buffer.name for buffer in buffers}
+    seen: set[str] = set()
+    found = []
+    for buffer in buffers:
+        name, number = buffer.name, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{buffer.name}#{number}"
+        seen.add(name)
+        found.append(replace(buffer, name=name))
+    return tuple(found)
+
+
+def _constant(constant: Constant) -> tuple[Side, ...]:
+    """Return the sides of a constant; one side of all its bytes if they do not divide them."""
+    count = _elements(constant.sides)
+    if not constant.sides or constant.bytes % count:
+        return (Side(constant.bytes, span=constant.bytes),)
+    return constant.sides
+
+
+def _side(side: Side, low: int, reach: Reach) -> _Side:
+    """Return a side in products of inner sizes; without a unit step along an axis, the part of it needed."""
+    high = low * side.size
+    if side.axis >= 0 and side == Side(side.size, side.axis) and reach.extents[side.axis] == side.size:
+        return _Side(low, high, side.axis, 0, side.size)
+    last = 0 if side.axis < 0 else reach.extents[side.axis] - 1
+    ends = [(o * side.stride - side.before) // side.per for o in (0, last)]
+    first, end = max(0, min(ends)), min(side.size, max(ends) + side.span)
+    return _Side(low, high, ALL, first, max(1, end - first))
