@@ -34,6 +34,7 @@ def laid_out(shape: Shape, layout: str, patch: tuple[int, int] | None, first: in
     return found
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=300)
 def test_a_plain_concat_is_one_whose_cells_lie_in_turn(data: st.DataObject) -> None:

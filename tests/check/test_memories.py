@@ -19,6 +19,7 @@ from several_memories import in_memories
 from strategies import network_of
 
 
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=60)
 def test_the_figures_of_each_memory_are_what_a_literal_machine_counts(rng: Random) -> None:
@@ -46,6 +47,7 @@ def test_what_crosses_to_dram_does_not_depend_on_the_memory(rng: Random) -> None
         assert getattr(spread, figure) == getattr(plan.result, figure)
 
 
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=60)
 def test_a_wrong_figure_is_refused(rng: Random) -> None:

@@ -214,6 +214,7 @@ def test_kernels_follow_from_the_geometry(geometry: Geometry | None, kernels: in
     assert kernel_bytes(replace(net, element="float32"), net.operators[0]) == min(4000, 4 * kernels)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 60), max_size=6))
 def test_however_a_legal_program_is_cut_its_sections_add_up_to_what_the_checker_counts(
     seed: int, cuts: list[int]
@@ -264,6 +265,7 @@ def test_a_concat_is_naively_free_where_its_operands_can_lie_in_it() -> None:
     assert row.naive_written_bytes == 64 * (1 + 2 + 2 + 4)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 2**32))
 def test_the_regions_of_a_legal_program_hold_its_peak_and_its_extent(seed: int) -> None:
     plan = legal_plan(Random(seed))

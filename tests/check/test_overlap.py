@@ -199,6 +199,7 @@ def geometries(draw: st.DrawFn) -> Geometry:
     )
 
 
+@pytest.mark.thorough
 @given(geometries(), st.sampled_from((1, 2, 4)), st.sampled_from((1, 2, 4)), st.data())
 @settings(max_examples=200)
 def test_the_proof_agrees_with_the_simulation(
@@ -384,6 +385,7 @@ def test_random_distances_of_a_large_convolution_are_monotone() -> None:
 # -- every kind, as kernels walk ---------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @given(st.integers(1, 7), st.integers(1, 9), st.integers(1, 9), st.sampled_from(("forward", "reverse")))
 @settings(max_examples=60)
 def test_a_matrix_needs_exactly_the_bytes_of_the_formula(m: int, n: int, k: int, way: str) -> None:

@@ -223,6 +223,7 @@ class Rings:
         return count
 
 
+@pytest.mark.thorough
 @given(windows(), st.tuples(st.integers(1, 4), st.integers(1, 4)), st.sampled_from((1, 2)), st.data())
 @settings(max_examples=150)
 def test_windows_stream_in_patches_with_the_least_line_buffer_and_not_a_byte_less(

@@ -48,6 +48,7 @@ def certified(
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=120)
 def test_rings_lose_no_row_and_none_could_be_smaller(data: st.DataObject) -> None:

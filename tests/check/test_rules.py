@@ -9,6 +9,7 @@ from random import Random
 
 import broken_joins  # noqa: F401  registers its breakers
 import broken_memories  # noqa: F401
+import broken_nests  # noqa: F401
 import broken_pins  # noqa: F401
 import broken_rings  # noqa: F401
 import broken_tiles  # noqa: F401

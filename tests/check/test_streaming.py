@@ -151,6 +151,7 @@ def test_a_group_streams_through_what_its_inner_tensors_leave() -> None:
     assert plan(4 + 6 + 8 + 10, ("f",)).result.peak_bytes == 28
 
 
+@pytest.mark.thorough
 @given(geometries())
 def test_no_row_is_needed_again_once_it_left_the_line_buffer(g: Geometry) -> None:
     """The accepted scratch is simulated: rows come once, in order, and only what it holds is read."""

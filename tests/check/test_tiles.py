@@ -85,6 +85,7 @@ def accepted(plan: Plan, tiled: Tiled) -> None:
     assert plan.result.dram_bytes == crossed + fetched
 
 
+@pytest.mark.thorough
 @given(st.randoms(use_true_random=True))
 @settings(max_examples=150)
 def test_a_tiled_group_is_judged_like_the_cell_machine(rng: Random) -> None:

@@ -22,17 +22,20 @@ from oracles.claims_ways import Space, Ways
 __all__ = ["fuse_case", "joint_case"]
 
 
-def joint_case(seed: int, *, judge: bool = True) -> Outcome:
-    """One network and budget; the answer of `joint.plan`, and whether it holds."""
-    return _case("joint", seed, judge)
+def joint_case(seed: int, *, judge: bool = True, nests: bool = True) -> Outcome:
+    """One network and budget; the answer of `joint.plan`, and whether it holds.
+
+    The oracle tries no nests: what it finds may refute a plan with nests, but need not reach one.
+    """
+    return _case("joint", seed, judge, nests)
 
 
 def fuse_case(seed: int, *, judge: bool = True) -> Outcome:
     """The same of `fuse`, where every tensor between groups passes through DRAM."""
-    return _case("fuse", seed, judge)
+    return _case("fuse", seed, judge, False)
 
 
-def _case(kind: str, seed: int, judge: bool) -> Outcome:
+def _case(kind: str, seed: int, judge: bool, nests: bool) -> Outcome:
     rng = Random(f"joint {seed}")
     outcome = Outcome(kind, seed)
     network = random_maps(rng, rng.choice((3, 3, 3, 4)), plain=rng.random() < 0.4)
@@ -55,7 +58,7 @@ def _case(kind: str, seed: int, judge: bool) -> Outcome:
 
     def solve(within: int) -> Plan | None:
         if kind == "joint":
-            options = joint.JointOptions(fuse=True, overlap=overlap, channel_tile=tile)
+            options = joint.JointOptions(fuse=True, overlap=overlap, channel_tile=tile, nests=nests)
             return joint.plan(network, chip, within, options, PlacementOptions(**limits))  # type: ignore[arg-type]
         made = fuse(
             network,

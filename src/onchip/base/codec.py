@@ -18,7 +18,18 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from onchip.base.errors import InputError
-from onchip.base.fields import COUNTS, LIMIT, Member, alternatives, getter, is_row, members, ordered, word_of
+from onchip.base.fields import (
+    COUNTS,
+    LIMIT,
+    Member,
+    alternatives,
+    form_of,
+    getter,
+    is_row,
+    members,
+    ordered,
+    word_of,
+)
 
 __all__ = [
     "Count",
@@ -45,6 +56,8 @@ Change = Callable[[Any], Any]
 @cache
 def wire_of(record: type) -> Any:
     """Return the type that msgspec decodes a record's object to; `from_wire` turns that into the record."""
+    if form_of(record):
+        return dict[str, Any]
     columns = [column for m in members(record) for column in _columns(m)]
     return wire_struct(record.__name__, sorted(columns, key=len))  # columns with a default come last
 
@@ -106,6 +119,8 @@ def to_object(record: Any) -> dict[str, Any]:
 
 @cache
 def _writer(record: type) -> Change:
+    if form := form_of(record):
+        return form.write
     never = object()
     rows = [
         (
@@ -172,6 +187,8 @@ def from_wire(record: type, wire: Any) -> Any:
 
 @cache
 def _reader(record: type) -> Change:
+    if form := form_of(record):
+        return form.read
     several = [(m.name, m.kinds) for m in members(record) if m.kinds]
     others = [m for m in members(record) if not m.kinds]
     changes = [(m.name, m.key, _take(m.hint)) for m in others if m.key != m.name or _take(m.hint)]
@@ -252,6 +269,8 @@ def leaves(hint: Any, kind: type) -> Callable[[Any], Iterable[Any]] | None:
         return lambda value: (value,)
     if of is Literal:
         return None
+    if form := form_of(hint):
+        return lambda value: form.leaves(value, kind)
     if is_dataclass(hint):
         return _leaves_of(hint, kind)  # type: ignore[arg-type]
     if kinds := alternatives(hint):

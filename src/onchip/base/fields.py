@@ -19,11 +19,14 @@ __all__ = [
     "OUTSIDE",
     "STATED",
     "WRITTEN",
+    "Form",
     "Member",
     "Wire",
     "alternatives",
     "as_row",
+    "form_of",
     "getter",
+    "in_form",
     "in_order",
     "is_row",
     "members",
@@ -73,6 +76,21 @@ WRITTEN = wire(written=True)
 STATED = wire(stated=True, written=True)
 OUTSIDE = wire(outside=True)
 
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form in JSON of a record that its fields do not give, such as a tree.
+
+    `write` returns its object; `read` takes one and raises `ValueError` with the reason if it is no such
+    record; `leaves` returns all texts (`str`) or all whole numbers (`int`) of a record.
+    """
+
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Any]
+    leaves: Callable[[Any, type], Sequence[Any]]
+
+
+_FORMS: dict[type, Form] = {}
 _ROWS: set[type] = set()
 _WITHOUT_NULLS: set[type] = set()
 _IN_ORDER: set[type] = set()
@@ -89,6 +107,21 @@ def without_nulls(record: _Record) -> _Record:
     """Let no file state null for a field of this record, though it may be None."""
     _WITHOUT_NULLS.add(record)
     return record
+
+
+def in_form(form: Form) -> Callable[[_Record], _Record]:
+    """Make JSON state this record in a form of its own."""
+
+    def stated(record: _Record) -> _Record:
+        _FORMS[record] = form
+        return record
+
+    return stated
+
+
+def form_of(record: Any) -> Form | None:
+    """Return the form of a record that states one of its own."""
+    return _FORMS.get(record)
 
 
 def in_order(record: _Record) -> _Record:

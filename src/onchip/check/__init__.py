@@ -6,9 +6,9 @@ lists the program's events. docs/plan-program.md states the rules that it enforc
 
 To read it, begin with `interpreter`, which runs the program instruction by instruction. Then `units`: the
 operators and groups that a run executes. Then the ways to run a group: `tiles` (in bands of rows, or in
-`blocks`), `boxes`, `rings`. Then the proofs that an output may lie over an input: `operator_overlap` (in
-steps of `operator_walk`), `group_overlap`, `ring_overlap`. Then what follows from a legal program: the bytes
-in `ledger`, the times in `timing`. Last `claims`: what the planner says of its plan.
+`blocks`), `boxes`, `rings`, `nests` of loops. Then the proofs that an output may lie over an input:
+`operator_overlap` (in steps of `operator_walk`), `group_overlap`, `ring_overlap`. Then what follows from a
+legal program: the bytes in `ledger`, the times in `timing`. Last `claims`: what the planner says of its plan.
 """
 
 from onchip.check.certificate import certify, plan_chip_of
@@ -17,6 +17,7 @@ from onchip.check.energy import energy
 from onchip.check.figures import times_of
 from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.judge import check
+from onchip.check.nests import Layout, Place, layout_of
 from onchip.check.operator_overlap import may_overwrite
 from onchip.check.replay import events_of
 from onchip.check.rules import RULES
@@ -26,6 +27,8 @@ from onchip.check.timing import Clock, clock_of
 __all__ = [
     "RULES",
     "Clock",
+    "Layout",
+    "Place",
     "Standing",
     "certify",
     "check",
@@ -33,6 +36,7 @@ __all__ = [
     "concat_offsets",
     "energy",
     "events_of",
+    "layout_of",
     "may_overwrite",
     "plain_concat",
     "plan_chip_of",

@@ -87,6 +87,14 @@ RULES: dict[str, str] = {
     "rings-stages": "stages of rings cut their group's operators; each hands on its last one's output",
     "rings-sizes": "bands of rings have a row or more, and there are from 1 strip to one for every column",
     "rings-fetched": "what rings fetch by columns is read by their first stage alone",
+    # groups in nests
+    "nest-alone": "a group in a nest has 1 subgroup, and states no refills and no resident weights",
+    "nest-leaves": "every member of the group is one leaf of its nest, behind the makers of what it reads",
+    "nest-axes": "a loop cuts, alike, one axis of each operator in it; none is kept together or sliced twice",
+    "nest-tiles": "a loop and a slice take 1 index or more in a turn",
+    "nest-finished": "a loop around maker and reader of a tensor cuts it alike, and is no sum of the maker",
+    "nest-keep": "a body keeps, once, streamed operands or constants: around a use; what leaves, around all",
+    "nest-over": "an output replaces, element by element, an operand made inside that nothing else reads",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",

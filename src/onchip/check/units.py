@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
 from onchip.check.boxes import boxed
+from onchip.check.nests import Layout, nested
 from onchip.check.parts import Part
 from onchip.check.rings import RingRun, rings_of
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
 from onchip.network.maps import Maps
-from onchip.plans import Boxes, Group, Instruction, Rings, Run
+from onchip.plans import Boxes, Group, Instruction, Nest, Rings, Run
 
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
 
@@ -28,7 +29,8 @@ class Unit:
     `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that inner
     tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
     that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
-    the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands.
+    the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands; `nest` are the
+    places in the scratch of one in a nest, whose `parts` are those that live at its worst moment.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Unit:
     parts: tuple[Part, ...] = ()
     rings: RingRun | None = None
     banded: Banded | None = None
+    nest: Layout | None = None
 
 
 def streams_of(program: Iterable[Instruction]) -> dict[str, Collection[str]]:
@@ -91,10 +94,13 @@ def units_of(
 
 
 def macs_of(network: Network, units: Iterable[Unit]) -> int | None:
-    """Return the multiply-accumulates if each unit runs once; None if a group in tiles may repeat some."""
+    """Return the multiply-accumulates if each unit runs once; None if a group in tiles may repeat some.
+
+    A nest repeats none: its loops go along axes of the operators inside, and none that stays together.
+    """
     total = 0
     for unit in units:
-        if unit.crossing is not None and unit.rings is None:
+        if unit.crossing is not None and unit.rings is None and unit.nest is None:
             return None
         own = sum(network.operators[op].work for op in unit.operators)
         total += own if unit.rings is None else unit.rings.macs
@@ -138,6 +144,7 @@ def _group_unit(
     known = {t for name in streamed or () if (t := network.tensor_id.get(name)) is not None}
     rings: RingRun | None = None
     banded: Banded | None = None
+    nest: Layout | None = None
     crossing: Mapping[int, int] | None = None
     parts: tuple[Part, ...] = ()
     if isinstance(group.tiling, Rings):
@@ -155,6 +162,10 @@ def _group_unit(
             weights_resident,
         )
         need, crossing, parts, weights = boxes.need, boxes.crossing, boxes.parts, boxes.weights
+    elif isinstance(group.tiling, Nest):
+        run = nested(network, group, ids, known if streamed is not None else None, alignment)
+        need, crossing, parts, weights = run.layout.extent, run.crossing, run.parts, run.weights
+        nest = run.layout
     elif group.tiling is not None:
         order = [op for op in network.order if inside >> op & 1]
         escaping = frozenset(bits(written & ~mask(inner)))
@@ -173,7 +184,11 @@ def _group_unit(
     else:
         need = _untiled_need(network, group, ids, inner, alignment, weights_resident)
     if not need <= group.scratch_bytes <= MAX_BYTES:
-        broken("group-scratch", f"group {group.name} states {group.scratch_bytes:,} bytes and needs {need:,}")
+        live = f", as addresses go: {nest.need:,} live at once" if nest and nest.need < need else ""
+        broken(
+            "group-scratch",
+            f"group {group.name} states {group.scratch_bytes:,} bytes and needs {need:,}{live}",
+        )
     return Unit(
         group.name,
         ids,
@@ -188,6 +203,7 @@ def _group_unit(
         parts,
         rings,
         banded,
+        nest,
     )
 
 

@@ -6,7 +6,7 @@ A plan has two written forms, JSON and text, and both carry everything: `from_js
 """
 
 from onchip.plans.claim import bind, claim_digest, is_proved
-from onchip.plans.files import FORMAT, read_plan, write_plan
+from onchip.plans.files import FORMAT, NESTS, read_plan, write_plan
 from onchip.plans.json import from_json, to_json
 from onchip.plans.program import (
     Alloc,
@@ -16,10 +16,13 @@ from onchip.plans.program import (
     Group,
     Instruction,
     Join,
+    Leaf,
     Load,
+    Loop,
     MemoryUse,
     Move,
     Moved,
+    Nest,
     Pin,
     PinnedTensor,
     PinnedWeights,
@@ -41,6 +44,7 @@ from onchip.plans.text_writing import from_text, to_text
 
 __all__ = [
     "FORMAT",
+    "NESTS",
     "Alloc",
     "Blocks",
     "Boxes",
@@ -48,10 +52,13 @@ __all__ = [
     "Group",
     "Instruction",
     "Join",
+    "Leaf",
     "Load",
+    "Loop",
     "MemoryUse",
     "Move",
     "Moved",
+    "Nest",
     "Pin",
     "PinnedTensor",
     "PinnedWeights",

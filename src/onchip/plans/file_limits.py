@@ -11,14 +11,30 @@ from onchip.base.codec import leaves
 from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT, members
 from onchip.machines.chip import MAX_ALIGNMENT, RATES, Memory
+from onchip.plans.nest import Nest
 from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
 
-__all__ = ["FORMAT", "Option", "plan_chip", "refuse_unwritable"]
+__all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip", "refuse_unwritable"]
 
 FORMAT = "onchip.plan/1"
 
+NESTS = "onchip.plan/2"
+"""The format of files in which a group runs as a nest; all others are written in `FORMAT`."""
+
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
+
+
+def format_of(plan: Plan) -> str:
+    """Return the format in which a plan is written."""
+    return NESTS if any(isinstance(group.tiling, Nest) for group in plan.groups) else FORMAT
+
+
+def nests_format(stated: str) -> bool:
+    """Return whether a file of the stated format may hold nests. Raises `ValueError` if none is of it."""
+    if stated not in (FORMAT, NESTS):
+        raise ValueError(f"is {stated[:60]!r}; this version reads {FORMAT!r} and {NESTS!r}")
+    return stated == NESTS
 
 
 def plan_chip(

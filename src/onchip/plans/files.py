@@ -9,12 +9,12 @@ from pathlib import Path
 
 from onchip.base.errors import PlanFormatError
 from onchip.base.files import read_bytes, write_atomically
-from onchip.plans.file_limits import FORMAT
+from onchip.plans.file_limits import FORMAT, NESTS
 from onchip.plans.json import from_json, to_json
 from onchip.plans.program import Plan
 from onchip.plans.text_writing import from_text, to_text
 
-__all__ = ["FORMAT", "read_plan", "write_plan"]
+__all__ = ["FORMAT", "NESTS", "read_plan", "write_plan"]
 
 
 def read_plan(path: Path | str) -> Plan:

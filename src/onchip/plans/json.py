@@ -13,11 +13,12 @@ from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT
 from onchip.machines.chip import RATES, Memory
 from onchip.network.json import WireNetwork, network_from_wire, wire_network
-from onchip.plans.file_limits import FORMAT, Option, plan_chip, refuse_unwritable
+from onchip.plans.file_limits import NESTS, Option, format_of, nests_format, plan_chip, refuse_unwritable
 from onchip.plans.lines import row_reader, to_row
 from onchip.plans.program import (
     Group,
     Instruction,
+    Nest,
     Pin,
     PinnedTensor,
     PinnedWeights,
@@ -73,7 +74,7 @@ def to_json(plan: Plan) -> str:
     """
     refuse_unwritable(plan)
     top: dict[str, Any] = {
-        "format": FORMAT,
+        "format": format_of(plan),
         "network": wire_network(plan.network),
         "chip": to_object(plan.chip),
         "budget": plan.budget,
@@ -104,10 +105,10 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
     """Return the plan in JSON. Raises `PlanFormatError` (`ModelError` for its network) with the key."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     wire = decode(data, _wire_plan(), where=where, error=PlanFormatError)
-    if wire.format != FORMAT:
-        raise PlanFormatError(
-            f"is {wire.format!r}; this version reads {FORMAT!r}", where=where, item="format"
-        )
+    try:
+        nests = nests_format(wire.format)
+    except ValueError as problem:
+        raise PlanFormatError(str(problem), where=where, item="format") from None
     chip = from_wire(PlanChip, wire.chip)
     for memory in chip.memories:
         _check_rates(memory, where)
@@ -124,7 +125,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         budget=wire.budget,
         program=tuple([_instruction(row, i, where) for i, row in enumerate(wire.program)]),
         result=from_wire(Result, wire.result),
-        groups=tuple(_group(g, i, where) for i, g in enumerate(wire.groups or ())),
+        groups=tuple(_group(g, i, nests, where) for i, g in enumerate(wire.groups or ())),
         pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
         state=tuple(from_wire(State, s) for s in wire.state or ()),
         options=wire.options or {},
@@ -150,11 +151,14 @@ def _instruction(row: list[Any], index: int, where: str) -> Any:
         raise PlanFormatError(f"[{shown}] is no instruction", where=where, item=item) from None
 
 
-def _group(wire: Any, index: int, where: str) -> Any:
+def _group(wire: Any, index: int, nests: bool, where: str) -> Any:
     try:
-        return from_wire(Group, wire)
+        group = from_wire(Group, wire)
+        if isinstance(group.tiling, Nest) and not nests:
+            raise ValueError(f"its nest needs a file of format {NESTS!r}")
     except ValueError as problem:
         raise PlanFormatError(str(problem), where=where, item=f"groups[{index}]") from None
+    return group
 
 
 def _pin_object(pin: Pin) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Literal
 from onchip.base.fields import AT, STATED, WRITTEN, wire, without_nulls
 from onchip.machines.chip import Memory
 from onchip.network import Network
+from onchip.plans.nest import Leaf, Loop, Nest
 
 __all__ = [
     "Alloc",
@@ -22,10 +23,13 @@ __all__ = [
     "Group",
     "Instruction",
     "Join",
+    "Leaf",
     "Load",
+    "Loop",
     "MemoryUse",
     "Move",
     "Moved",
+    "Nest",
     "Pin",
     "PinnedTensor",
     "PinnedWeights",
@@ -223,8 +227,8 @@ class Group:
     `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
     theirs in the scratch and fetch them once. A sub-group is one of the pieces that the group runs in, one
     after the other: all of its operators on a part of their output (a band of rows of some images, a block,
-    a box). `subgroups` is their number, and `tiling` says how the output is cut; without it, and in rings,
-    the group is one sub-group.
+    a box). `subgroups` is their number, and `tiling` says how the output is cut; without it, in rings, and in
+    a nest of loops, the group is one sub-group.
     """
 
     name: str
@@ -233,7 +237,7 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
-    tiling: Tiling | Blocks | Boxes | Rings | None = None
+    tiling: Tiling | Blocks | Boxes | Rings | Nest | None = None
 
     def __post_init__(self) -> None:
         if len(dict(self.refills)) < len(self.refills):

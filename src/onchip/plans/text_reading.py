@@ -11,7 +11,7 @@ from onchip.base.fields import LIMIT, members, word_of
 from onchip.machines.chip import Memory
 from onchip.network import Geometry, Network, OperatorSpec, Patches, Reach, TensorKind
 from onchip.network.json import TEXTS
-from onchip.plans.file_limits import FORMAT, Option, plan_chip
+from onchip.plans.file_limits import FORMAT, NESTS, Option, nests_format, plan_chip
 from onchip.plans.lines import FACTS, read_line
 from onchip.plans.program import (
     Blocks,
@@ -32,6 +32,7 @@ from onchip.plans.program import (
     Tiling,
     Timed,
 )
+from onchip.plans.text_nest import NestBlock
 from onchip.plans.text_reach import reach_of
 from onchip.plans.text_words import SECTION, TILED, Word, counts, integer, names, scalar, split
 
@@ -76,7 +77,7 @@ class _Facts:
 
 class _Reader:
     def __init__(self, where: str) -> None:
-        self.where, self.number = where, 0
+        self.where, self.number, self.nests = where, 0, False
 
     def refuse(self, reason: str) -> PlanFormatError:
         return PlanFormatError(reason, where=self.where, item=f"line {self.number}")
@@ -84,14 +85,18 @@ class _Reader:
     # -- the whole ---------------------------------------------------------------------------------------
 
     def read(self, content: str) -> Plan:
-        facts, in_program = _Facts(), False
-        for words in self.lines(content):
+        facts, in_program, lines = _Facts(), False, self.lines(content)
+        for words in lines:
             if words == [("program", False)] and not in_program:
                 in_program = True
                 continue
             try:
                 if in_program:
                     facts.program.append(_instruction(words))
+                elif words[0] == ("nest", False):
+                    if not self.nests:
+                        raise ValueError(f"a nest needs a file of format {NESTS}")
+                    _nest(facts, words[1:], lines)
                 else:
                     _fact(facts, words)
             except ValueError as problem:
@@ -115,9 +120,9 @@ class _Reader:
             if started and words:
                 yield words
             elif words:
-                if words != [(FORMAT, False)]:
-                    raise self.refuse(f"expected the line {FORMAT}")
-                started = True
+                if words not in ([(FORMAT, False)], [(NESTS, False)]):
+                    raise self.refuse(f"expected the line {FORMAT} or {NESTS}")
+                self.nests, started = nests_format(words[0][0]), True
         if not started:
             raise PlanFormatError("is empty", where=self.where)
 
@@ -321,6 +326,18 @@ def _group(name: str, words: Sequence[Word]) -> Group:
         names(lists.get("resident", ())),
         _tiling(lists, stages),
     )
+
+
+def _nest(facts: _Facts, first: Sequence[Word], lines: Iterator[list[Word]]) -> None:
+    """Read the lines of a nest up to its `end`; it is that of the last group."""
+    if not facts.groups or facts.groups[-1].tiling is not None:
+        raise ValueError("a nest follows the line of its group, which has no other tiling")
+    block = NestBlock(first)
+    for words in lines:
+        if (nest := block.line(words)) is not None:
+            facts.groups[-1] = replace(facts.groups[-1], tiling=nest)
+            return
+    raise ValueError("the nest has no `end`")
 
 
 def _stages(words: Sequence[Word], keywords: Sequence[str]) -> tuple[list[Word], list[Stage]]:

@@ -12,13 +12,14 @@ from dataclasses import astuple, fields
 from onchip.machines.chip import RATES, Memory
 from onchip.network import Geometry, Network, Operator, Tensor
 from onchip.network.json import TEXTS
-from onchip.plans.file_limits import FORMAT, refuse_unwritable
+from onchip.plans.file_limits import format_of, refuse_unwritable
 from onchip.plans.lines import line_of
 from onchip.plans.program import (
     Blocks,
     Boxes,
     Group,
     Instruction,
+    Nest,
     Plan,
     PlanChip,
     Result,
@@ -26,6 +27,7 @@ from onchip.plans.program import (
     Section,
     Tiling,
 )
+from onchip.plans.text_nest import nest_lines
 from onchip.plans.text_reach import reach_text
 from onchip.plans.text_reading import from_text
 from onchip.plans.text_words import SECTION, TILED, counted, word, words
@@ -47,7 +49,7 @@ def to_text(plan: Plan) -> str:
     refuse_unwritable(plan)
     net = plan.network
     names = [t.name for t in net.tensors]
-    lines = [FORMAT, f"network {word(net.name)}"]
+    lines = [format_of(plan), f"network {word(net.name)}"]
     lines += [f"{key} {word(getattr(net, key))}" for key in TEXTS]
     lines += [_tensor(t) for t in net.tensors]
     lines += [_operator(net, op) for op in net.operators]
@@ -59,7 +61,7 @@ def to_text(plan: Plan) -> str:
     rates = [(key, getattr(plan.chip, key)) for key in RATES]
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")
-    lines += [_group(g) for g in plan.groups]
+    lines += [line for g in plan.groups for line in _group(g)]
     lines += [line_of(fact) for fact in (*plan.pins, *plan.state)]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
@@ -109,17 +111,18 @@ def _geometry(geometry: Geometry) -> str:
     return line if geometry.traversal == default.traversal else f"{line} traversal {geometry.traversal}"
 
 
-def _group(group: Group) -> str:
+def _group(group: Group) -> list[str]:
     line = f"group {word(group.name)}{_tiling(group.tiling)}"
-    own = () if group.tiling is None else TILED[type(group.tiling).__name__.lower()]
+    own = () if group.tiling is None else TILED.get(type(group.tiling).__name__.lower(), ())
     line += f" scratch {group.scratch_bytes} subgroups {group.subgroups}"
     line += f" operators{words(group.operators, own)}"
     if group.refills:
         line += f" refills {counted(group.refills)}"
-    return line + (f" resident{words(group.resident_weights, own)}" if group.resident_weights else "")
+    line += f" resident{words(group.resident_weights, own)}" if group.resident_weights else ""
+    return [line, *(nest_lines(group.tiling) if isinstance(group.tiling, Nest) else ())]
 
 
-def _tiling(tiling: Tiling | Blocks | Boxes | Rings | None) -> str:
+def _tiling(tiling: Tiling | Blocks | Boxes | Rings | Nest | None) -> str:
     match tiling:
         case Boxes(sizes, order):
             return "".join(f" {n}" for n in ("boxes", *sizes, "order", *order))

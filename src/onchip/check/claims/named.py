@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from onchip.check.claims.objectives import BOUNDED
 from onchip.check.rules import broken
-from onchip.plans import Alloc, Join, Move, PinnedWeights, Plan, Rings, Run, Tiling
+from onchip.plans import Alloc, Join, Move, Nest, PinnedWeights, Plan, Rings, Run, Tiling
 
 __all__ = ["prove_named", "why_outside"]
 
@@ -115,6 +115,9 @@ def _tiled(plan: Plan, planner: str) -> str:
         return f"planner fusion lays no tensor over another, and the plan does with {over[0].tensor}"
     if planner == "joint" and asked.get("overlap") is False and over:
         return f"option overlap is false, and {over[0].tensor} lies over another tensor"
+    nests = [group.name for group in plan.groups if isinstance(group.tiling, Nest)]
+    if planner == "joint" and not asked.get("nests") and nests:
+        return f"option nests is not true, and {nests[0]} runs as a nest"
     if planner == "segments" and asked.get("input") == "held" and streams:
         return "option input is held, and the plan streams it"
     for key, value in (("weight_tile", False), ("batch_weights", "shared"), ("halo", "recompute")):

@@ -51,6 +51,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
         **_LIMITS,
         "fuse": bool,
         "overlap": bool,
+        "nests": bool,
         "in_place": bool,
         "channel_tile": _CHANNELS,
         "seed": _SEED,

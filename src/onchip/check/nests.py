@@ -1,0 +1,182 @@
+"""A group that runs as a nest of loops: what is legal, its scratch, and its bytes. docs/nests.md is the law.
+
+Everything follows from the plan's loops and the axes of the operators: `nest_tree` walks the loops,
+`nest_homes` finds where buffers live. Here their bytes are added up, and every buffer gets its place in the
+scratch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from onchip.check.nest_homes import Home, UseAt, brought, held, homes_of
+from onchip.check.nest_tree import Path, paths_of
+from onchip.check.parts import Part, up
+from onchip.check.rules import Broken, broken
+from onchip.network import Network, bits, mask
+from onchip.network.axes import GroupAxes, axes_of
+from onchip.plans import Group, Nest
+
+__all__ = ["Layout", "Nested", "Place", "layout_of", "nested"]
+
+MOST_BYTES = 10**18
+"""More bytes are a mistake, and do not fit a file's integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A buffer of a nest in the scratch.
+
+    `home` says which item of every body leads to the body in which it lives; for a private use also which
+    leaf it is. `deep` are the loops above, and the slices of that leaf. It takes `bytes`, rounded up, at
+    `offset` of the scratch, from the leaf `first` on up to `last`, counted in the order in which they run.
+    `uses` are the uses that find it there, (operator's position in the group, number of `Cut.uses`): also
+    those of operands in whose place it is written.
+    """
+
+    buffer: int
+    home: tuple[int, ...]
+    deep: int
+    bytes: int
+    offset: int
+    first: int
+    last: int
+    uses: tuple[UseAt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The scratch of a nest: its places, the bytes at its worst moment, and those up to its last byte."""
+
+    axes: GroupAxes
+    places: tuple[Place, ...]
+    need: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A group in a nest: its scratch, what lives at the worst moment, and the bytes that cross."""
+
+    layout: Layout
+    parts: tuple[Part, ...]
+    crossing: Mapping[int, int]
+    weights: int
+
+
+def layout_of(
+    network: Network, group: Group, *, streamed: Collection[int] | None = None, alignment: int = 1
+) -> Layout:
+    """Return the places of all buffers of a group that runs as a nest, in bytes of its scratch.
+
+    `streamed` are the ids of the tensors that its run streams, by default all operands; the others lie whole
+    on chip. The group's `scratch_bytes` are not read. Raises `IllegalPlan` for a nest that is not legal.
+    """
+    try:
+        ids = [network.operator_id[name] for name in group.operators]
+        return nested(network, group, ids, streamed, alignment).layout
+    except Broken as problem:
+        raise problem.illegal() from None
+
+
+def nested(
+    network: Network, group: Group, ids: Sequence[int], streamed: Collection[int] | None, alignment: int
+) -> Nested:
+    """Derive the scratch and the crossing bytes of a group in a nest. Raises `Broken` if it is not legal."""
+    nest = group.tiling
+    assert isinstance(nest, Nest)
+    if group.subgroups != 1 or group.refills or group.resident_weights:
+        broken(
+            "nest-alone",
+            f"group {group.name} runs as a nest, and states subgroups, refills or resident weights besides",
+        )
+    inside = set(ids)
+    axes = axes_of(network, [v for v in network.order if v in inside])
+    if isinstance(axes, str):
+        broken("group-unproved", f"group {group.name} runs as a nest, and {axes}")
+    leaving = _leaving(network, inside)
+    operands = leaving.union(b.tensor for b in axes.buffers if b.tensor is not None and b.maker is None)
+    whole = frozenset() if streamed is None else operands.difference(streamed)
+    paths = paths_of(group.name, nest, axes)
+    homes = homes_of(group.name, nest, axes, paths, leaving, whole)
+    crossing = dict.fromkeys(sorted(operands - whole), 0)
+    weights = 0
+    for home in homes:
+        buffer = axes.buffers[home.buffer]
+        moved = brought(axes, home)
+        if buffer.tensor is None:
+            weights += moved
+        elif buffer.maker is None:
+            crossing[buffer.tensor] += moved
+        elif buffer.tensor in leaving:  # partial sums come back, but for the first ones
+            crossing[buffer.tensor] += 2 * moved - buffer.bytes
+    if max((weights, *crossing.values())) >= MOST_BYTES:
+        broken("group-unproved", f"group {group.name} moves an absurd number of bytes")
+    layout, worst = _laid_out(axes, paths, homes, alignment)
+    parts = tuple(_part(axes, place) for place in worst)
+    return Nested(layout, parts, crossing, weights)
+
+
+def _leaving(network: Network, inside: Collection[int]) -> frozenset[int]:
+    """Return the tensors that the operators write and that leave the group: outputs, and what others read."""
+    members, leaving = mask(inside), 0
+    for v in inside:
+        for t in bits(network.writes[v]):
+            readers = network.readers[t]
+            if not readers or readers & ~members:
+                leaving |= 1 << t
+        leaving |= network.writes[v] & network.output_roots
+    return frozenset(bits(leaving))
+
+
+def _laid_out(
+    axes: GroupAxes, paths: Sequence[Path], homes: Sequence[Home], alignment: int
+) -> tuple[Layout, list[Place]]:
+    """Return the layout, and the places that live at the worst moment.
+
+    Places are packed first fit, the largest first, over the leaves at which they live.
+    """
+    ordered = [path.items for path in paths]  # as they run, which is their lexical order
+    order = {path.at: path.items for path in paths}
+    spans, live = [], [0] * (len(paths) + 1)
+    for n, home in enumerate(homes):
+        deep, size = len(home.body), up(held(axes, home), alignment)
+        items = [order[at][deep : deep + 1] for at, _ in (*home.uses, *home.guests)]
+        first = bisect_left(ordered, (*home.body, *min(items)))
+        last = bisect_left(ordered, _behind((*home.body, *max(items)))) - 1
+        spans.append((-size, first, last, n))
+        live[first] += size
+        live[last + 1] -= size
+    places: dict[int, Place] = {}
+    there: list[list[int]] = [[] for _ in paths]
+    for negative, first, last, n in sorted(spans):
+        size, at = -negative, 0
+        others = {other for some in there[first : last + 1] for other in some}
+        for low, end in sorted((places[o].offset, places[o].offset + places[o].bytes) for o in others):
+            if at + size <= low:
+                break
+            at = max(at, end)
+        uses = (*homes[n].uses, *homes[n].guests)
+        places[n] = Place(homes[n].buffer, homes[n].body, len(homes[n].above), size, at, first, last, uses)
+        for some in there[first : last + 1]:
+            some.append(n)
+    found = tuple(places[n] for n in range(len(homes)))
+    need = list(accumulate(live[:-1]))
+    worst = [places[n] for n in sorted(there[need.index(max(need))])]
+    extent = max((p.offset + p.bytes for p in found), default=0)
+    return Layout(axes, found, max(need), extent), worst
+
+
+def _behind(items: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the least way to an item that is behind all in this one."""
+    return (*items[:-1], items[-1] + 1)
+
+
+def _part(axes: GroupAxes, place: Place) -> Part:
+    buffer = axes.buffers[place.buffer]
+    if buffer.tensor is not None:
+        return Part(buffer.name, place.bytes, buffer.tensor)
+    return Part(axes.operators[place.uses[0][0]].name, place.bytes, kept=place.bytes >= buffer.bytes)

@@ -1,0 +1,119 @@
+"""Ways to break the rules about groups in nests, in plans of their own; see `broken_plans`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from broken_plans import Broken, Site, breaks
+from nest_plans import nest_of, nest_plan, plan_of
+
+from onchip.network import Network, OperatorSpec, Reach, Side
+from onchip.plans import Leaf, Loop, Nest, Plan
+
+
+def renested(plan: Plan, nest: Nest) -> Broken:
+    (group,) = plan.groups
+    return Broken(replace(plan, groups=(replace(group, tiling=nest),)), None)
+
+
+def relooped(plan: Plan, **changes: object) -> Broken:
+    nest = nest_of(plan)
+    (loop,) = nest.body
+    return renested(plan, replace(nest, body=(replace(loop, **changes),)))  # type: ignore[arg-type]
+
+
+def parts(plan: Plan) -> tuple[Loop, Leaf, Leaf]:
+    (loop,) = nest_of(plan).body
+    assert isinstance(loop, Loop)
+    up, down = loop.body
+    assert isinstance(up, Leaf)
+    assert isinstance(down, Leaf)
+    return loop, up, down
+
+
+@breaks("nest-alone")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    (group,) = plan.groups
+    for changes in ({"subgroups": 2}, {"refills": (("up", 1),)}, {"resident_weights": ("up",)}):
+        yield Broken(replace(plan, groups=(replace(group, **changes),)), None)  # type: ignore[arg-type]
+
+
+@breaks("nest-leaves")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    _, up, down = parts(plan)
+    yield relooped(plan, body=(down, up))
+    yield relooped(plan, body=(up, down, down))
+    yield relooped(plan, body=(up, replace(down, operator="nobody")))
+    yield renested(plan, Nest((up,)))
+    yield renested(plan, Nest(()))
+
+
+@breaks("nest-axes")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    loop, up, down = parts(plan)
+    yield relooped(plan, over=(("up", 0), ("down", 2)))  # four and six indices
+    yield relooped(plan, over=loop.over[:1])
+    yield relooped(plan, over=(*loop.over, ("nobody", 0)))
+    yield relooped(plan, over=(("up", 3), ("down", 0)))
+    yield relooped(plan, over=(("up", -1), ("down", 0)))
+    yield relooped(plan, body=(up, replace(down, slices=((0, 1), (0, 1)))))
+    yield relooped(plan, body=(up, replace(down, slices=((7, 1),))))
+    again = Loop((("up", loop.over[0][1]), ("down", 1)), 1, loop.body)  # cut before in one of both
+    yield relooped(plan, body=(again,))
+    yield relooped(plan, body=(*loop.body, Loop((), 1, ())))
+    rows = Reach((4, 6), ((Side(4, 0), Side(6, span=6)),))
+    norm = Network.build(
+        "norm",
+        [("x", 24, "input"), ("y", 24, "activation")],
+        [OperatorSpec("f", "LayerNormalization", ["x"], ["y"], reach=rows)],
+        ["y"],
+    )
+    plan = plan_of(norm, Nest((Loop((("f", 0),), 1, (Leaf("f"),)),)))
+    yield relooped(plan, over=(("f", 1),))
+    yield relooped(plan, body=(Leaf("f", ((1, 2),)),))
+
+
+@breaks("nest-tiles")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    _, up, down = parts(plan)
+    for wrong in (0, -1):
+        yield relooped(plan, tile=wrong)
+        yield relooped(plan, body=(up, replace(down, slices=((0, wrong),))))
+
+
+@breaks("nest-finished")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    yield relooped(plan, over=(("up", 2), ("down", 1)), keep=())  # a sum of up
+    yield relooped(plan, over=(("up", 0), ("down", 1)), keep=())  # which leaves h whole in down
+
+
+@breaks("nest-keep")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    nest = nest_of(plan)
+    for wrong in (("h",), ("nobody",), ("x", "x")):
+        yield renested(plan, replace(nest, keep=wrong))
+    yield renested(
+        relooped(plan, keep=("A",)).plan, replace(nest_of(relooped(plan, keep=("A",)).plan), keep=("A",))
+    )
+    _, up, down = parts(plan)
+    alone = Loop((("up", 2),), 1, (up,), ("B",))
+    yield relooped(plan, body=(alone, down), keep=())
+    yield renested(
+        plan_of(plan.network, nest_of(plan_of(plan.network, Nest((up, down)))), ["x"]),
+        Nest((up, down), ("x",)),
+    )
+
+
+@breaks("nest-over")
+def _(s: Site) -> Iterator[Broken]:
+    plan = nest_plan(s.rng)
+    _, up, down = parts(plan)
+    for wrong in ("x", "h", "z", "nobody"):
+        yield relooped(plan, body=(up, replace(down, over=wrong)))

@@ -1,0 +1,83 @@
+"""Plans of one group in a nest, and the worked example of docs/nests.md: a layer of two products."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from onchip.check import certify
+from onchip.check.nests import nested
+from onchip.machines.chip import Chip
+from onchip.network import Constant, Network, OperatorSpec, Reach, Side
+from onchip.plans import Alloc, Group, Instruction, Leaf, Load, Loop, Nest, Plan, Run, Scratch, Store
+
+__all__ = ["BUDGET_12", "nest_of", "nest_plan", "plan_of", "products"]
+
+CHIP = Chip("test", 1)
+
+# Axes: of up m 0, f 1, d 2 (a sum); of down m 0, y 1, f 2 (a sum).
+BUDGET_12 = Nest(
+    (Loop((("up", 1), ("down", 2)), 2, (Leaf("up", ((2, 1), (0, 1))), Leaf("down", ((1, 1), (0, 1))))),)
+)
+"""Three slices of the hidden features; partial sums of z come and go."""
+
+
+def products() -> Network:
+    """`h = x A`, `z = h B`: x 4 x 4, A 4 x 6, B 6 x 4, a byte an element."""
+    up = Reach((4, 6), ((Side(4, 0), Side(4, 2)),), (Constant("A", 24, (Side(4, 2), Side(6, 1))),), (4,))
+    down = Reach((4, 4), ((Side(4, 0), Side(6, 2)),), (Constant("B", 24, (Side(6, 2), Side(4, 1))),), (6,))
+    return Network.build(
+        "products",
+        [("x", 16, "input"), ("h", 24, "activation"), ("z", 16, "activation")],
+        [
+            OperatorSpec("up", "MatMul", ["x"], ["h"], 24, macs=96, reach=up),
+            OperatorSpec("down", "MatMul", ["h"], ["z"], 24, macs=96, reach=down),
+        ],
+        ["z"],
+    )
+
+
+def nest_of(plan: Plan) -> Nest:
+    (group,) = plan.groups
+    assert isinstance(group.tiling, Nest)
+    return group.tiling
+
+
+def plan_of(network: Network, nest: Nest, whole: Collection[str] = (), chip: Chip = CHIP) -> Plan:
+    """The plan of all of a network's operators in one nest, in the scratch that it needs."""
+    alignment = chip.alignment_bytes
+    members = tuple(op.name for op in network.operators)
+    ids = [op.id for op in network.operators]
+    operands = {t for op in network.operators for t in (*op.inputs, *op.outputs)}
+    streamed = {network.root[t] for t in operands if network.tensors[t].name not in whole}
+    found = nested(network, Group("g", members, 0, tiling=nest), ids, streamed, alignment)
+    scratch = found.layout.extent
+    group = Group("g", members, scratch, tiling=nest)
+    streaming = tuple((network.tensors[t].name, n) for t, n in found.crossing.items())
+    inputs = [t for t in network.tensors if t.name in whole and t.kind == "input"]
+    outputs = [t for t in network.tensors if t.name in whole and t.kind != "input"]
+    at, program = (
+        -(-scratch // alignment) * alignment,
+        list[Instruction]([Scratch("g", 0)] if scratch else []),
+    )
+    for tensor in (*inputs, *outputs):
+        program.append(Load(tensor.name, at) if tensor in inputs else Alloc(tensor.name, at))
+        at += -(-tensor.bytes // alignment) * alignment
+    leaving = {network.tensors[t].name for t in network.outputs}
+    program += [Run("g", streaming), *(Store(t.name) for t in outputs if t.name in leaving)]
+    return certify(
+        network, chip, at + 64, tuple(program),
+        status="feasible", lower_bound_bytes=0, seconds=0.0, groups=(group,), options={},
+    )  # fmt: skip
+
+
+def nest_plan(rng: Random) -> Plan:
+    """A legal plan of the two products in a nest with a loop, slices, and buffers that bodies keep."""
+    over = (("up", 1), ("down", 2)) if rng.random() < 0.5 else (("up", 0), ("down", 0))
+    tile = rng.randint(1, 3)
+    free = [(a, rng.randint(1, 3)) for a in (0, 1, 2) if rng.random() < 0.7]
+    up, down = (tuple(rng.sample(free, len(free))) for _ in range(2))
+    inner = tuple(name for name in ("x", "z", "A") if rng.random() < 0.3)
+    outer = tuple(name for name in ("x", "z", "B") if name not in inner and rng.random() < 0.3)
+    nest = Nest((Loop(over, tile, (Leaf("up", up), Leaf("down", down)), inner),), outer)
+    return plan_of(products(), nest, [] if "z" in inner + outer or rng.random() < 0.7 else ["z"])

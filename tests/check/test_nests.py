@@ -1,0 +1,282 @@
+"""Groups in nests: the checker's counts against a machine that runs them, the worked example, refusals."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nest_plans import BUDGET_12, plan_of, products
+
+from onchip.base.errors import IllegalPlan
+from onchip.check import RULES, check, events_of, layout_of
+from onchip.check.replay import Ran
+from onchip.machines.chip import Chip, Rates
+from onchip.network import Network, OperatorSpec, Reach, Side
+from onchip.plans import Group, Leaf, Loop, Nest, Plan, Run, from_json, from_text, to_json, to_text
+from onchip.report import html, timeline
+from onchip.report.grouped import group_rows
+from oracles.nest_trial import trial
+
+
+@pytest.mark.thorough
+@settings(max_examples=400)
+@given(st.integers(0, 10**9))
+def test_a_nest_is_legal_and_moves_bytes_as_a_machine_runs_it(seed: int) -> None:
+    trial(seed)
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "nests.md"
+
+
+# -- the worked example of docs/nests.md -------------------------------------------------------------------
+
+M, F, D, Y = 0, 1, 2, 1
+"""Axes: rows and hidden features of up, its sum; the features of down. The sum of down is axis 2."""
+
+
+def over_f(tile: int, *body: Leaf, keep: tuple[str, ...] = ()) -> Loop:
+    return Loop((("up", F), ("down", 2)), tile, body, keep)
+
+
+def over_m(tile: int, *body: Leaf | Loop, keep: tuple[str, ...] = ()) -> Loop:
+    return Loop((("up", M), ("down", M)), tile, body, keep)
+
+
+def up(*slices: tuple[int, int]) -> Leaf:
+    return Leaf("up", slices)
+
+
+def down(*slices: tuple[int, int]) -> Leaf:
+    return Leaf("down", slices)
+
+
+F_DOWN = 2
+EXAMPLE = {
+    "m tile 1, f tile 3, z spilled": (
+        272,
+        5,
+        Nest((over_m(1, over_f(3, up((D, 1), (F, 1)), down((Y, 1), (F_DOWN, 1)))),)),
+    ),
+    "m tile 1: a row of h": (224, 8, Nest((over_m(1, up((D, 1), (F, 1)), down((Y, 1), (F_DOWN, 1))),))),
+    "m tile 2, f tile 3": (
+        176,
+        9,
+        Nest((over_m(2, over_f(3, up((D, 1), (F, 1), (M, 1)), down((Y, 1), (F_DOWN, 1)))),)),
+    ),
+    "f tile 2, z spilled": (176, 11, BUDGET_12),
+    "m tile 2": (128, 15, Nest((over_m(2, up((D, 1), (F, 1), (M, 1)), down((Y, 1), (F_DOWN, 1))),))),
+    "f tile 2, z held": (
+        112,
+        27,
+        Nest((over_f(2, up((D, 1), (M, 1)), down((Y, 1), (M, 1))),), ("z",)),
+    ),
+    "no loop": (80, 29, Nest((up((D, 1), (F, 1)), down((Y, 1), (F_DOWN, 1))))),
+}
+"""By name: the bytes that cross, the bytes of scratch, the nest."""
+
+
+@pytest.mark.parametrize("name", EXAMPLE)
+def test_the_worked_example(name: str) -> None:
+    crossing, scratch, nest = EXAMPLE[name]
+    plan = plan_of(products(), nest)
+    assert plan.result.dram_bytes == crossing
+    assert plan.groups[0].scratch_bytes == scratch
+    layout = layout_of(plan.network, plan.groups[0])
+    assert layout.need <= layout.extent == plan.groups[0].scratch_bytes
+    assert from_text(to_text(plan)) == plan == from_json(to_json(plan))
+    check(plan)
+    (group,) = plan.groups
+    refused(replace(plan, groups=(replace(group, scratch_bytes=group.scratch_bytes - 1),)), "group-scratch")
+    *before, run = plan.program
+    assert isinstance(run, Run)
+    for i, (t, size) in enumerate(run.streaming):
+        for wrong in (size - 1, size + 1):
+            stated = (*run.streaming[:i], (t, wrong), *run.streaming[i + 1 :])
+            refused(replace(plan, program=(*before, Run("g", stated))), "streaming-bytes")
+
+
+def test_the_page_states_the_example_and_its_table() -> None:
+    page = PAGE.read_text()
+    (text,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    plan, ours = from_text(text), plan_of(products(), BUDGET_12)
+    assert check(plan) == plan.result
+    assert (plan.network, plan.groups, plan.program) == (ours.network, ours.groups, ours.program)
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (.*) \|$", page, re.MULTILINE)
+    assert rows == [(str(crossing), str(scratch), name) for name, (crossing, scratch, _) in EXAMPLE.items()]
+    assert [name for name in RULES if name.startswith("nest-")] == sorted(
+        set(re.findall(r"`(nest-[a-z]+)`", page)), key=list(RULES).index
+    )
+
+
+def refused(plan: Plan, rule: str) -> str:
+    with pytest.raises(IllegalPlan) as refusal:
+        check(plan)
+    assert refusal.value.rule == rule
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def test_bytes_of_every_operand_are_stated_apart() -> None:
+    plan = plan_of(products(), BUDGET_12)
+    assert plan.program[-1] == Run("g", (("x", 48), ("z", 80)))
+    assert plan.result.weight_bytes == 48
+    assert plan.result.macs == 192
+    assert plan.result.traffic_bytes == 48 - 16 + 80 - 16
+
+
+def test_a_whole_operand_has_no_home_and_no_bytes_in_the_group() -> None:
+    plan = plan_of(products(), BUDGET_12, ["x", "z"])
+    assert plan.program[-2] == Run("g")
+    assert plan.result.dram_bytes == 80
+    assert plan.groups[0].scratch_bytes == 8 + 2
+    kept = Nest(BUDGET_12.body, ("x",))
+    (group,) = plan.groups
+    told = refused(replace(plan, groups=(replace(group, tiling=kept),)), "nest-keep")
+    assert "x, which is whole and has no home in the group" in told
+
+
+def test_places_hold_every_use_and_tell_the_leaves_at_which_they_live() -> None:
+    nest = Nest((up(), down()), ("B",))
+    group = Group("g", ("up", "down"), 0, tiling=nest)
+    layout = layout_of(products(), group)
+    names = [layout.axes.buffers[place.buffer].name for place in layout.places]
+    assert names == ["x", "A", "h", "B", "z"]
+    assert [(p.first, p.last) for p in layout.places] == [(0, 0), (0, 0), (0, 1), (1, 1), (1, 1)]
+    assert [p.home for p in layout.places] == [(0,), (0,), (), (), (1,)]
+    assert sorted(use for p in layout.places for use in p.uses) == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+        (1, 1),
+        (1, 2),
+    ]
+    assert layout.need == layout.extent == 64
+    with pytest.raises(IllegalPlan):
+        layout_of(products(), replace(group, tiling=Nest(())))
+
+
+def relu() -> Network:
+    """Two products, an element-wise operator between them."""
+    plain = products()
+    specs = [
+        OperatorSpec("up", "MatMul", ["x"], ["a"], 24, reach=plain.operators[0].reach),
+        OperatorSpec("relu", "Relu", ["a"], ["h"], reach=Reach((4, 6), ((Side(4, 0), Side(6, 1)),))),
+        OperatorSpec("down", "MatMul", ["h"], ["z"], 24, reach=plain.operators[1].reach),
+    ]
+    tensors = [("x", 16, "input"), ("a", 24, "activation"), ("h", 24, "activation"), ("z", 16, "activation")]
+    return Network.build("relu", tensors, specs, ["z"])  # type: ignore[arg-type]
+
+
+def test_an_output_in_the_place_of_an_operand_takes_no_place_of_its_own() -> None:
+    over = (("up", F), ("relu", 1), ("down", 2))
+
+    def nest(place: str | None) -> Nest:
+        leaves = (up((D, 1), (M, 1)), Leaf("relu", ((0, 1),), place), down((Y, 1), (M, 1)))
+        return Nest((Loop(over, 2, leaves),))
+
+    apart, inside = (plan_of(relu(), nest(place)) for place in (None, "a"))
+    assert (apart.groups[0].scratch_bytes, inside.groups[0].scratch_bytes) == (16, 11)
+    assert apart.result.dram_bytes == inside.result.dram_bytes == 176
+    check(inside)
+
+
+def test_a_layout_may_need_more_than_the_worst_moment_and_says_so() -> None:
+    sizes = (1, 9, 8, 3, 7, 1)
+    names = ("x", "a", "b", "c", "d", "y")
+    specs = [
+        OperatorSpec(f"f{i}", "Any", [names[i]], [names[i + 1]], reach=Reach((m,), ((Side(n, span=n),),)))
+        for i, (n, m) in enumerate(pairwise(sizes))
+    ]
+    kinds = ["input", *["activation"] * 5]
+    network = Network.build("chain", list(zip(names, sizes, kinds, strict=True)), specs, ["y"])  # type: ignore[arg-type]
+    plan = plan_of(network, Nest(tuple(Leaf(f"f{i}") for i in range(5))))
+    (group,) = plan.groups
+    assert group.scratch_bytes == 20
+    told = refused(replace(plan, groups=(replace(group, scratch_bytes=17),)), "group-scratch")
+    assert "states 17 bytes and needs 20, as addresses go: 17 live at once" in told
+
+
+def test_a_nest_of_absurdly_many_turns_is_judged_at_once() -> None:
+    size = 10**9
+    reach = Reach((size,), ((Side(size, 0),),))
+    operators = [OperatorSpec("f", "Relu", ["x"], ["y"], reach=reach)]
+    network = Network.build("long", [("x", size, "input"), ("y", size, "activation")], operators, ["y"])
+    body: tuple[Loop | Leaf, ...] = (Leaf("f", ((0, 1),)),)
+    for tile in range(2, 66):
+        body = (Loop((("f", 0),), tile, body),)
+    plan = plan_of(network, Nest(body))
+    assert plan.groups[0].scratch_bytes == 2
+    assert plan.result.dram_bytes == 2 * size
+    wide = Reach((size, size), ((Side(size, 0),),), sums=())
+    operators = [OperatorSpec("f", "Expand", ["x"], ["y"], reach=wide)]
+    far = Network.build("wide", [("x", size, "input"), ("y", size, "activation")], operators, ["y"])
+    with pytest.raises(IllegalPlan) as refusal:
+        layout_of(far, Group("g", ("f",), 0, tiling=Nest((Loop((("f", 1),), 1, (Leaf("f"),)),))))
+    assert refusal.value.rule == "group-unproved"
+
+
+def test_a_nest_is_shown_in_its_group() -> None:
+    plan = plan_of(products(), BUDGET_12)
+    (row,) = group_rows(plan, timeline(plan))
+    assert (row.bands, row.tile, row.dram_bytes) == ("nest", "a nest of 1 loop", 176)
+    assert "a nest of 1 loop" in html(plan)
+    unit = next(event.unit for event in events_of(plan) if isinstance(event, Ran))
+    assert [(part.name, part.bytes) for part in unit.parts] == [("x", 1), ("up", 2), ("h", 8)]
+
+
+def test_the_time_of_a_nest_is_that_of_what_crosses() -> None:
+    chip = Chip("timed", 1, rates=Rates(dram_bytes_per_second=1e12, macs_per_second=1e12))
+    plan = plan_of(products(), BUDGET_12, chip=chip)
+    assert plan.result.latency_picoseconds == max(176, 192)
+    check(plan)
+
+
+words = st.sampled_from(("up", "relu", "down", "x", "a", "h", "z", "A", "nobody"))
+small = st.integers(-1, 7)
+any_leaf = st.builds(
+    Leaf,
+    st.sampled_from(("up", "relu", "down")),
+    st.lists(st.tuples(st.integers(-1, 3), small), max_size=3).map(tuple),
+    st.none() | words,
+)
+any_body = st.recursive(
+    st.just((Leaf("up"), Leaf("relu", (), "a"), Leaf("down"))) | st.lists(any_leaf, max_size=3).map(tuple),
+    lambda bodies: st.lists(
+        any_leaf
+        | st.builds(
+            Loop,
+            st.lists(st.tuples(words, st.integers(-1, 3)), max_size=3, unique_by=lambda row: row[0]).map(
+                tuple
+            )
+            | st.sampled_from(((("up", 0), ("relu", 0), ("down", 0)), (("up", 1), ("relu", 1), ("down", 2)))),
+            small,
+            bodies,
+            st.lists(words, max_size=1).map(tuple),
+        ),
+        min_size=1,
+        max_size=3,
+    ).map(tuple),
+    max_leaves=4,
+)
+
+
+@pytest.mark.thorough
+@settings(max_examples=200)
+@given(any_body, st.lists(words, max_size=2).map(tuple), st.sets(st.sampled_from(("x", "z"))))
+def test_any_nest_is_judged_or_refused_in_one_line(
+    body: tuple[Loop | Leaf, ...], keep: tuple[str, ...], whole: set[str]
+) -> None:
+    plan = plan_of(relu(), Nest((up(), Leaf("relu"), down())), whole)
+    (group,) = plan.groups
+    changed = replace(plan, groups=(replace(group, scratch_bytes=10**6, tiling=Nest(body, keep)),))
+    with pytest.raises(IllegalPlan) as refusal:  # the budget does not hold that scratch
+        check(changed)
+    assert refusal.value.rule.startswith(("nest-", "outside-budget", "group-"))
+    assert "\n" not in str(refusal.value)
+    assert str(refusal.value).isprintable()

@@ -1,0 +1,278 @@
+"""Random groups of operators with reaches, and random nests of them, wild on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from random import Random
+
+from onchip.network import Constant, Network, OperatorSpec, Reach, Side
+from onchip.network.axes import ALL, GroupAxes
+from onchip.plans import Group, Leaf, Loop, Nest
+
+__all__ = ["group_of", "groups_network", "random_nest", "random_whole"]
+
+SMALL = (1, 2, 2, 3, 3, 4, 5)
+MOST_WORK = 700
+
+
+def groups_network(random: Random, most: int = 4) -> Network:
+    """A network of 1 to `most` operators: sums, broadcasts, transposes, norms, parts, new sides, aliases."""
+    tensors: dict[str, tuple[tuple[int, ...], int]] = {}
+    made: list[str] = []
+    specs: list[OperatorSpec] = []
+    views: list[tuple[str, str, int]] = []
+    element = random.choice((1, 1, 2))
+    for v in range(random.randint(1, most)):
+        for _ in range(50):
+            names = [t for t in dict.fromkeys(made[-2:]) if random.random() < 0.75]
+            names += [t for t in tensors if t not in names and random.random() < 0.15]
+            new: dict[str, tuple[int, ...]] = {}
+            while not names or (len(names) < 3 and random.random() < 0.3):
+                new[f"x{len(tensors) + len(new)}"] = tuple(
+                    random.choice(SMALL) for _ in range(random.randint(1, 3))
+                )
+                names += [list(new)[-1]]
+            shapes = [new[t] if t in new else tensors[t][0] for t in names]
+            found = _reach(random, shapes, v)
+            if found is None:
+                continue
+            tensors |= {t: (shape, element) for t, shape in new.items()}
+            if len(names) == 1 and random.random() < 0.1 and prod(found.output) > 1:
+                [name] = names  # two uses of one tensor, by an alias
+                other = _reach(random, [shapes[0], shapes[0]], v)
+                if other is not None and name not in {view[0] for view in views}:
+                    found, alias = other, f"{name}.alias{v}"
+                    views.append((alias, name, 0))
+                    tensors[alias] = tensors[name]
+                    names.append(alias)
+            weights = sum(c.bytes for c in found.weights)
+            specs.append(OperatorSpec(f"op{v}", "Any", names, [f"t{v}"], weights, reach=found))
+            tensors[f"t{v}"] = (found.output, element)
+            made.append(f"t{v}")
+            break
+    read = {t for spec in specs for t in spec.inputs}
+    outputs = [t for t in made if t not in read or random.random() < 0.15]
+    rows = [
+        (t, prod(shape) * e, "activation" if t in made or t in {view[0] for view in views} else "input")
+        for t, (shape, e) in tensors.items()
+    ]
+    return Network.build("random", rows, specs, outputs, views=views)  # type: ignore[arg-type]
+
+
+def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int) -> Reach | None:
+    """A reach over operands of these shapes; None if its work is too much."""
+    kind = random.choice(("sum", "sum", "map", "norm", "any"))
+    output: list[int] = []
+    sums: list[int] = []
+    reads: list[list[tuple[int, str, int]]] = []  # size, "out", "sum" or "all", number
+    for n, shape in enumerate(shapes):
+        sides = _resided(random, shape) if random.random() < 0.3 else shape
+        used: set[tuple[str, int]] = set()
+        row: list[tuple[int, str, int]] = []
+        for size in sides:
+            pool = [("out", i) for i, m in enumerate(output) if m == size]
+            pool += [("sum", i) for i, m in enumerate(sums) if m == size]
+            pool = [one for one in pool if one not in used]
+            share = random.random()
+            if pool and share < 0.75:
+                how = random.choice(pool)
+            elif kind == "sum" and share < 0.9 and (n or random.random() < 0.5):
+                sums.append(size)
+                how = ("sum", len(sums) - 1)
+            elif kind != "map" and random.random() < (0.5 if kind == "norm" else 0.15):
+                how = ("all", 0)
+            else:
+                output.append(size)
+                how = ("out", len(output) - 1)
+            used.add(how)
+            row.append((size, *how))
+        reads.append(row)
+    if kind == "norm" and len(shapes) == 1:
+        for size, how, _ in reads[0]:
+            if how == "all":
+                output.append(size)
+    elif random.random() < 0.1:
+        output.append(random.choice(SMALL))
+    order = list(range(len(output)))
+    if random.random() < 0.3:
+        random.shuffle(order)
+    place = {old: new for new, old in enumerate(order)}
+    out = tuple(output[old] for old in order) or (1,)
+    if prod(out) * prod(sums) > MOST_WORK or prod(out) > 150 or len(out) > 5:
+        return None
+
+    def side(size: int, how: str, n: int) -> Side:
+        if how == "all":
+            return (
+                Side(size, span=size) if size == 1 or random.random() < 0.8 else Side(size, before=-1, span=1)
+            )
+        return Side(size, place[n] if how == "out" else len(out) + n)
+
+    constants = []
+    for w in range(random.choice((0, 0, 1, 2))):
+        axes = [a for a in range(len(out) + len(sums)) if random.random() < 0.5]
+        random.shuffle(axes)
+        extents = (*out, *sums)
+        own = tuple(Side(extents[a], a) for a in axes)
+        if prod(s.size for s in own) <= 100:
+            name = random.choice((f"w{v}.{w}", "shared"))
+            if name not in [c.name for c in constants]:
+                constants.append(Constant(name, prod(s.size for s in own) * random.choice((1, 2)), own))
+    if any(len(row) == 0 for row in reads):
+        return None
+    return Reach(out, tuple(tuple(side(*s) for s in row) for row in reads), tuple(constants), tuple(sums))
+
+
+def _resided(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Other sides for the same elements: some merged, some cut."""
+    left, found = prod(shape), list[int]()
+    while left > 1 and len(found) < 3:
+        sizes = [n for n in range(2, left + 1) if left % n == 0]
+        found.append(random.choice(sizes))
+        left //= found[-1]
+    return (*found, *((left,) if left > 1 else ())) or (1,)
+
+
+# -- nests -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Grower:
+    random: Random
+    axes: GroupAxes
+    outside: dict[str, bool]
+    """What may be kept: whether it leaves."""
+
+    def body(
+        self,
+        ops: Sequence[int],
+        cuts: dict[int, tuple[tuple[int, int], ...]],
+        deep: int,
+        kept: frozenset[str],
+    ) -> tuple[Loop | Leaf, ...]:
+        random, items, n = self.random, list[Loop | Leaf](), 0
+        while n < len(ops):
+            count = random.randint(1, len(ops) - n) if deep < 4 else 1
+            some = ops[n : n + count]
+            loop = self.loop(some, cuts, deep, kept) if random.random() < (0.8 if deep < 2 else 0.5) else None
+            if loop is None:
+                loop, some = self.leaf(ops[n], cuts), ops[n : n + 1]  # type: ignore[assignment]
+            items.append(loop)  # type: ignore[arg-type]
+            n += len(some)
+        return tuple(items)
+
+    def left(self, at: int, axis: int, cuts: dict[int, tuple[tuple[int, int], ...]]) -> tuple[int, int]:
+        """The indices of an axis that outer loops leave, and how many of them cut it: 0 for none."""
+        own = [tile for a, tile in cuts.get(at, ()) if a == axis]
+        return (min(own), len(own)) if own else (self.axes.operators[at].axes[axis], 0)
+
+    def free(self, at: int) -> list[int]:
+        cut = self.axes.operators[at]
+        return [a for a in range(len(cut.axes)) if a not in cut.together]
+
+    def loop(
+        self,
+        ops: Sequence[int],
+        cuts: dict[int, tuple[tuple[int, int], ...]],
+        deep: int,
+        kept: frozenset[str],
+    ) -> Loop | None:
+        random, over = self.random, dict[int, int]()
+        first = random.choice(ops)
+        axes = [a for a in self.free(first) if self.left(first, a, cuts)[0] > 1]
+        if not axes:
+            return None
+        over[first] = random.choice(axes)
+        size = self.left(first, over[first], cuts)
+        for at in sorted(ops, key=lambda at: abs(at - first)):
+            if at == first:
+                continue
+            fit = [a for a in self.free(at) if self.left(at, a, cuts) == size]
+            linked = [a for a in fit if self.linked(at, a, over)]
+            if not fit or (not linked and random.random() < 0.7):
+                return None
+            over[at] = random.choice(linked if linked and random.random() < 0.95 else fit)
+        tile = random.randint(1, size[0] - 1)
+        inner = {at: (*cuts.get(at, ()), (over[at], tile)) for at in ops}
+        keep = self.keep(ops, kept)
+        return Loop(
+            tuple((self.axes.operators[at].name, over[at]) for at in ops),
+            tile,
+            self.body(ops, inner, deep + 1, kept | {*keep}),
+            keep,
+        )
+
+    def linked(self, at: int, axis: int, over: dict[int, int]) -> bool:
+        mine = {
+            (u.buffer, s) for u in self.axes.operators[at].uses for s, a in enumerate(u.axes) if a == axis
+        }
+        others = {
+            (u.buffer, s)
+            for other, a in over.items()
+            for u in self.axes.operators[other].uses
+            for s, x in enumerate(u.axes)
+            if x == a
+        }
+        return bool(mine & others)
+
+    def keep(self, ops: Sequence[int], kept: frozenset[str]) -> tuple[str, ...]:
+        found = []
+        for name, leaves in self.outside.items():
+            users = [
+                at
+                for at, cut in enumerate(self.axes.operators)
+                for u in cut.uses
+                if self.axes.buffers[u.buffer].name == name
+            ]
+            inside = [at in ops for at in users]
+            if name not in kept and (all(inside) if leaves else any(inside)) and self.random.random() < 0.4:
+                found.append(name)
+        return tuple(found)
+
+    def leaf(self, at: int, cuts: dict[int, tuple[tuple[int, int], ...]]) -> Leaf:
+        random, cut = self.random, self.axes.operators[at]
+        axes = [a for a in self.free(at) if self.left(at, a, cuts)[0] > 1 and random.random() < 0.6]
+        random.shuffle(axes)
+        slices = tuple((a, random.randint(1, self.left(at, a, cuts)[0])) for a in axes)
+        over = None
+        if random.random() < 0.6:
+            fit = [
+                self.axes.buffers[u.buffer].name
+                for u in cut.reads
+                if self.axes.buffers[u.buffer].maker is not None
+                and (self.readers(u.buffer) == 1 or random.random() < 0.05)
+                and self.axes.buffers[u.buffer].sides == self.axes.buffers[cut.writes.buffer].sides
+                and all(a in (b, ALL) for a, b in zip(u.axes, cut.writes.axes, strict=True))
+            ]
+            over = random.choice(fit) if fit else None
+        return Leaf(cut.name, slices, over)
+
+    def readers(self, buffer: int) -> int:
+        if self.axes.buffers[buffer].name in self.outside:
+            return 2  # it leaves as well
+        return sum(use.buffer == buffer for cut in self.axes.operators for use in cut.reads)
+
+
+def random_nest(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Nest:
+    """A nest that may be legal: loops go over one axis of each operator in them, mostly a linked one.
+
+    `outside` are the buffers that may be kept, each with whether it leaves the group.
+    """
+    ops = list(range(len(axes.operators)))
+    if random.random() < 0.1:
+        random.shuffle(ops)
+    grower = _Grower(random, axes, outside)
+    keep = grower.keep(ops, frozenset())
+    return Nest(grower.body(ops, {}, 0, frozenset(keep)), keep)
+
+
+def random_whole(random: Random, tensors: Sequence[int]) -> frozenset[int]:
+    """Some operands that lie whole on chip."""
+    return frozenset(t for t in tensors if random.random() < random.choice((0.0, 0.0, 0.3)))
+
+
+def group_of(network: Network, nest: Nest, scratch: int = 0) -> Group:
+    """The group of all operators of a network in a nest."""
+    return Group("g", tuple(op.name for op in network.operators), scratch, tiling=nest)

@@ -1,0 +1,107 @@
+"""One random nest: what the checker derives of it, against the machine that runs it by elements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+from onchip.check.nests import nested
+from onchip.check.rules import Broken
+from onchip.network import Network
+from onchip.network.axes import ALL, GroupAxes, axes_of
+from onchip.plans import Leaf, Loop, Nest
+from oracles.nest_cases import group_of, groups_network, random_nest, random_whole
+from oracles.nests import Failed, run_nest, unfused
+
+__all__ = ["operands_of", "trial"]
+
+
+def trial(seed: int) -> Counter[str]:
+    """Try one nest; return what it was. Raises `AssertionError` where law and machine differ.
+
+    A nest is legal exactly if the machine succeeds, but for rules that are stricter on purpose: a buffer must
+    not be kept twice, and an output does not replace an operand that may be needed again.
+    """
+    random = Random(seed)
+    network = groups_network(random)
+    axes, operands, leaving = operands_of(network)
+    ids = [cut.operator for cut in axes.operators]
+    read = {u.buffer for cut in axes.operators for u in cut.reads}
+    makers = [n for n, b in enumerate(axes.buffers) if b.maker is not None]
+    if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
+        return Counter(["an output is not cut along its operator's axes"])
+    whole = random_whole(random, sorted(operands))
+    outside = {
+        b.name: b.maker is not None
+        for b in axes.buffers
+        if b.tensor not in whole and (b.maker is None or b.tensor in leaving)
+    }
+    nest, alignment = random_nest(random, axes, outside), random.choice((1, 1, 4))
+    law, rule = None, ""
+    try:
+        law = nested(network, group_of(network, nest), ids, operands - whole, alignment)
+    except Broken as refusal:
+        rule = refusal.rule
+    if law is None:
+        strict = ("nest-over", "nest-axes")  # two chains that leave as many indices, an operand needed again
+        assert rule in ("nest-finished", "nest-leaves", *strict), (seed, rule)
+        assert rule in strict or fails(axes, nest, leaving, whole), (seed, rule, nest)
+        return Counter([rule])
+    offsets = {use: place.offset for place in law.layout.places for use in place.uses}
+    try:
+        ran = run_nest(axes, nest, leaving, whole, alignment, offsets)
+    except Failed as failure:
+        raise AssertionError((seed, failure, nest)) from failure
+    want = unfused(axes)
+    assert ran.values == {n: want[n] for n in makers if axes.buffers[n].tensor in leaving}, (seed, nest)
+    assert {t: ran.crossed.get(t, 0) for t in operands - whole} == law.crossing, (seed, ran, law, nest)
+    assert ran.crossed.keys() <= law.crossing.keys(), (seed, ran, law, nest)
+    assert (ran.weights, ran.peak) == (law.weights, law.layout.need), (seed, ran, law, nest)
+    assert law.layout.need == sum(part.bytes for part in law.parts) <= law.layout.extent, (seed, law)
+    found = [f"legal, of {len(ids)} operators"]
+    found += ["in place"] * ("over='" in repr(nest)) + ["whole operands"] * bool(whole)
+    found += ["read and leaves"] * any(n in read and axes.buffers[n].tensor in leaving for n in makers)
+    found += ["partial sums come back"] * any(
+        law.crossing.get(axes.buffers[n].tensor or -1, 0) > axes.buffers[n].bytes for n in makers
+    )
+    found += ["packed beyond the worst moment"] * (law.layout.extent > law.layout.need)
+    return Counter(found)
+
+
+def operands_of(network: Network) -> tuple[GroupAxes, set[int], set[int]]:
+    """The axes of all operators of a network as one group, its operands, and those of them that leave."""
+    axes = axes_of(network, network.order)
+    assert not isinstance(axes, str), axes
+    read = {u.buffer for cut in axes.operators for u in cut.reads}
+    leaving = {
+        b.tensor
+        for n, b in enumerate(axes.buffers)
+        if b.maker is not None and b.tensor is not None
+        if n not in read or network.output_roots >> b.tensor & 1
+    }
+    return (
+        axes,
+        {b.tensor for b in axes.buffers if b.tensor is not None and b.maker is None} | leaving,
+        leaving,
+    )
+
+
+def fails(axes: GroupAxes, nest: Nest, leaving: set[int], whole: frozenset[int]) -> bool:
+    """Whether the machine stops, each output in a place of its own."""
+    try:
+        run_nest(axes, in_place_nowhere(nest), leaving, whole)
+    except Failed:
+        return True
+    return False
+
+
+def in_place_nowhere(nest: Nest) -> Nest:
+    """The same nest, each output in a place of its own."""
+
+    def without(item: Loop | Leaf) -> Loop | Leaf:
+        if isinstance(item, Leaf):
+            return replace(item, over=None)
+        return replace(item, body=tuple(map(without, item.body)))
+
+    return replace(nest, body=tuple(map(without, nest.body)))

@@ -1,0 +1,353 @@
+"""Nests run element by element on a machine that knows no closed form, over the axes of a group.
+
+What is in the scratch is a dictionary. Reading what is not there, or not finished, stops the machine; every
+byte that crosses is counted as it crosses, and every buffer as it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from math import prod
+
+from onchip.network.axes import ALL, Cut, GroupAxes, Use
+from onchip.plans import Leaf, Loop, Nest
+
+__all__ = ["Failed", "Ran", "run_nest", "unfused"]
+
+PRIME = 2**31 - 1
+Index = tuple[int, ...]
+Where = tuple[int, ...]
+"""A body, or a leaf, by the item of every body that leads to it."""
+
+
+class Failed(Exception):
+    """The machine cannot go on."""
+
+
+@dataclass
+class Ran:
+    """Bytes: `crossed` by tensor, of `weights`, the `peak`. `values` are what leaves, by buffer."""
+
+    crossed: dict[int, int] = field(default_factory=dict)
+    weights: int = 0
+    peak: int = 0
+    values: dict[int, dict[Index, int]] = field(default_factory=dict)
+
+
+@dataclass
+class Entry:
+    value: int
+    terms: int
+    buffer: int
+
+
+@dataclass(eq=False)
+class Box:
+    """A place for one home: the uses that share it, and the elements there."""
+
+    buffer: int
+    home: Where
+    uses: list[tuple[int, int]]
+    shared: list[tuple[int, int]]
+    deep: int = 0
+    ranges: list[range] = field(default_factory=list)
+    bytes: int = 0
+    elements: dict[Index, Entry] = field(default_factory=dict)
+    taken: bool = False
+
+
+@dataclass(frozen=True)
+class Now:
+    """Where the machine is: of every axis of every operator its range, and the loops that left it."""
+
+    ranges: Mapping[tuple[int, int], tuple[range, tuple[int, ...]]]
+
+    def of(self, axes: GroupAxes, at: int, axis: int) -> tuple[range, tuple[int, ...]]:
+        return self.ranges.get((at, axis), (range(axes.operators[at].axes[axis]), ()))
+
+    def turns(self, axes: GroupAxes, over: Sequence[tuple[int, int]], tile: int, loop: int) -> Iterator[Now]:
+        first, _ = self.of(axes, *over[0])
+        for low in range(0, len(first), tile):
+            ranges = dict(self.ranges)
+            for key in over:
+                known, loops = self.of(axes, *key)
+                ranges[key] = known[low : low + tile], (*loops, loop)
+            yield Now(ranges)
+
+
+def start(buffer: int, index: Index) -> int:
+    """The value of an element from outside."""
+    return (hash((buffer, index)) * 2654435761 + 12345) % PRIME
+
+
+def term(cut: Cut, axes: GroupAxes, index: Index, read: object) -> int:
+    """What one index along all axes adds to the output: no linear function of the operands."""
+    total = 7
+    for n, use in enumerate((*cut.reads, *cut.constants)):
+        sides = axes.buffers[use.buffer].sides
+        every = [range(size) if a == ALL else (index[a],) for a, size in zip(use.axes, sides, strict=True)]
+        for place in product(*every):
+            own = tuple(p if a == ALL else 0 for p, a in zip(place, use.axes, strict=True))
+            total += (n + 3) * (1 + hash(own) % 1009) * read(use.buffer, place, n)  # type: ignore[operator]
+    return total * total % PRIME
+
+
+def unfused(axes: GroupAxes) -> dict[int, dict[Index, int]]:
+    """The elements of all that the operators make, one operator after the other."""
+    made: dict[int, dict[Index, int]] = {}
+
+    def read(buffer: int, place: Index, _: int) -> int:
+        return made[buffer][place] if buffer in made else start(buffer, place)
+
+    for cut in axes.operators:
+        found: dict[Index, int] = {}
+        for index in product(*map(range, cut.axes)):
+            place = tuple(index[a] for a in cut.writes.axes) if cut.writes.axes != (ALL,) else (0,)
+            found[place] = (found.get(place, 0) + term(cut, axes, index, read)) % PRIME
+        made[cut.writes.buffer] = found
+    return made
+
+
+def run_nest(
+    axes: GroupAxes,
+    nest: Nest,
+    leaving: Collection[int],
+    whole: Collection[int],
+    alignment: int = 1,
+    offsets: Mapping[tuple[int, int], int] | None = None,
+) -> Ran:
+    """Run a nest. `leaving` and `whole` are tensors; `offsets` say where the buffer of a use lies.
+
+    Raises `Failed` where it cannot go on.
+    """
+    return Machine(axes, nest, leaving, whole, alignment, offsets).run()
+
+
+class Machine:
+    def __init__(
+        self,
+        axes: GroupAxes,
+        nest: Nest,
+        leaving: Collection[int],
+        whole: Collection[int],
+        alignment: int,
+        offsets: Mapping[tuple[int, int], int] | None,
+    ) -> None:
+        self.axes, self.nest, self.alignment, self.offsets = axes, nest, alignment, offsets
+        self.whole = {n for n, b in enumerate(axes.buffers) if b.tensor in whole}
+        self.out = {n for n, b in enumerate(axes.buffers) if b.maker is not None and b.tensor in leaving}
+        self.at = {cut.name: at for at, cut in enumerate(axes.operators)}
+        self.leaf: dict[int, tuple[Where, Leaf]] = {}
+        self.kept: list[tuple[Where, str]] = []
+        self.find(nest, ())
+        self.lying: dict[int, dict[Index, Entry]] = {n: {} for n in self.whole}
+        self.dram: dict[int, dict[Index, Entry]] = {}
+        self.taken: list[Box] = []
+        self.ran, self.loops = Ran(), 0
+        self.boxes = self.homes()
+        self.box = {use: box for box in self.boxes for use in box.shared}
+
+    def find(self, nest: Nest | Loop, where: Where) -> None:
+        self.kept += [(where, name) for name in nest.keep]
+        for n, item in enumerate(nest.body):
+            if isinstance(item, Leaf):
+                self.leaf[self.at[item.operator]] = (*where, n), item
+            else:
+                self.find(item, (*where, n))
+
+    def users(self, buffer: int) -> list[tuple[int, int]]:
+        return [
+            (at, n)
+            for at, cut in enumerate(self.axes.operators)
+            for n, use in enumerate(cut.uses)
+            if use.buffer == buffer
+        ]
+
+    def homes(self) -> list[Box]:
+        boxes = []
+        for n, buffer in enumerate(self.axes.buffers):
+            if n in self.whole:
+                continue
+            users, inner = self.users(n), buffer.maker is not None and n not in self.out
+            for where, name in [] if inner else self.kept:
+                below = [u for u in users if self.leaf[u[0]][0][: len(where)] == where]
+                if name == buffer.name and below:
+                    boxes.append(Box(n, where, below, list(below)))
+                    users = [u for u in users if u not in below]
+            if buffer.maker is not None and (inner or len(users) > 1):
+                paths = [self.leaf[at][0][:-1] for at, _ in users]
+                deep = max(
+                    k for k in range(99) if len({p[:k] for p in paths}) == 1 and k <= min(map(len, paths))
+                )
+                boxes.append(Box(n, paths[0][:deep], users, list(users)))
+            else:
+                for at, k in users:
+                    where, leaf = self.leaf[at]
+                    use = self.axes.operators[at].uses[k]
+                    deep = next(
+                        (i for i, (a, _) in enumerate(leaf.slices) if a not in use.axes), len(leaf.slices)
+                    )
+                    boxes.append(Box(n, where, [(at, k)], [(at, k)], deep))
+        return self.in_place(boxes)
+
+    def in_place(self, boxes: list[Box]) -> list[Box]:
+        """A guest's uses go to the box of the output that is written in its place; to a whole one's, too."""
+        host: dict[int, int] = {}
+        for at, (_, leaf) in self.leaf.items():
+            if leaf.over is not None:
+                cut = self.axes.operators[at]
+                [guest] = {u.buffer for u in cut.reads if self.axes.buffers[u.buffer].name == leaf.over}
+                host[guest] = cut.writes.buffer
+        for guest in host:
+            last = guest
+            while last in host:
+                last = host[last]
+            if last in self.whole:
+                self.lying[guest] = self.lying[last]
+                self.whole.add(guest)
+            else:
+                [box] = [b for b in boxes if b.buffer == last]
+                box.shared += self.users(guest)
+        return [box for box in boxes if box.buffer not in host]
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    def run(self) -> Ran:
+        self.body(self.nest, (), Now({}))
+        for n, buffer in enumerate(self.axes.buffers):
+            if n in self.out:
+                found = self.lying[n] if n in self.whole else self.dram.get(n, {})
+                whole = self.terms(n)
+                if len(found) < buffer.elements or any(
+                    e.terms != whole or e.buffer != n for e in found.values()
+                ):
+                    raise Failed(f"{buffer.name} does not leave whole")
+                self.ran.values[n] = {i: e.value for i, e in found.items()}
+        return self.ran
+
+    def terms(self, buffer: int) -> int:
+        maker = self.axes.buffers[buffer].maker
+        assert maker is not None
+        cut = self.axes.operators[maker]
+        return prod(cut.axes[a] for a in cut.sums)
+
+    def body(self, nest: Nest | Loop, where: Where, now: Now) -> None:
+        mine = [box for box in self.boxes if box.home == where]
+        items = {id(box): [self.leaf[at][0][len(where)] for at, _ in box.shared] for box in mine}
+        for n, item in enumerate(nest.body):
+            for box in mine:
+                if n == min(items[id(box)]):
+                    self.take(box, now)
+            if isinstance(item, Leaf):
+                self.slices(self.at[item.operator], item, (*where, n), 0, now)
+            else:
+                self.loops += 1
+                over = [(self.at[name], axis) for name, axis in item.over]
+                for turn in now.turns(self.axes, over, item.tile, self.loops):
+                    self.body(item, (*where, n), turn)
+            for box in mine:
+                if n == max(items[id(box)]):
+                    self.give_back(box)
+
+    def slices(self, at: int, leaf: Leaf, where: Where, deep: int, now: Now) -> None:
+        mine = [box for box in self.boxes if box.home == where and box.deep == deep]
+        for box in mine:
+            self.take(box, now)
+        if deep == len(leaf.slices):
+            self.make(at, now)
+        else:
+            axis, tile = leaf.slices[deep]
+            self.loops += 1
+            for turn in now.turns(self.axes, [(at, axis)], tile, self.loops):
+                self.slices(at, leaf, where, deep + 1, turn)
+        for box in mine:
+            self.give_back(box)
+
+    def make(self, at: int, now: Now) -> None:
+        cut = self.axes.operators[at]
+        along = [now.of(self.axes, at, axis)[0] for axis in range(len(cut.axes))]
+        added: dict[Index, list[int]] = {}
+        for index in product(*along):
+            place = tuple(index[a] for a in cut.writes.axes) if cut.writes.axes != (ALL,) else (0,)
+            value = term(cut, self.axes, index, lambda buffer, i, n: self.read(at, buffer, i, n))
+            added.setdefault(place, []).append(value)
+        n, buffer = len(cut.uses) - 1, cut.writes.buffer
+        into = self.lying[buffer] if buffer in self.whole else self.there(at, n, cut.writes)
+        for place, values in added.items():
+            if buffer not in self.whole:
+                self.inside(self.box[at, n], place)
+            known = into.get(place)
+            old = known if known is not None and known.buffer == buffer else Entry(0, 0, buffer)
+            into[place] = Entry((old.value + sum(values)) % PRIME, old.terms + len(values), buffer)
+
+    def there(self, at: int, n: int, use: Use) -> dict[Index, Entry]:
+        box = self.box[at, n]
+        if not box.taken:
+            raise Failed(f"{self.axes.buffers[use.buffer].name} has no place")
+        return box.elements
+
+    def inside(self, box: Box, place: Index) -> None:
+        if any(i not in along for i, along in zip(place, box.ranges, strict=True)):
+            raise Failed("an element outside of the place")
+
+    def read(self, at: int, buffer: int, place: Index, n: int) -> int:
+        made = self.axes.buffers[buffer].maker is not None
+        if buffer in self.whole:
+            if not made:
+                return start(buffer, place)
+            found = self.lying[buffer].get(place)
+        else:
+            found = self.there(at, n, self.axes.operators[at].uses[n]).get(place)
+        if found is None or found.buffer != buffer or (made and found.terms != self.terms(buffer)):
+            raise Failed(f"{self.axes.buffers[buffer].name} is not there, or not finished")
+        return found.value
+
+    # -- places --------------------------------------------------------------------------------------------
+
+    def take(self, box: Box, now: Now) -> None:
+        buffer = self.axes.buffers[box.buffer]
+        box.ranges = []
+        for side, size in enumerate(buffer.sides):
+            seen = {
+                now.of(self.axes, at, axis)
+                for at, n in box.uses
+                if (axis := self.axes.operators[at].uses[n].axes[side]) != ALL
+            }
+            every = all(self.axes.operators[at].uses[n].axes[side] != ALL for at, n in box.uses)
+            box.ranges.append(next(iter(seen))[0] if every and len(seen) == 1 else range(size))
+        elements = list(product(*box.ranges))
+        box.bytes = -(-len(elements) * buffer.element // self.alignment) * self.alignment
+        box.elements, box.taken = {}, True
+        if buffer.maker is None:
+            box.elements = {i: Entry(start(box.buffer, i), 0, box.buffer) for i in elements}
+            self.cross(box.buffer, len(elements))
+        elif box.buffer in self.out:
+            before = self.dram.get(box.buffer, {})
+            box.elements = {i: before[i] for i in elements if i in before}
+            self.cross(box.buffer, len(box.elements))
+        self.taken.append(box)
+        self.ran.peak = max(self.ran.peak, sum(b.bytes for b in self.taken))
+        if self.offsets is not None:
+            self.apart()
+
+    def apart(self) -> None:
+        assert self.offsets is not None
+        spans = sorted((self.offsets[b.uses[0]], self.offsets[b.uses[0]] + b.bytes) for b in self.taken)
+        assert all(end <= low for (_, end), (low, _) in pairwise(spans)), spans
+
+    def give_back(self, box: Box) -> None:
+        if box.buffer in self.out:
+            made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer}
+            self.dram.setdefault(box.buffer, {}).update(made)
+            self.cross(box.buffer, len(made))
+        box.taken = False
+        self.taken.remove(box)
+
+    def cross(self, buffer: int, elements: int) -> None:
+        one = self.axes.buffers[buffer]
+        if one.tensor is None:
+            self.ran.weights += elements * one.element
+        else:
+            self.ran.crossed[one.tensor] = self.ran.crossed.get(one.tensor, 0) + elements * one.element
