@@ -55,6 +55,7 @@ def assert_same_but_larger(one: Source, many: Source, images: int) -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

@@ -189,6 +189,7 @@ def test_operators_of_one_name_are_told_apart_in_linear_time(tmp_path: Path) -> 
     assert len(set(names)) == 3_000
 
 
+@pytest.mark.thorough
 def test_a_long_row_of_merged_operators_is_one(tmp_path: Path) -> None:
     nodes = [node("Add", [f"t{i}", "x"], [f"t{i + 1}"]) for i in range(3_000)]
     nodes[0].input[0], nodes[-1].output[0] = "x", "y"

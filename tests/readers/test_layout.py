@@ -40,6 +40,7 @@ def factorings(size: int) -> st.SearchStrategy[tuple[int, ...]]:
     return shape()
 
 
+@pytest.mark.thorough
 @given(st.data())
 def test_a_layout_is_what_numpy_does(data: st.DataObject) -> None:
     shape = data.draw(
@@ -74,6 +75,7 @@ def test_a_layout_is_what_numpy_does(data: st.DataObject) -> None:
         assert layout.contiguous == (array.reshape(-1) == np.arange(array.size) + first).all()
 
 
+@pytest.mark.thorough
 @given(st.data())
 def test_reshapes_and_slices_of_a_tensor_as_it_lies_always_have_a_layout(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))

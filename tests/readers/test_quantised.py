@@ -38,10 +38,11 @@ def test_fused_tensors_stay_quantised(tmp_path: Path) -> None:
         ("QuantizeLinear", ["x"], ["xq"]),
         ("DequantizeLinear+Conv+Relu+QuantizeLinear", ["xq"], ["rq"]),
         ("DequantizeLinear+MaxPool", ["rq"], ["p"]),
-        ("DequantizeLinear+Add+QuantizeLinear+DequantizeLinear", ["rq", "p"], ["y"]),
+        ("DequantizeLinear+Add+QuantizeLinear", ["rq", "p"], ["qq"]),
+        ("DequantizeLinear", ["qq"], ["y"]),
     ]
     assert {t.name: t.bytes for t in source.network.tensors} == {
-        "x": 768, "xq": 192, "rq": 128, "p": 512, "y": 512
+        "x": 768, "xq": 192, "rq": 128, "p": 512, "qq": 128, "y": 512
     }  # fmt: skip
     assert source.network.operators[1].weight_bytes == 54 + 2 * 4
     assert differing(source) == []

@@ -64,6 +64,7 @@ def test_every_truncation_is_refused_or_read(tmp_path: Path) -> None:
             load(path)
 
 
+@pytest.mark.thorough
 def test_damaged_files_are_refused_or_read(tmp_path: Path) -> None:
     text = """(float[1,3,8,8] x) => (float[1,4] y) <int64[2] t = {1, -1}> {
         a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w)  b = Relu(a)  c = Transpose<perm=[0,2,3,1]>(b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def survives(content: bytes) -> None:
     assert len(problem) < 2000
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(st.integers(0, 10**9), st.integers(1, 8))
 def test_flipped_bytes(seed: int, count: int) -> None:
@@ -39,6 +41,7 @@ def test_flipped_bytes(seed: int, count: int) -> None:
     survives(bytes(content))
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(st.integers(0, 10**9))
 def test_words_that_became_huge_or_negative(seed: int) -> None:

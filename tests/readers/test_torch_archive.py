@@ -154,6 +154,7 @@ def test_honest_archives_are_handed_on(tmp_path: Path) -> None:
         assert again["range_constraints"] == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_string_of_the_file_that_is_code_reaches_torch(payload: str, tmp_path: Path) -> None:
     """In every place of a program, keys included: refused, or dropped."""
@@ -169,6 +170,7 @@ def test_no_string_of_the_file_that_is_code_reaches_torch(payload: str, tmp_path
             assert words not in part, (path, name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_python_objects_stay_names_of_parameters(name: str, tmp_path: Path) -> None:
     """What looks like the path of a parameter may name one, or be the text of an argument: nothing else."""
@@ -189,6 +191,7 @@ def test_no_name_of_a_weight_that_is_code_reaches_torch(payload: str, tmp_path: 
     refused(tmp_path / "net.pt2", with_weights(device={"type": payload, "index": None}))
 
 
+@pytest.mark.thorough
 @given(st.text(max_size=60))
 @settings(max_examples=300)
 def test_what_is_accepted_as_a_size_has_no_attributes_and_calls_nothing_else(text: str) -> None:

@@ -19,6 +19,7 @@ of the kinds fits, the kind is `other`. Both promise nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from onchip.network import GATHERED, Geometry
@@ -38,14 +39,21 @@ _ALONG_CHANNELS = frozenset({"Hardmax", "LogSoftmax", "LpNormalization", "Softma
 
 
 def geometry_of(
-    graph: Graph, node: Node, activations: list[str], constants: Constants, *, whole: bool
+    graph: Graph,
+    node: Node,
+    activations: list[str],
+    stored: Mapping[str, int],
+    constants: Constants,
+    *,
+    whole: bool,
 ) -> Geometry | None:
     """Return the node's geometry, None if `Geometry` cannot state it; `activations` are its computed inputs.
 
+    `stored` are the element types of the tensors that hold them: what is dequantised on the way has another.
     Unless the node reads `whole` tensors as they lie, the shapes are those that it sees and the kind is
     gathered.
     """
-    found = _walk(graph, node, activations, constants)
+    found = _walk(graph, node, activations, stored, constants)
     if found is None:
         made = [name for name in node.outputs if name]
         return _other(graph, activations[:1], made[0]) if len(made) == 1 else None
@@ -58,7 +66,9 @@ def _other(graph: Graph, read: list[str], made: str) -> Geometry | None:
     return Geometry("other", input=shapes[0], output=shapes[-1]) if len(shapes[-1]) == 4 and read else None
 
 
-def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants) -> Geometry | None:
+def _walk(
+    graph: Graph, node: Node, activations: list[str], stored: Mapping[str, int], constants: Constants
+) -> Geometry | None:
     """Return the geometry if one of the kinds fits, with inputs as the node sees them."""
     pointwise = is_elementwise(node.op, node.domain)
     if (node.domain and not pointwise) or not activations or not node.outputs[0]:
@@ -67,17 +77,17 @@ def _walk(graph: Graph, node: Node, activations: list[str], constants: Constants
     first = graph.shape[node.inputs[0]] if node.inputs[0] else ()
     if pointwise:
         counts = {math.prod(graph.shape[a]) for a in activations}
-        types = {graph.element.get(a) for a in activations}
+        types = set(stored.values())
         if max(counts) == math.prod(result) and (len(counts) == 1 or len(types) == 1):
             return Geometry("elementwise", input=result, output=result)
         return None
     if node.op == "Concat":
-        return _concat(graph, node, activations, result)
+        return _concat(graph, node, activations, stored, result)
     if activations != [node.inputs[0]]:
         return None
     match node.op:
-        case "Conv" | "ConvInteger" | "QLinearConv" if len(first) == 4:
-            weight = graph.shape[node.inputs[3 if node.op == "QLinearConv" else 1]]
+        case "Conv" if len(first) == 4:
+            weight = graph.shape[node.inputs[1]]
             groups = node.integer("group", 1)
             kind = "depthwise" if groups == first[1] and groups > 1 else "conv"
             return _windowed(node, kind, first, result, weight[2:], groups)
@@ -131,12 +141,14 @@ def _pixels_kept(root: tuple[int, ...], copied: Layout) -> Geometry | None:
     return Geometry("rowwise", input=root, output=shape)
 
 
-def _concat(graph: Graph, node: Node, activations: list[str], result: tuple[int, ...]) -> Geometry | None:
+def _concat(
+    graph: Graph, node: Node, activations: list[str], stored: Mapping[str, int], result: tuple[int, ...]
+) -> Geometry | None:
     """Return a concat of maps over channels, each operand another tensor of the same element type."""
     shapes = [graph.shape[a] for a in activations]
     if list(node.inputs) != activations or len(set(activations)) < len(activations) or len(result) != 4:
         return None
-    if node.integer("axis", 1) % 4 != 1 or len({graph.element.get(a) for a in activations}) != 1:
+    if node.integer("axis", 1) % 4 != 1 or len(set(stored.values())) != 1:
         return None
     return Geometry("concat", input=shapes[0], output=result)
 

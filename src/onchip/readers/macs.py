@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.plain import plain_of
+from onchip.readers.traits import VENDOR
+from onchip.readers.vendor import vendor_macs
 
 __all__ = ["macs_of"]
 
@@ -16,23 +19,23 @@ def macs_of(graph: Graph, node: Node) -> int:
 
     Additions, comparisons and look-ups count nothing: such a node is bound by its bytes.
     """
-    if node.domain or not node.outputs or not node.outputs[0]:
+    node = plain_of(node)
+    if not node.outputs or not node.outputs[0]:
         return 0
+    if node.domain:
+        return vendor_macs(graph, node) if node.domain == VENDOR else 0
     shapes = [graph.shape.get(name, graph.weight_shape.get(name)) for name in node.inputs]
     result = graph.shape.get(node.outputs[0])
     match node.op:
-        case "Conv" | "ConvInteger" | "DeformConv":
+        case "Conv" | "DeformConv":
             weight = shapes[1]
-            return math.prod(result) * math.prod(weight[1:]) if result and weight else 0
-        case "QLinearConv":
-            weight = shapes[3]
             return math.prod(result) * math.prod(weight[1:]) if result and weight else 0
         case "ConvTranspose":
             weight, first = shapes[1], shapes[0]
             return math.prod(first) * math.prod(weight[1:]) if first and weight else 0
         case "Gemm" if shapes[0] and result:
             return math.prod(result) * shapes[0][0 if node.integer("transA", 0) else -1]
-        case "MatMul" | "MatMulInteger" | "QLinearMatMul" if shapes[0] and result is not None:
+        case "MatMul" if shapes[0] and result is not None:
             return math.prod(result) * shapes[0][-1]
         case "LSTM" | "GRU" | "RNN" if shapes[0] and shapes[1] and shapes[2]:
             # Steps times batch, whatever the layout; each direction multiplies both matrices every step.

@@ -19,11 +19,12 @@ from onchip.base.errors import ModelError
 from onchip.readers.external import external_file, is_external
 from onchip.readers.onnx_bounds import check_bounds, check_counts, is_control_flow
 from onchip.readers.onnx_functions import inline
+from onchip.readers.traits import VENDOR_OPERATORS
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Graph", "Node", "one_line", "parse"]
+__all__ = ["Graph", "Node", "is_vendors", "one_line", "parse"]
 
 OLDEST_OPSET = 9
 SMALL = 4096
@@ -40,6 +41,8 @@ class Node:
     domain: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    plain: Node | None = field(default=None, repr=False, compare=False)
+    """The node in ONNX's own words, once `onchip.readers.plain.plain_of` has made it."""
 
     @property
     def label(self) -> str:
@@ -242,12 +245,25 @@ def _known(op: str, version: int, domain: str) -> bool:
     )
 
 
+def is_vendors(node: Node, opsets: Mapping[str, int]) -> bool:
+    """Return whether a node's operator is read although `onnx` does not know it."""
+    version = opsets.get(node.domain)
+    if version is None or (node.domain, node.op) not in VENDOR_OPERATORS:
+        return False
+    return not _known(node.op, version, node.domain)
+
+
 def _check_node(node: Node, opsets: Mapping[str, int], context: Any, folder: Path | None, where: str) -> None:
     import onnx
 
     if is_control_flow(node.proto):
         raise ModelError("control flow cannot be planned", where=where, item=node.label)
     version = opsets.get(node.domain)
+    if is_vendors(node, opsets):
+        _check_attributes(node, folder, where)
+        if not node.inputs or not node.outputs or not node.inputs[0] or not node.outputs[0]:
+            raise ModelError("has no first operand or no result", where=where, item=node.label)
+        return
     if version is None or not _known(node.op, version, node.domain):
         operator = f"{node.domain}.{node.op}" if node.domain else node.op
         at = "" if version is None else f" in operator set {version}"

@@ -20,6 +20,7 @@ from onchip.readers.macs import macs_of
 from onchip.readers.onnx_graph import Graph, Node, parse
 from onchip.readers.operators import Draft, Drafts
 from onchip.readers.places import find_places
+from onchip.readers.quantised import CONVERSIONS, mismatch
 from onchip.readers.reach import in_maps, reach_of
 from onchip.readers.shapes import contradiction, infer, node_types, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
@@ -62,6 +63,9 @@ def read_onnx(
         constants = infer_at_batch(graph, dims, resize, options.batch)
     _settle_shapes(graph, constants)
     graph.keep(graph.live())
+    for node in graph.nodes:
+        if node.op in CONVERSIONS and (reason := mismatch(graph, node)):  # those of weights, too
+            raise graph.refuse(reason, node.label)
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
     for node in computing:
         spend(node.label)
@@ -211,7 +215,7 @@ def _assemble(
 
 
 def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach | None]:
-    """Return the reach of every operator whose geometry does not tell already how its maps are read."""
+    """Return the reach of every operator whose geometry does not tell already how all it reads is read."""
     images = Counter(
         shape[0]
         for draft in drafts.all
@@ -222,12 +226,24 @@ def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach |
     batch = max(images, key=lambda n: (images[n], n), default=None)
     return [
         None
-        if len(draft.outputs) > 1 or in_maps(draft.geometry, batch)
+        if len(draft.outputs) > 1 or (in_maps(draft.geometry, batch) and not _along_rows(graph, draft))
         else reach_of(
             graph, constants, sorted(draft.nodes), tuple(draft.inputs), draft.outputs[0], draft.weights
         )
         for draft in drafts.all
     ]
+
+
+def _along_rows(graph: Graph, draft: Draft) -> bool:
+    """Return whether an element-wise operator over maps reads a constant that does not go by channels alone.
+
+    A mask or a table of positions, say: its geometry tells nothing of the part that some rows need.
+    """
+    geometry = draft.geometry
+    if geometry is None or geometry.kind != "elementwise" or len(geometry.output) != 4:
+        return False
+    counts = [math.prod(graph.shape.get(name, ())) for name in draft.weights]
+    return any(count > geometry.output[1] for count in counts)
 
 
 def _unique(names: list[str]) -> list[str]:

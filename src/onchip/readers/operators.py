@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from functools import cache
+from dataclasses import replace
+from functools import cache, cached_property
 from typing import Literal
 
 from onchip.base.allowance import spend
+from onchip.network import GATHERED, Geometry
 from onchip.readers.constants import Constants
 from onchip.readers.drafts import Draft, Merging
 from onchip.readers.elements import BITS, value_bytes
 from onchip.readers.geometry import geometry_of, geometry_of_copy
-from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.lookup import looked_up
+from onchip.readers.onnx_graph import Graph, Node, is_vendors
 from onchip.readers.places import Place, Places
-from onchip.readers.traits import is_elementwise, is_setting
+from onchip.readers.plain import plain_of
+from onchip.readers.quantised import CONVERSIONS, joins_alike, steps_of
+from onchip.readers.traits import VENDOR, is_elementwise, is_setting
 
 __all__ = ["Draft", "Drafts"]
 
@@ -34,7 +39,18 @@ class Drafts:
     def __init__(self, graph: Graph, constants: Constants, places: Places, dtype: Dtype) -> None:
         self.graph, self.constants, self.places, self.dtype = graph, constants, places, dtype
         self.between = 0
+        self.closed: set[int] = set()
+        """Quantising nodes that are a part of the operator before them from the outset."""
         self.all = [draft for node in graph.nodes for draft in self._drafts(node)]
+
+    @cached_property
+    def readers(self) -> dict[str, list[Node]]:
+        """The nodes that read each value."""
+        found: dict[str, list[Node]] = {}
+        for node in self.graph.nodes:
+            for name in dict.fromkeys(node.inputs):
+                found.setdefault(name, []).append(node)
+        return found
 
     # -- operators, one for each node that computes ----------------------------------------------------------
 
@@ -59,14 +75,21 @@ class Drafts:
     def settle(self) -> None:
         """Let an operator read the whole tensor if it runs the node that cuts the view out of it anyway.
 
-        This happens if it reads two outputs of one split, one of them a view and the other strided.
+        This happens if it reads two outputs of one split, one of them a view and the other strided. A concat
+        that dequantises, and whose result nothing quantises, joins no channels as they lie.
         """
         for draft in self.all:
+            if draft.geometry is not None and draft.geometry.kind == "concat" and len(draft.types) > 1:
+                widths = {BITS[self.graph.element[name]] for name in (*draft.inputs, *draft.outputs)}
+                if len(widths) > 1 and "DequantizeLinear" in draft.types:
+                    draft.geometry = replace(draft.geometry, kind=GATHERED + "concat")
             for name in list(draft.inputs):
                 cut = self.graph.producer.get(name)
                 if cut is None or cut.index not in draft.nodes:
                     continue
                 del draft.inputs[name]
+                if self.places.of[name].root == name:
+                    continue  # an output that is copied for the network: here it is made on the way
                 while name != self.places.of[name].root:
                     draft.nodes.add(self.graph.producer[name].index)
                     name = self.graph.producer[name].inputs[0]
@@ -93,23 +116,32 @@ class Drafts:
             return []
         if node.index in self.places.layout_nodes:
             return [self._copy(node, name) for name in node.outputs if name in self.places.copies]
-        return [self._compute(node)]
+        return [] if node.index in self.closed else [self._compute(node)]
 
     def _copy(self, node: Node, name: str) -> Draft:
-        """Return the operator that puts a permuted or strided value in order."""
+        """Return the operator that puts a permuted or strided value in order, or converts one in order.
+
+        The latter stays an operator of its own: it makes an output of the network.
+        """
         origin, chain = self.boundary(node.inputs[0])
         path = [*reversed(chain), node.index]
-        types = [op for i in path if (op := self.graph.nodes[i].op) not in _RESHAPES]
-        draft = Draft(node.proto.name or name, deque(types or [node.op]), set(path), {origin: None}, [name])
-        draft.elementwise = node.op == "DequantizeLinear" and self.places.of[node.inputs[0]].layout.contiguous
         moved = self.places.copies[name]
-        if self.places.of[origin].root == origin and moved.root == origin and not moved.converted:
-            draft.geometry = geometry_of_copy(self.graph.shape[origin], moved.layout)
+        merged = _RESHAPES if moved.converted else _RESHAPES | CONVERSIONS
+        types = [op for i in path if (op := self.graph.nodes[i].op) not in merged]
+        draft = Draft(node.proto.name or name, deque(types or [node.op]), set(path), {origin: None}, [name])
+        if self.places.of[origin].root == origin and moved.root == origin:
+            if not moved.converted:
+                draft.geometry = geometry_of_copy(self.graph.shape[origin], moved.layout)
+            elif moved.layout.contiguous and moved.layout.size == self._elements(origin):
+                shape = self.graph.shape[origin]
+                draft.geometry = Geometry("elementwise", input=shape, output=shape)
         return draft
 
     def _compute(self, node: Node) -> Draft:
-        graph = self.graph
-        optional = _optional_outputs(node.op, graph.opsets[node.domain], node.domain)
+        graph, plain = self.graph, plain_of(node)
+        optional = frozenset(range(1, len(node.outputs)))
+        if not is_vendors(node, graph.opsets):
+            optional = _optional_outputs(node.op, graph.opsets[node.domain], node.domain)
         outputs = [
             name
             for i, name in enumerate(node.outputs)
@@ -118,13 +150,14 @@ class Drafts:
         draft = Draft(node.proto.name or outputs[0], deque([node.op]), {node.index}, {}, outputs)
         activations = []
         whole = True
+        stored: dict[str, int] = {}
         seen: set[str] = set()
         for position, name in enumerate(node.inputs):
             if not name:
                 continue
             if name in self.constants:
-                if not is_setting(node.op, position):
-                    draft.weights.update(self._parameters(node, name))
+                if node.domain == VENDOR or not is_setting(node.op, position):
+                    draft.weights.update(self._parameters(node, name, looked_up(graph, self.constants, node)))
                 continue
             activations.append(name)
             if name in seen:
@@ -135,47 +168,79 @@ class Drafts:
             draft.inputs[origin] = None
             draft.nodes.update(chain)
             place = self.places.of[name]
-            whole &= place.bytes_as_they_lie and self.places.of[origin].root == origin
-            if any(graph.nodes[i].op == "DequantizeLinear" for i in chain) and len(draft.types) == 1:
+            stored[name] = graph.element.get(place.root, 0)
+            whole &= place.layout.contiguous and self.places.of[origin].root == origin
+            whole &= not place.converted or place.layout.size == self._elements(place.root)
+            if place.converted and len(draft.types) == 1:
                 draft.types.appendleft("DequantizeLinear")
         result = math.prod(graph.shape[outputs[0]])
         draft.elementwise = (
-            is_elementwise(node.op, node.domain)
+            is_elementwise(plain.op, plain.domain)
             and len(outputs) == 1
             and not node.integer("training_mode", 0)
             and max((math.prod(graph.shape[a]) for a in activations), default=0) == result
         )
-        draft.geometry = geometry_of(graph, node, activations, self.constants, whole=whole)
+        if node.op == "Concat" and len(draft.types) > 1:
+            self._close(node, draft)
+        if node.op == "QLinearConcat" and not joins_alike(graph, node, self.constants):
+            draft.types.append("QuantizeLinear")
+        draft.geometry = geometry_of(graph, plain, activations, stored, self.constants, whole=whole)
         return draft
 
-    def _parameters(self, node: Node, name: str) -> dict[str, int]:
+    def _close(self, node: Node, draft: Draft) -> None:
+        """Let a concat that dequantises, and the node that quantises its result, only join, if they do.
+
+        They do where all of them have the same steps.
+        """
+        graph, of = self.graph, self.places.of
+        steps = {of[name].steps if name in of else None for name in node.inputs}
+        readers = self.readers.get(node.outputs[0], [])
+        if len(steps) > 1 or len(readers) != 1 or node.outputs[0] in graph.outputs:
+            return
+        [after] = readers
+        if None in steps or after.op != "QuantizeLinear" or after.inputs[0] != node.outputs[0]:
+            return
+        if steps_of(graph, after, self.constants) not in steps:
+            return
+        self.closed.add(after.index)
+        draft.types, draft.outputs = deque([node.op]), [after.outputs[0]]
+        draft.nodes.add(after.index)
+
+    def _parameters(self, node: Node, name: str, rows: int | None = None) -> dict[str, int]:
         """Return the bytes fetched for a constant operand, by their origin.
 
-        A single element that an element-wise operator reads is an immediate, not a parameter. A weight that
+        `rows` are the elements of a table that are looked up in it: no more than these are fetched. A single
+        element that an element-wise operator reads is an immediate, not a parameter. A weight that
         is dequantised, cast or reordered on the way is fetched as it is stored.
         """
         graph = self.graph
         found: dict[str, int] = {}
+        table = math.prod(graph.shape.get(name, ()))
         pending = [(node, name)]
         while pending:
             reader, name = pending.pop()
+            plain = plain_of(reader)
             shape = graph.shape.get(name)
             if shape is None:
                 raise graph.refuse(f"the shape of its operand {name} is not known", reader.label)
             if (
                 math.prod(shape) == 0
                 or not shape
-                or (math.prod(shape) == 1 and is_elementwise(reader.op, reader.domain))
+                or (math.prod(shape) == 1 and is_elementwise(plain.op, plain.domain))
             ):
                 continue
             maker = graph.producer.get(name)
+            maker = None if maker is None else plain_of(maker)
             if maker is not None and maker.domain == "" and maker.op in _AS_STORED:
                 stored = maker.inputs if maker.op == "DequantizeLinear" else maker.inputs[:1]
                 pending += [(maker, i) for i in stored if i]
             elif graph.element.get(name, 0) not in BITS:
                 raise graph.refuse(f"the element type of its operand {name} is not known", reader.label)
             else:
-                found[name] = value_bytes(graph.element[name], shape, self.dtype)
+                fetched = value_bytes(graph.element[name], shape, self.dtype)
+                if rows is not None and math.prod(shape) == table:
+                    fetched = min(fetched, value_bytes(graph.element[name], (rows,), self.dtype))
+                found[name] = fetched
         return found
 
     # -- fused --------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS
 from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.plain import plain_of
+from onchip.readers.quantised import CONVERSIONS, Steps, steps_of
 from onchip.readers.traits import reads_any_layout
 
 __all__ = ["Place", "Places", "find_places"]
@@ -28,11 +30,15 @@ _ORDERED = frozenset({"Transpose", "Slice", "Split", "Gather"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The bytes of `root` that make up a value; `converted` if it is dequantised on the way."""
+    """The bytes of `root` that make up a value; `converted` if it is dequantised on the way, with `steps`.
+
+    Quantised again by the same steps, it is those bytes themselves.
+    """
 
     root: str
     layout: Layout
     converted: bool = False
+    steps: Steps | None = None
 
     @property
     def bytes_as_they_lie(self) -> bool:
@@ -87,7 +93,7 @@ def _place(
         of |= {name: _whole(graph, name) for name in node.outputs if name and name in graph.shape}
         crooked = {name for name in set(node.inputs) if name in of and not of[name].layout.contiguous}
         for position, name in enumerate(node.inputs if crooked else ()):
-            if name in crooked and not reads_any_layout(node.op, position):
+            if name in crooked and not _gathers(node, position, name):
                 wanted.add(_copy_point(graph, name, of, layout_nodes))
     for name in graph.outputs:
         place = of.get(name)
@@ -98,6 +104,14 @@ def _place(
         elif not place.layout.contiguous:
             wanted.add(_copy_point(graph, name, of, layout_nodes))
     return Places(of, frozenset(layout_nodes), copies), wanted
+
+
+def _gathers(node: Node, position: int, name: str) -> bool:
+    """Return whether a node can read that operand permuted or strided."""
+    plain = plain_of(node)
+    if plain is node:
+        return not node.domain and reads_any_layout(node.op, position)
+    return name in plain.inputs and reads_any_layout(plain.op, plain.inputs.index(name))
 
 
 def _whole(graph: Graph, name: str) -> Place:
@@ -129,6 +143,7 @@ def _moved(
 
     None altogether if the node computes.
     """
+    node = plain_of(node) if node.op in CONVERSIONS else node
     if node.domain or not node.inputs or node.inputs[0] not in of:
         return _single(graph, node, of)
     source = of[node.inputs[0]]
@@ -139,7 +154,7 @@ def _moved(
     layout = source.layout
 
     def at(result: Layout | None) -> Place | None:
-        return None if result is None else Place(source.root, result, source.converted)
+        return None if result is None else Place(source.root, result, source.converted, source.steps)
 
     match node.op:
         case "Dropout":
@@ -149,7 +164,13 @@ def _moved(
         case "Cast" | "CastLike":
             return {out: at(layout)} if graph.element.get(out) == graph.element.get(node.inputs[0]) else None
         case "DequantizeLinear":
-            return {out: Place(source.root, layout, True)} if absorb and _settings(node, constants) else None
+            if not absorb or not _settings(node, constants):
+                return None
+            return {out: Place(source.root, layout, True, steps_of(graph, node, constants))}
+        case "QuantizeLinear" if source.converted and source.steps is not None:
+            # What was dequantised, moved and quantised alike was only moved.
+            alike = source.steps == steps_of(graph, node, constants)
+            return {out: Place(source.root, layout)} if alike else None
         case "Transpose":
             return {out: at(layout.transpose(node.integers("perm") or tuple(reversed(range(len(here))))))}
         case "Slice":

@@ -17,7 +17,10 @@ from onchip.network import MOST_SIDES, Constant, Geometry, Reach, Side, most_sid
 from onchip.readers.constants import Constants
 from onchip.readers.digits import CutAxis, Need, everything, flat, grouped, together
 from onchip.readers.onnx_graph import Graph, Node
-from onchip.readers.reach_rules import SAME_ORDER, Needs, NoRule, elementwise, rule_of
+from onchip.readers.plain import plain_of
+from onchip.readers.reach_more import MORE_RULES
+from onchip.readers.reach_rules import SAME_ORDER, Needs, NoRule, Rule, elementwise, rule_of
+from onchip.readers.reach_vendor import VENDOR_RULES
 from onchip.readers.traits import is_elementwise
 
 __all__ = ["in_maps", "reach_of"]
@@ -43,12 +46,15 @@ def reach_of(
     weights: dict[str, int],
 ) -> Reach | None:
     """Return the reach of an operator of these `nodes` with one `output`; `weights` are bytes by constant."""
-    axes = [n for n in graph.shape[output] if n > 1] or [1]
+    axes, sums = [n for n in graph.shape[output] if n > 1] or [1], list[int]()
     for _ in range(MOST_CUTS):
+        walk = Walk(graph, constants, axes, sums)
         try:
-            found = Walk(graph, constants, axes).reach(nodes, inputs, output, weights)
+            found = walk.reach(nodes, inputs, output, weights)
         except CutAxis as cut:
-            axes[cut.axis : cut.axis + 1] = [cut.outer, axes[cut.axis] // cut.outer]
+            sums = walk.sums
+            row, at = (axes, cut.axis) if cut.axis < len(axes) else (sums, cut.axis - len(axes))
+            row[at : at + 1] = [cut.outer, row[at] // cut.outer]
         except NoRule:
             return None
         else:
@@ -56,13 +62,27 @@ def reach_of(
     return None
 
 
-class Walk:
-    """One way back through an operator's nodes, for one division of its output into axes."""
+def _rule(plain: Node) -> Rule | None:
+    if is_elementwise(plain.op, plain.domain):
+        return elementwise
+    more = VENDOR_RULES.get((plain.domain, plain.op)) if plain.domain else MORE_RULES.get(plain.op)
+    return rule_of(plain.op, plain.domain) or more
 
-    def __init__(self, graph: Graph, constants: Constants, axes: Sequence[int]) -> None:
-        self.graph, self.constants, self.axes = graph, constants, axes
+
+class Walk:
+    """One way back through an operator's nodes, for one division of its output into axes.
+
+    `parts` are the axes into which a dimension that is summed over is cut, if it must be.
+    """
+
+    def __init__(
+        self, graph: Graph, constants: Constants, axes: Sequence[int], parts: Sequence[int] = ()
+    ) -> None:
+        self.graph, self.constants, self.axes, self.parts = graph, constants, axes, parts
         self.needs: Needs = {}
+        self.tables: Needs = {}
         self.sums: list[int] = []
+        self.rounded = False
 
     def reach(
         self, nodes: Sequence[int], inputs: Sequence[str], output: str, weights: dict[str, int]
@@ -89,16 +109,16 @@ class Walk:
             raise NoRule
         return Reach(
             tuple(self.axes),
-            tuple(self.settled(name) for name in inputs),
+            tuple(self.settled(self.needs[name]) for name in inputs),
             tuple(Constant(name, size, self.stored(name, size)) for name, size in weights.items()),
             tuple(self.sums),
         )
 
-    def settled(self, name: str) -> Need:
+    def settled(self, need: Need) -> Need:
         """Return a value's sides, no two of them along one axis of the output."""
         seen: set[int] = set()
         found: list[Side] = []
-        for side in self.needs[name]:
+        for side in need:
             if side.size == 1:
                 continue
             again = side.axis >= 0 and side.axis in seen
@@ -107,37 +127,63 @@ class Walk:
         return tuple(found) or (everything(1),)
 
     def stored(self, name: str, size: int) -> Need:
-        """Return the sides of a constant; whole if they do not divide its bytes or are not known."""
+        """Return the sides of a constant; whole if they do not divide its bytes or are not known.
+
+        Of a table they are those of the elements that are looked up.
+        """
+        if name in self.tables and name not in self.needs:
+            sides = self.settled(self.tables[name])
+            looked_up = prod(side.size for side in sides)
+            fewer = looked_up < prod(self.graph.shape[name]) and size % looked_up == 0
+            return sides if fewer else (everything(1),)
         count = prod(self.graph.shape.get(name, ())) or 1
         if name not in self.needs or size % count:
             return (everything(1),)
-        return self.settled(name)
+        return self.settled(self.needs[name])
 
     # -- rules -----------------------------------------------------------------------------------------------
 
     def back(self, node: Node, stop: Sequence[str]) -> None:
         """Derive the needs of a node's inputs from those of its results."""
+        plain = plain_of(node)
         for position, name in enumerate(node.outputs):
             if name not in self.needs or name in stop:
                 continue
             shape = self.graph.shape[name]
-            rule = elementwise if is_elementwise(node.op, node.domain) else rule_of(node.op, node.domain)
+            rule = _rule(plain)
             if rule is None:
                 raise NoRule
             try:
-                dims = (self.needs[name],) if node.op in SAME_ORDER else self.dims(name, shape)
-                found = rule(self, node, position, tuple(dims))
+                dims = (self.needs[name],) if plain.op in SAME_ORDER else tuple(self.dims(name, shape))
+                self.rounded = plain is not node and node.op != "FusedMatMul"
+                found = rule(self, plain, position, dims)
+                for other in filter(None, node.inputs if plain is not node else ()):
+                    if other not in plain.inputs:
+                        found[other] = self.beside(plain, other, name, dims)
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 raise NoRule from None  # the file states shapes or settings that its nodes cannot have
             for source, need in found.items():
                 known = self.needs.get(source)
                 self.needs[source] = need if known is None else together(known, need)
 
+    def beside(self, plain: Node, other: str, made: str, dims: tuple[Need, ...]) -> Need:
+        """Return the need of an operand that the plain form of a node leaves out.
+
+        Such a one is a scale or zero point, of all numbers or one for every channel of the result, or is
+        added to each element of it.
+        """
+        shape, result = self.shape(other), self.shape(made)
+        if shape == result and len(shape) > 1:
+            return flat(dims)
+        axis = 1 if plain.op == "Conv" else -1
+        along = plain.op in ("Conv", "Gemm", "MatMul") and len(shape) == 1 and shape[0] > 1
+        return flat([dims[axis]]) if along and shape[0] == result[axis] else self.all_of(other)
+
     def dims(self, name: str, shape: Sequence[int]) -> tuple[Need, ...]:
-        return tuple(grouped(self.needs[name], shape, self.axes))
+        return tuple(grouped(self.needs[name], shape, [*self.axes, *self.sums]))
 
     def regrouped(self, dims: Sequence[Need], shape: Sequence[int]) -> list[Need]:
-        return grouped(flat(dims), shape, self.axes)
+        return grouped(flat(dims), shape, [*self.axes, *self.sums])
 
     def shape(self, name: str) -> tuple[int, ...]:
         found = self.graph.shape.get(name)
@@ -145,23 +191,34 @@ class Walk:
             raise NoRule
         return found
 
+    def looked_up(self, table: str, need: Need) -> None:
+        maker = self.graph.producer.get(table)
+        while maker is not None and maker.op in ("Cast", "DequantizeLinear", "Identity"):
+            table = maker.inputs[0]
+            maker = self.graph.producer.get(table)
+        if table in self.tables:
+            raise NoRule
+        self.tables[table] = need
+
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """Return a dimension that a node's result is summed over, as an axis of its own if possible.
 
         The operator's output must be that result, element by element, up to functions of each element, and no
-        operand may come twice: one that is also added to the sum could not be cut with it.
+        operand may come twice: one that is also added to the sum could not be cut with it. A node that rounds
+        its sum, or applies a function to it, cannot be cut either.
         """
         made = tuple(side for side in flat(dims) if side.size > 1)
         if size == 1:
             return ()
         if (
             self.sums
+            or self.rounded
             or len(set(node.inputs)) < len(node.inputs)
             or made != tuple(Side(n, i) for i, n in enumerate(self.axes) if n > 1)
         ):
             return (everything(size),)
-        self.sums.append(size)
-        return (Side(size, len(self.axes)),)
+        self.sums += self.parts if prod(self.parts) == size and self.parts else [size]
+        return tuple(Side(n, len(self.axes) + i) for i, n in enumerate(self.sums))
 
     def all_of(self, name: str) -> Need:
         return tuple(everything(n) for n in self.shape(name)) or (everything(1),)

@@ -12,12 +12,25 @@ from typing import Protocol
 
 from onchip.readers.constants import Constants
 from onchip.readers.digits import Need, everything, flat, moved, together, widened
+from onchip.readers.lookup import looked_up
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.padding import same_padding
 from onchip.readers.resized import resized
 from onchip.readers.traits import declared_rule
 
-__all__ = ["RULES", "SAME_ORDER", "Needs", "NoRule", "Rule", "elementwise", "rule_of"]
+__all__ = [
+    "RULES",
+    "SAME_ORDER",
+    "Needs",
+    "NoRule",
+    "Rule",
+    "Walk",
+    "add",
+    "attention_needs",
+    "broadcast",
+    "elementwise",
+    "rule_of",
+]
 
 Needs = dict[str, Need]
 
@@ -40,6 +53,9 @@ class Walk(Protocol):
     def regrouped(self, dims: Sequence[Need], shape: Sequence[int]) -> list[Need]:
         """Return the same needs by the dimensions of another shape."""
 
+    def looked_up(self, table: str, need: Need) -> None:
+        """Record that the elements fetched of a constant table are those of `need`, in this order."""
+
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """Return a dimension of `size` that the node's result is summed over."""
 
@@ -54,14 +70,18 @@ _REDUCE = frozenset({
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSum", "ReduceSumSquare",
 })  # fmt: skip
-_ALONG = frozenset({"Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization", "Softmax"})
+_ALONG = frozenset(
+    {"Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization", "RMSNormalization", "Softmax"}
+)
+
+_TO_THE_END = frozenset({"LayerNormalization", "RMSNormalization"})
 
 
 class NoRule(Exception):
     """No rule covers a node."""
 
 
-def _add(needs: Needs, name: str, need: Need) -> None:
+def add(needs: Needs, name: str, need: Need) -> None:
     """Add a need of a value to the needs of other operands of the same node."""
     needs[name] = together(needs[name], need) if name in needs else need
 
@@ -76,12 +96,12 @@ def elementwise(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs
             axis = node.integer("axis", 1) % max(len(dims), 1)
             need = flat([dims[axis]]) if len(shape) == 1 and shape[0] > 1 else walk.all_of(name)
         else:
-            need = flat(_broadcast(shape, walk.shape(node.outputs[0]), dims))
-        _add(found, name, need)
+            need = flat(broadcast(shape, walk.shape(node.outputs[0]), dims))
+        add(found, name, need)
     return found
 
 
-def _broadcast(shape: Sequence[int], result: Sequence[int], dims: Sequence[Need]) -> list[Need]:
+def broadcast(shape: Sequence[int], result: Sequence[int], dims: Sequence[Need]) -> list[Need]:
     """Return the sides of an operand that is repeated along dimensions that it lacks, or has one of."""
     skipped = len(result) - len(shape)
     if skipped < 0 or any(n not in (1, result[skipped + i]) for i, n in enumerate(shape)):
@@ -135,7 +155,7 @@ def _concat(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         part = list(dims)
         # An operand of one element along the axis is needed whole: no index tells which boxes need it.
         part[axis] = moved(part[axis], size, before=first)
-        _add(found, name, flat(part))
+        add(found, name, flat(part))
         first += size
     return found
 
@@ -143,6 +163,10 @@ def _concat(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     shape = walk.shape(node.inputs[0])
     axis = node.integer("axis", 0) % len(shape)
+    if looked_up(walk.graph, walk.constants, node) is not None:
+        ranks = len(walk.shape(node.inputs[1]))
+        walk.looked_up(node.inputs[0], flat(dims))
+        return {node.inputs[1]: flat(dims[axis : axis + ranks])}
     picked = walk.numbers(node, 1)
     if not picked:
         raise NoRule
@@ -190,9 +214,9 @@ def _conv(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         channels = (*moved(dims[1], groups, per=w[0] // groups), *((everything(inner),) if inner > 1 else ()))
     spatial = _windows(walk, node, x, w[2:], dims)
     found = {node.inputs[0]: flat([dims[0], channels, *spatial])}
-    _add(found, node.inputs[1], flat([dims[1], inside, *((everything(n),) for n in w[2:] if n > 1)]))
+    add(found, node.inputs[1], flat([dims[1], inside, *((everything(n),) for n in w[2:] if n > 1)]))
     if len(node.inputs) > 2 and node.inputs[2]:
-        _add(found, node.inputs[2], flat([dims[1]]))
+        add(found, node.inputs[2], flat([dims[1]]))
     return found
 
 
@@ -220,9 +244,9 @@ def _conv_transpose(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> N
     inputs: Need = (*moved(channel, groups, per=w[1]), *inside) if groups > 1 else inside
     outputs: Need = ((everything(w[1]),) if w[1] > 1 else ()) if groups > 1 else channel
     found = {node.inputs[0]: flat([dims[0], inputs, *spatial])}
-    _add(found, node.inputs[1], flat([inputs, outputs, *((everything(n),) for n in w[2:] if n > 1)]))
+    add(found, node.inputs[1], flat([inputs, outputs, *((everything(n),) for n in w[2:] if n > 1)]))
     if len(node.inputs) > 2 and node.inputs[2]:
-        _add(found, node.inputs[2], flat([channel]))
+        add(found, node.inputs[2], flat([channel]))
     return found
 
 
@@ -284,11 +308,11 @@ def _along(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Nee
         raise NoRule
     coerced = node.op in ("Hardmax", "LogSoftmax", "Softmax") and walk.graph.opsets[""] < 13
     axis = node.integer("axis", 1 if coerced else -1) % len(dims)
-    last = len(dims) if coerced or node.op == "LayerNormalization" else axis + 1
+    last = len(dims) if coerced or node.op in _TO_THE_END else axis + 1
     found = [widened(d) if axis <= i < last else d for i, d in enumerate(dims)]
     needs = {node.inputs[0]: flat(found)}
     for name in filter(None, node.inputs[1:]):  # scale and shift, which each element is given its own of
-        _add(needs, name, flat(_broadcast(walk.shape(name), walk.shape(node.outputs[0]), dims)))
+        add(needs, name, flat(broadcast(walk.shape(name), walk.shape(node.outputs[0]), dims)))
     return needs
 
 
@@ -300,11 +324,11 @@ def _gemm(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     (a, b), found = node.inputs[:2], Needs()
     inner = walk.summed(node, dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
     rows, columns = [dims[0], inner], [inner, dims[1]]
-    _add(found, a, flat(rows[::-1] if node.integer("transA", 0) else rows))
-    _add(found, b, flat(columns[::-1] if node.integer("transB", 0) else columns))
+    add(found, a, flat(rows[::-1] if node.integer("transA", 0) else rows))
+    add(found, b, flat(columns[::-1] if node.integer("transB", 0) else columns))
     if len(node.inputs) > 2 and node.inputs[2]:
         c = node.inputs[2]
-        _add(found, c, flat(_broadcast(walk.shape(c), walk.shape(node.outputs[0]), dims)))
+        add(found, c, flat(broadcast(walk.shape(c), walk.shape(node.outputs[0]), dims)))
     return found
 
 
@@ -315,8 +339,8 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         raise NoRule
     inner = walk.summed(node, dims, left[-1])
     return {
-        a: flat([*_broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),
-        b: flat([*_broadcast(right[:-2], made[:-2], dims[:-2]), inner, dims[-1]]),
+        a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),
+        b: flat([*broadcast(right[:-2], made[:-2], dims[:-2]), inner, dims[-1]]),
     }
 
 
@@ -324,12 +348,26 @@ def _attention(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) ->
     """Treat every head by itself: a row of the output needs its row of the queries, all keys and values."""
     names = [*node.inputs, *[""] * 6][:6]
     query, key, value, mask = names[:4]
-    if position or names[4] or names[5] or len({query, key, value}) < 3:
+    if position or names[4] or names[5]:
+        raise NoRule
+    heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
+    return attention_needs(walk, node, (query, key, value, mask), heads, dims)
+
+
+def attention_needs(
+    walk: Walk, node: Node, names: tuple[str, str, str, str], stated: tuple[int, int], dims: Sequence[Need]
+) -> Needs:
+    """Return the needs of an attention of queries, keys, values and a mask (or "").
+
+    `stated` are the heads of queries and of keys where rows hold the features of all heads.
+    """
+    query, key, value, mask = names
+    if len({query, key, value}) < 3:
         raise NoRule
     made = walk.shape(node.outputs[0])
     shapes = [walk.shape(name) for name in (query, key, value)]
     if len(made) == 3:
-        heads = [node.integer("q_num_heads", 0), *[node.integer("kv_num_heads", 0)] * 2]
+        heads = [stated[0], stated[1], stated[1]]
         if not all(heads):
             raise NoRule
         # [rows, heads and features] of every image
@@ -349,7 +387,7 @@ def _attention(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) ->
     if mask:
         columns = (everything(cut[1][1]),)
         shape = (made[0], heads[0], cut[0][1], cut[1][1])
-        _add(found, mask, flat(_broadcast(walk.shape(mask), shape, [image, head, row, columns])))
+        add(found, mask, flat(broadcast(walk.shape(mask), shape, [image, head, row, columns])))
     return found
 
 

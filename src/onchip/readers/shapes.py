@@ -16,8 +16,11 @@ from onchip.base.allowance import spend
 from onchip.base.errors import UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_bounds import MOST_DIMS
-from onchip.readers.onnx_graph import Graph, Node, one_line
+from onchip.readers.onnx_graph import Graph, Node, is_vendors, one_line
+from onchip.readers.plain import made_as, plain_of
+from onchip.readers.quantised import CONVERSIONS
 from onchip.readers.traits import is_elementwise
+from onchip.readers.vendor import vendor_shapes
 
 if TYPE_CHECKING:
     import onnx
@@ -81,6 +84,8 @@ def infer(
             for name in node.outputs:
                 if name in claimed and not contradicted:
                     graph.shape.setdefault(name, claimed[name])
+            if node.op == "NonMaxSuppression" and node.outputs[0] not in graph.shape:
+                _at_most(graph, node, constants)
         constants.visit(node)
     for output in graph.model.graph.output:
         stated = output.type.tensor_type.elem_type
@@ -88,6 +93,17 @@ def infer(
         if not graph.element.get(output.name) or (stated and output.name in graph.inputs):
             graph.element[output.name] = stated
     return constants
+
+
+def _at_most(graph: Graph, node: Node, constants: Constants) -> None:
+    """Give the boxes that are selected their upper bound: as many of every class and image as may be."""
+    scores = graph.shape.get(node.inputs[1]) if len(node.inputs) > 1 else None
+    limit = constants.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] in constants else None
+    if scores is None or len(scores) != 3 or limit is None or limit.size != 1 or node.domain:
+        return
+    most = min(max(int(limit.reshape(-1)[0]), 0), scores[2])
+    graph.element[node.outputs[0]] = 7
+    graph.shape[node.outputs[0]] = (scores[0] * scores[1] * most, 3)
 
 
 def static_shape(type_: onnx.TypeProto, dims: Mapping[str, int]) -> tuple[int, ...] | None:
@@ -215,10 +231,15 @@ def _contents(graph: Graph, node: Node, constants: Constants) -> dict[str, onnx.
 def node_types(
     graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]
 ) -> tuple[dict[str, onnx.TypeProto], str]:
-    """Return onnx's own types for one node's outputs; if it refuses, none and its reason."""
+    """Return onnx's own types for one node's outputs; if it refuses, none and its reason.
+
+    Of a vendor's node they are those of its plain form, or of a rule here.
+    """
     import onnx
     from onnx import shape_inference
 
+    if is_vendors(node, graph.opsets):
+        return _vendors_types(graph, node, contents)
     types = {name: _type_of(graph, name) for name in dict.fromkeys(node.inputs) if name}
     schema = onnx.defs.get_schema(node.op, graph.opsets[node.domain], node.domain)
     try:
@@ -233,6 +254,36 @@ def node_types(
     except Exception as problem:  # onnx's own, of several classes: a refusal of this node
         return {}, one_line(problem)
     return found, ""
+
+
+def _vendors_types(
+    graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]
+) -> tuple[dict[str, onnx.TypeProto], str]:
+    import onnx
+    from onnx import shape_inference
+
+    plain = plain_of(node)
+    if plain is node:
+        made = vendor_shapes(graph, node, contents) or []
+        pairs = zip(node.outputs, made, strict=False)
+        return {name: _tensor_type(*found) for name, found in pairs if name and found is not None}, ""
+    if plain.op in CONVERSIONS:
+        return {node.outputs[0]: _tensor_type(made_as(graph, node), graph.shape.get(node.inputs[0]))}, ""
+    newest = onnx.defs.onnx_opset_version()
+    types = {name: _tensor_type(1, graph.shape.get(name)) for name in plain.inputs if name}
+    try:
+        found = shape_inference.infer_node_outputs(
+            onnx.defs.get_schema(plain.op, newest, ""),
+            plain.proto,
+            types,
+            opset_imports=[onnx.helper.make_opsetid("", newest)],
+            ir_version=graph.model.ir_version,
+        )
+    except Exception as problem:  # onnx's own, of several classes: a refusal of this node
+        return {}, one_line(problem)
+    [name] = plain.outputs
+    shape = static_shape(found[name], {}) if name in found else None
+    return {name: _tensor_type(made_as(graph, node), shape)}, ""
 
 
 def _type_of(graph: Graph, name: str) -> onnx.TypeProto:
@@ -257,6 +308,7 @@ def _tensor_type(element: int, shape: tuple[int, ...] | None) -> onnx.TypeProto:
 
 def contradiction(graph: Graph, node: Node) -> str:
     """Return in words why a node's operands do not fit together although onnx infers its output, or ""."""
+    node = plain_of(node)
     shapes = [graph.shape.get(name, ()) for name in node.inputs if name]
     match node.op:
         case "Conv" | "ConvInteger" if len(shapes) > 1 and len(shapes[0]) > 2 and len(shapes[1]) > 2:

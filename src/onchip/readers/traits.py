@@ -9,6 +9,8 @@ __all__ = [
     "ELEMENTWISE",
     "GATHERING",
     "SETTINGS",
+    "VENDOR",
+    "VENDOR_OPERATORS",
     "declare_elementwise",
     "declare_reach",
     "declared_rule",
@@ -62,6 +64,20 @@ SETTINGS: dict[str, int] = {
     "NonMaxSuppression": 2,
 }  # fmt: skip
 """Constant operands from this position on are settings (axes, sizes, limits), not parameters."""
+
+
+VENDOR = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
+
+VENDOR_OPERATORS = frozenset({("", "SimplifiedLayerNormalization")}) | {(VENDOR, op) for op in (
+    "Attention", "BiasGelu", "DequantizeLinear", "DynamicQuantizeMatMul", "FastGelu", "FusedConv",
+    "FusedGemm", "FusedMatMul", "Gelu", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits",
+    "MultiHeadAttention", "QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat",
+    "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
+    "QuantizeLinear", "QuickGelu", "RotaryEmbedding", "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+)}  # fmt: skip
+"""(domain, operator) of those that are read although `onnx` does not know them."""
 
 
 _DECLARED: set[tuple[str, str]] = set()

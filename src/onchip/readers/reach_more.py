@@ -1,0 +1,157 @@
+"""Further rules of reach: normalisations of maps, rotations, sums of products by letters, repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from onchip.readers.digits import Need, everything, flat, moved, widened
+from onchip.readers.lookup import looked_up
+from onchip.readers.onnx_graph import Node
+from onchip.readers.reach_rules import Needs, NoRule, Rule, Walk, add, broadcast
+
+__all__ = ["MORE_RULES", "rotated"]
+
+
+def _all(sizes: Sequence[int]) -> list[Need]:
+    return [(everything(n),) if n > 1 else () for n in sizes]
+
+
+def _by_image(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Normalise every channel of every image by itself: scale and shift have a number for each channel."""
+    found = {node.inputs[0]: flat([*dims[:2], *_all(walk.shape(node.inputs[0])[2:])])}
+    for name in filter(None, node.inputs[1:]):
+        add(found, name, flat([dims[1]]))
+    return found
+
+
+def _by_group(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Normalise groups of channels by themselves: scale and shift have a number for each channel."""
+    x, groups = walk.shape(node.inputs[0]), node.integer("num_groups", 0)
+    if groups < 1 or x[1] % groups:
+        raise NoRule
+    each = x[1] // groups
+    parts = walk.regrouped(dims, (x[0], groups, each, *x[2:]))
+    found = {node.inputs[0]: flat([*parts[:2], *_all((each, *x[2:]))])}
+    for name in filter(None, node.inputs[1:]):
+        add(found, name, flat(parts[1:3]))
+    return found
+
+
+def rotated(walk: Walk, node: Node, dims: tuple[Need, ...], heads: int) -> tuple[Need, list[Need]]:
+    """Return the need of what a rotary embedding turns, and the dimensions of its positions.
+
+    A row of one head is needed with all of its features. Without a number of `heads`, all features of a row
+    may be those of one.
+    """
+    made = walk.shape(node.outputs[0])
+    if len(made) == 4:
+        return flat([*dims[:3], widened(dims[3])]), [dims[0], dims[2]]
+    heads = max(heads, 1)
+    parts = walk.regrouped(dims, (*made[:2], heads, made[2] // heads))
+    return flat([*parts[:3], widened(parts[3])]), [dims[0], dims[1]]
+
+
+def _rotary(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    names = [*node.inputs, ""][:4]
+    need, rows = rotated(walk, node, dims, node.integer("num_heads", 0))
+    found = {names[0]: need}
+    if names[3]:
+        add(found, names[3], flat(rows))
+    for name in names[1:3]:
+        shape = walk.shape(name)
+        by_row = not names[3] and len(shape) == 3
+        add(found, name, flat([*rows, *_all(shape[2:])]) if by_row else walk.all_of(name))
+    return found
+
+
+def _expand(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    name = node.inputs[0]
+    return {name: flat(broadcast(walk.shape(name), walk.shape(node.outputs[0]), dims))}
+
+
+def _tile(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    x, made = walk.shape(node.inputs[0]), walk.shape(node.outputs[0])
+    if len(x) != len(made) or any(n % size for n, size in zip(made, x, strict=True)):
+        raise NoRule
+    times = [(n // size, size) for n, size in zip(made, x, strict=True)]
+    return {node.inputs[0]: flat(walk.regrouped(dims, [n for pair in times for n in pair])[1::2])}
+
+
+def _einsum(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of a product of operands, by the letters of their dimensions.
+
+    A letter that is not in the result is summed over: as an axis of its own where two operands share one.
+    """
+    terms, result = _letters(node, len(node.inputs))
+    shapes = [walk.shape(name) for name in node.inputs]
+    if len(result) != len(dims) or any(len(t) != len(s) for t, s in zip(terms, shapes, strict=True)):
+        raise NoRule
+    size: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, n in zip(term, shape, strict=True):
+            if size.setdefault(letter, n) != n:
+                raise NoRule  # one that is repeated along the other's dimension
+    needs = dict(zip(result, dims, strict=True))
+    gone = [letter for letter in size if letter not in needs]
+    for letter in gone:
+        both = len(gone) == 1 and len(terms) == 2 and all(letter in term for term in terms)
+        needs[letter] = walk.summed(node, dims, size[letter]) if both else flat(_all([size[letter]]))
+    found: Needs = {}
+    for name, term in zip(node.inputs, terms, strict=True):
+        add(found, name, flat([needs[letter] for letter in term]))
+    return found
+
+
+def _letters(node: Node, operands: int) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result; raises `NoRule` for a diagonal or an ellipsis."""
+    equation = node.attribute("equation")
+    text = "" if equation is None else equation.s.decode("ascii", "replace").replace(" ", "")
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(left) if letter != "," and left.count(letter) == 1))
+    if len(terms) != operands or any(
+        len(set(t)) < len(t) or not t.isalpha() for t in (*terms, result or "a")
+    ):
+        raise NoRule
+    return terms, result
+
+
+def _gather_nd(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of a look-up by known indices that are a range, or in a table of parameters."""
+    table, indices = node.inputs[:2]
+    shape, picked = walk.shape(table), walk.shape(indices)
+    if node.integer("batch_dims", 0) or not picked:
+        raise NoRule
+    ranks = len(picked) - 1
+    within = [side for sides in dims[:ranks] for side in sides]
+    if looked_up(walk.graph, walk.constants, node) is not None:
+        walk.looked_up(table, flat(dims))
+        return {indices: flat([*dims[:ranks], *_all(picked[-1:])])}
+    known = walk.constants.value(indices) if indices in walk.constants else None
+    depth = picked[-1]
+    if known is None or not known.size or not 0 < depth <= len(shape):
+        raise NoRule
+    rows = known.reshape(-1, depth) % np.asarray(shape[:depth])
+    places = np.ravel_multi_index(tuple(rows.T), shape[:depth])
+    first, count = int(places[0]), len(places)
+    if (places != np.arange(first, first + count)).any():
+        raise NoRule
+    if len(within) > 1 and count != prod(shape[:depth]):
+        within = [everything(count)]
+    return {table: flat([moved(tuple(within), prod(shape[:depth]), before=-first), *dims[ranks:]])}
+
+
+MORE_RULES: dict[str, Rule] = {
+    "Einsum": _einsum,
+    "Expand": _expand,
+    "GatherND": _gather_nd,
+    "GroupNormalization": _by_group,
+    "InstanceNormalization": _by_image,
+    "RotaryEmbedding": _rotary,
+    "Tile": _tile,
+}
+"""The rules by operator of ONNX itself, besides those of `onchip.readers.reach_rules`."""

@@ -1,0 +1,110 @@
+"""Reach of normalisations, rotations, sums by letters, look-ups and repetitions: parts give the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from build import graph, read, save
+from stepwise import differing
+
+import onchip
+from onchip.base.errors import Infeasible, ModelError
+from onchip.readers import load
+from onchip.run import run
+from quantised_models import with_weights
+
+TABLE = "(int64[6,1] i) => (float[6,8] y) { y = GatherND(t, i) }"
+ROTARY = "y = RotaryEmbedding<num_heads=4>(x, c, s, p)"
+MODELS: dict[str, onnx.ModelProto] = {
+    "instance": with_weights(
+        "(float[2,4,6,6] x) => (float[2,4,6,6] y) { y = InstanceNormalization(x, s, b) }", s=(4,), b=(4,)),
+    "groups": with_weights(
+        "(float[2,8,6,6] x) => (float[2,8,6,6] y) { y = GroupNormalization<num_groups=4>(x, s, b) }", 21,
+        s=(8,), b=(8,)),
+    "expand": with_weights(
+        "(float[1,6,1] x) => (float[4,6,8] y) <int64[3] t = {4, 6, 8}> { y = Expand(x, t) }"),
+    "tile": with_weights("(float[4,6] x) => (float[8,18] y) <int64[2] t = {2, 3}> { y = Tile(x, t) }"),
+    "product": with_weights(
+        '(float[2,6,8] x, float[2,5,8] w) => (float[2,6,5] y) { y = Einsum<equation="bik,bjk->bij">(x, w) }'),
+    "weights": with_weights(
+        '(float[2,6,8] x) => (float[2,4,6] y) { y = Einsum<equation="bik,kj->bji">(x, w) }', w=(8, 4)),
+    "outer": with_weights('(float[6] x, float[8] w) => (float[6,8] y) { y = Einsum<equation="i,j">(x, w) }'),
+    "three": with_weights(
+        '(float[4,6] x, float[6,5] w, float[5,7] v) => (float[4,7] y) { '
+        'y = Einsum<equation="ab,bc,cd->ad">(x, w, v) }'),
+    "turned": with_weights('(float[4,6,5] x) => (float[5,4] y) { y = Einsum<equation="abc->ca">(x) }'),
+    "elements": with_weights(TABLE, t=(50, 8)),
+    "range": with_weights(
+        "(float[3,4,5] x) => (float[4,5] y) "
+        "<int64[4,2] i = {1, 0, 1, 1, 1, 2, 1, 3}> { y = GatherND(x, i) }"),
+    "all": with_weights("(float[1,4,5] x) => (float[1,4,5] y) "
+                        "<int64[1,4,2] i = {0, 0, 0, 1, 0, 2, 0, 3}> { y = GatherND(x, i) }"),
+    "mask": with_weights("(float[1,4,16,8] x) => (float[1,4,16,8] y) { y = Mul(x, m) }", m=(16, 8)),
+    "rms": with_weights("(float[3,8,16] x) => (float[3,8,16] y) { y = RMSNormalization(x, g) }", 23, g=(16,)),
+    "rotary": with_weights(
+        "(float[1,8,5,8] x) => (float[1,8,5,8] y) { y = RotaryEmbedding(x, c, s) }", 23,
+        c=(1, 5, 4), s=(1, 5, 4)),
+    "positions": with_weights(
+        "(float[1,5,32] x) => (float[1,5,32] y) <int64[1,5] p = {3, 4, 5, 6, 7}> { " + ROTARY + " }", 23,
+        c=(9, 4), s=(9, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_give_the_whole(tmp_path: Path, name: str) -> None:
+    """Every operator has a reach, and some plan runs it in parts, each from what the reach says it needs."""
+    path, parts = save(MODELS[name], tmp_path), 0
+    source = load(path)
+    assert all(op.reach is not None for op in source.network.operators)
+    assert differing(source) == []
+    most = sum(t.bytes for t in source.network.tensors) + source.network.weight_bytes
+    for share in (2, 4, 8):
+        try:
+            plan = onchip.plan(path, fuse=True, budget=most // share)
+        except Infeasible:
+            continue
+        run(plan, source)
+        parts += any(group.tiling is not None for group in plan.groups)
+    assert parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '(float[5,5] x) => (float[5] y) { y = Einsum<equation="ii->i">(x) }',
+        '(float[2,5,5] x) => (float[2,5] y) { y = Einsum<equation="...i->...">(x) }',
+        "(float[3,4,5] x) => (float[2,5] y) <int64[2,2] i = {1, 0, 2, 3}> { y = GatherND(x, i) }",
+    ],
+)
+def test_what_is_not_exact_runs_whole(tmp_path: Path, text: str) -> None:
+    source = read(text, tmp_path)
+    assert source.network.operators[0].reach is None
+    assert differing(source) == []
+
+
+def test_maps_without_constants_along_their_rows_stay_as_they_were(tmp_path: Path) -> None:
+    model = with_weights("(float[1,4,8,8] x) => (float[1,4,8,8] y) { y = Mul(x, m) }", m=(4, 1, 1))
+    assert read(model, tmp_path).network.operators[0].reach is None
+
+
+NMS = """(float[1,20,4] b, float[1,3,20] s) => (int64[LAST] y)
+    <int64 n = {5}, float i = {0.5}, float t = {1.5}> {
+    y = NonMaxSuppression(b, s, n, i, t) }"""
+
+
+def test_selected_boxes_are_as_many_as_may_be(tmp_path: Path) -> None:
+    """Their number is known at run time alone: a plan has room for all, and one line says so when it runs."""
+    path = save(graph(NMS.replace("LAST", "n,3")), tmp_path)
+    source = load(path)
+    assert source.network.tensors[-1].bytes == 3 * 5 * 3 * 8
+    with pytest.raises(ModelError, match=r"tensor y: is int64\[\d+, 3\] when run, not int64\[15, 3\]"):
+        run(onchip.plan(path, budget=10_000), source)
+
+
+def test_unknown_limits_are_refused(tmp_path: Path) -> None:
+    model = graph("(float[1,20,4] b, float[1,3,20] s, int64 n) => (int64[k,3] y) { "
+                  "y = NonMaxSuppression(b, s, n) }")  # fmt: skip
+    with pytest.raises(ModelError, match="the shape of its output y cannot be inferred"):
+        load(save(model, tmp_path))
