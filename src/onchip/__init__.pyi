@@ -154,6 +154,7 @@ def plan(
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
     fuse: bool = False,
     overlap: bool = True,
+    nests: bool = True,
     channel_tile: int | None = None,
 ) -> Plan:
     """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
@@ -196,6 +197,7 @@ def plan(
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 

@@ -354,6 +354,8 @@ class JointStep:
     @property
     def plain(self) -> bool: ...
     @property
+    def nest(self) -> bool: ...
+    @property
     def cost(self) -> FusionCost: ...
 
 class JointFound:
@@ -376,9 +378,21 @@ class JointFound:
     @property
     def cost(self) -> int | None: ...
 
+class JointNest:
+    def __init__(
+        self, *, members: Sequence[int], text: int, buffers: Sequence[tuple[int, int]], floor: int
+    ) -> None: ...
+
 class Joint:
     def __init__(
-        self, *, fuser: Fuser, budget: int, over: Sequence[Sequence[int]], rules: JointRules
+        self,
+        *,
+        fuser: Fuser,
+        budget: int,
+        over: Sequence[Sequence[int]],
+        nests: Sequence[JointNest],
+        texts: Sequence[NestProblem],
+        rules: JointRules,
     ) -> None: ...
     def prepare(self, *, most: int, limits: Limits) -> bool: ...
     def least(self, op: int) -> int: ...
@@ -387,6 +401,75 @@ class Joint:
     def worth(self, of: Sequence[int]) -> None: ...
     def price(self, *, worth: Sequence[int], most: int, limits: Limits) -> JointPriced: ...
     def search(self, *, width: int, below: int | None, seed: int, limits: Limits) -> JointFound: ...
+
+class NestUse:
+    def __init__(self, *, buffer: int, axes: Sequence[int]) -> None: ...
+
+class NestOperator:
+    def __init__(
+        self,
+        *,
+        axes: Sequence[int],
+        outputs: int,
+        together: Sequence[int],
+        reads: Sequence[NestUse],
+        writes: NestUse,
+    ) -> None: ...
+
+class NestBuffer:
+    def __init__(self, *, sides: Sequence[int], element: int, maker: int, leaves: bool) -> None: ...
+
+class NestRules:
+    def __init__(
+        self, *, tiles: bool, inner: bool, outer: bool, exchange: bool, slices: bool, bounds: bool
+    ) -> None: ...
+
+class NestItem:
+    @property
+    def operation(self) -> int | None: ...
+    @property
+    def slices(self) -> list[tuple[int, int]]: ...
+    @property
+    def under(self) -> int | None: ...
+    @property
+    def over(self) -> list[tuple[int, int]]: ...
+    @property
+    def tile(self) -> int: ...
+    @property
+    def keep(self) -> list[int]: ...
+    @property
+    def body(self) -> list[NestItem]: ...
+
+class NestFound:
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def need(self) -> int: ...
+    @property
+    def root(self) -> NestItem: ...
+
+class NestAnswer:
+    @property
+    def found(self) -> NestFound | None: ...
+    @property
+    def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
+    @property
+    def shapes(self) -> int: ...
+
+class NestProblem:
+    def __init__(
+        self,
+        *,
+        operators: Sequence[NestOperator],
+        buffers: Sequence[NestBuffer],
+        alignment: int,
+        spine: int,
+        passes: bool,
+        pairs: bool,
+        in_place: bool,
+        rules: NestRules,
+    ) -> None: ...
+    def best(self, *, whole: Sequence[int], room: int, below: int | None, limits: Limits) -> NestAnswer: ...
 
 class PairRules:
     def __init__(self, *, dominance: bool, bounds: bool) -> None: ...

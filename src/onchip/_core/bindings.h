@@ -8,6 +8,7 @@ namespace pack { void bind(nanobind::module_& m); }          // addresses for fi
 namespace fusion { void bind(nanobind::module_& m); }        // groups of operators that run fused (fusion.cpp)
 namespace fusion { void bind_pricer(nanobind::module_& m); } // the best group for given worths (fusion_columns.cpp)
 namespace joint { void bind(nanobind::module_& m); }         // fusion and placement as one search (joint.cpp)
+namespace nests { void bind(nanobind::module_& m); }         // the best nest of loops for one group (nest_bind.cpp)
 namespace corun { void bind_pair(nanobind::module_& m); }    // two networks on shared units, exactly (corun_pair.cpp)
 namespace corun { void bind(nanobind::module_& m); }         // any number of networks and units (corun.cpp)
 void bind_guard(nanobind::module_& m);                       // limits and crashes of a whole process (guard.cpp)

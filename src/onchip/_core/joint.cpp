@@ -8,11 +8,21 @@
 #include "bindings.h"
 #include "border.h"
 #include "joint_search.h"
+#include "nest_search.h"
 #include "stop.h"
 
 namespace onchip::joint {
 
 namespace {
+
+// The search of a text, asked by the prices: a mask of whole buffers, a room, and a limit that counts.
+BestNest asking(nests::Problem* problem) {
+    return [problem](std::uint64_t whole, Bytes room, Bytes limit) -> std::optional<NestCost> {
+        const nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), {});
+        if (!answer.found) return std::nullopt;
+        return NestCost{answer.found->bytes, answer.found->need};
+    };
+}
 
 fusion::Limits limits_of(Asked& asked, const Wanted& wanted) { return {asked.limits<fusion::Progress>(wanted), 0, 0}; }
 
@@ -27,24 +37,33 @@ void bind(nb::module_& m) {
                  Field("evicted", &Step::evicted))
         .def_prop_ro("over", [](const Step& self) { return self.over == no_id ? std::nullopt : std::optional(self.over); })
         .def_prop_ro("plain", [](const Step& self) { return self.way.plain; })
+        .def_prop_ro("nest", [](const Step& self) { return self.way.nest; })
         .def_prop_ro("cost", [](const Step& self) { return self.way.cost; });
     answer<Found>(m, "JointFound", Field("steps", &Found::steps), Field("bound", &Found::bound),
                   Field("complete", &Found::complete), Field("end", &Found::end), Field("states", &Found::states),
                   Field("downsets", &Found::downsets), Field("evaluated", &Found::evaluated),
                   Field("memory", &Found::memory))
         .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
+    given<NestGroup>(m, "JointNest", Field("members", &NestGroup::members), Field("text", &NestGroup::text),
+                     Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor));
     nb::class_<Search>(m, "Joint")
         .def(
             "__init__",
             [](Search* self, const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               const Rules& rules) {
+               std::vector<NestGroup> nests, const std::vector<nests::Problem*>& texts, const Rules& rules) {
                 if (over.size() != fuser.problem().operators.size())
                     throw std::invalid_argument("joint: what may be written over, for every operator");
+                std::vector<BestNest> best;
+                for (nests::Problem* const problem : texts) best.push_back(asking(problem));
+                for (const NestGroup& group : nests)
+                    if (group.text >= best.size() || group.members.empty() ||
+                        group.members.back() >= fuser.problem().operators.size())
+                        throw std::invalid_argument("joint: a nest of no text, or of no operators");
                 nb::gil_scoped_release release;
-                new (self) Search(fuser, budget, std::move(over), rules);
+                new (self) Search(fuser, budget, std::move(over), std::move(nests), std::move(best), rules);
             },
-            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("fuser"), nb::arg("budget"), nb::arg("over"),
-            nb::arg("rules"))
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>(), nb::kw_only(), nb::arg("fuser"), nb::arg("budget"),
+            nb::arg("over"), nb::arg("nests"), nb::arg("texts"), nb::arg("rules"))
         .def(
             "prepare",
             [](Search& self, std::size_t most, const Wanted& wanted) {

@@ -15,6 +15,12 @@ std::optional<Bytes> Stairs::at(Bytes room) const {
     return std::nullopt;
 }
 
+Bytes Stairs::least_room(Bytes room) const {
+    for (const Part& p : parts_)
+        if (p.from <= room && room <= p.to) return p.from;
+    return room;
+}
+
 bool Stairs::below(Bytes room, Bytes limit) const {
     return std::none_of(bounds_.begin(), bounds_.end(),
                         [&](const auto& b) { return room <= b.first && limit <= b.second; });
@@ -35,17 +41,41 @@ void Stairs::learn(Bytes room, Bytes cost, Bytes needs) {
     parts_.push_back(merged);
 }
 
-Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over)
+Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
+               std::vector<NestGroup> nests, std::vector<BestNest> texts)
     : problem_(fuser.problem()),
       sets_(fuser.sets()),
+      nests_(std::move(nests)),
+      texts_(std::move(texts)),
       budget_(budget),
-      candidates_(static_cast<Id>(fuser.candidates().size())),
       over_(std::move(over)),
       evaluator_(problem_),
       blocks_(problem_) {
     for (const fusion::Candidate& c : fuser.candidates()) listed_.push_back(c.set);
+    add_nests();
     infos_.resize(groups());
     over_.resize(problem_.operators.size());
+}
+
+// Groups that the fuser lists too may run either way; the others stand behind its candidates.
+void Prices::add_nests() {
+    std::unordered_map<Id, Id> known;  // by set: its place in `listed_`
+    for (Id g = 0; g < listed_.size(); ++g) known.emplace(listed_[g], g);
+    fusion::Hull hull(problem_);
+    std::vector<std::pair<Id, Id>> found;  // group, nest
+    for (Id n = 0; n < nests_.size(); ++n) {
+        if (nests_[n].members.size() == 1) continue;
+        hull.assign(nests_[n].members);
+        const Id set = sets_.insert(hull.bits(), hull.first(), hull.words(), hull.hash());
+        const auto [at, fresh] = known.emplace(set, static_cast<Id>(listed_.size()));
+        if (fresh) listed_.push_back(set);
+        found.emplace_back(at->second, n);
+    }
+    candidates_ = static_cast<Id>(listed_.size());
+    nest_of_.assign(groups(), no_id);
+    for (const auto& [group, n] : found) nest_of_[group] = n;
+    for (Id n = 0; n < nests_.size(); ++n)
+        if (nests_[n].members.size() == 1) nest_of_[alone(nests_[n].members.front())] = n;
 }
 
 const std::vector<Id>& Prices::members(Id group) {
@@ -79,8 +109,11 @@ Prices::Info& Prices::info(Id group) {
         operands_.push_back({m.id, t.bytes, problem_.round_up(t.bytes), m.external, free});
     }
     i.count = static_cast<std::uint32_t>(operands_.size()) - i.at;
-    if (single(group)) {
-        i.skipped = problem_.operators[group - candidates_].skipped;
+    if (single(group)) i.skipped = problem_.operators[group - candidates_].skipped;
+    if (const NestGroup* nest = nested(group)) {  // parts of operands may be all that crosses
+        Bytes all = i.weights;
+        for (std::uint32_t o = i.at; o < i.at + i.count; ++o) all += operands_[o].bytes;
+        i.skipped = std::max(i.skipped, all - nest->floor);
     }
     return i;
 }
@@ -156,7 +189,52 @@ Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
             }
         }
     }
+    if (nested(group)) as_nest(group, whole, room, limit, way);
     return way;
+}
+
+// Run the group as a nest where that moves less than `way`.
+void Prices::as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
+    const NestGroup& nest = *nested(group);
+    Bytes within = room, apart = 0;  // in a buffer with parts the scratch must find room beside the maps
+    if (problem_.maps_budget < budget_ || problem_.weights_budget < budget_)
+        within = std::min({room, problem_.maps_budget - (budget_ - room), problem_.weights_budget});
+    if (within < 0) return;
+    std::uint64_t kept = 0;
+    const std::span<const Operand> all = operands(group);
+    for (std::size_t o = 0; o < all.size(); ++o) {
+        const bool in = o < most_operands && (whole >> o & 1) != 0;
+        if (!in) apart += all[o].bytes;
+        for (const auto& [tensor, buffers] : nest.buffers)
+            if (in && tensor == all[o].tensor) kept |= buffers;
+    }
+    const Bytes below = std::min(limit, way.own);
+    const Bytes most = below >= unlimited ? unlimited : below + apart;
+    const auto [entry, fresh] = nest_stairs_.try_emplace(Key{nest.text, kept});
+    if (fresh) bytes_ += 160;
+    Stairs& stairs = entry->second;
+    Bytes crossing = unlimited, needs = 0;
+    if (const auto known = stairs.at(within); known && *known >= unlimited) return;
+    if (!stairs.below(within, most)) return;
+    if (const auto known = stairs.at(within)) {
+        crossing = *known, needs = stairs.least_room(within);
+    } else {
+        const std::optional<NestCost> found = texts_[nest.text](kept, within, most);
+        if (!found) {
+            if (most >= unlimited)
+                stairs.learn(within, unlimited, 0);
+            else
+                stairs.learn_bound(within, most);
+            return;
+        }
+        stairs.learn(within, found->crossing, found->needs);
+        crossing = found->crossing, needs = found->needs;
+    }
+    if (crossing - apart >= way.own) return;
+    way = {};
+    way.own = crossing - apart, way.nest = true;
+    way.needs = within < room ? room : needs;
+    way.cost.scratch = way.cost.maps = needs;
 }
 
 Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {
@@ -192,6 +270,17 @@ Prices::Info& Prices::outlined(Id group) {
         return i;
     }
     load(group);
+    if (nested(group)) {  // whatever the nest: weights, and operands that do not all fit whole
+        if (i.count > most_operands) {
+            i.own = i.bound = evaluator_.banded() ? i.weights - i.skipped : unlimited;
+            return i;
+        }
+        i.own = i.weights - i.skipped;
+        Bytes crossing = 0;
+        for (const Operand& o : operands(group)) crossing += o.free ? 0 : o.bytes;
+        i.bound = i.own + std::max<Bytes>(0, crossing - budget_);
+        return i;
+    }
     ++evaluated_;
     evaluator_.keep_whole(0);
     evaluator_.reserve(0);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "fusion_fuser.h"
+#include "joint_nests.h"
 
 namespace onchip::joint {
 
@@ -31,6 +32,8 @@ class Stairs {
   public:
     // The least bytes in `room`, where that is known.
     std::optional<Bytes> at(Bytes room) const;
+    // The least room that is known to move no more than `room` does.
+    Bytes least_room(Bytes room) const;
     // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less).
     void learn(Bytes room, Bytes cost, Bytes needs);
     // In `room` or less it is not below `cost`.
@@ -47,18 +50,21 @@ class Stairs {
     Bytes too_small_ = -1;     // in this room and less nothing fits
 };
 
-// How a group runs: whole as it is (a single operator, all operands whole), in blocks, or in bands.
+// How a group runs: whole as it is (a single operator, all operands whole), in blocks, in bands, or as a nest.
 struct Way {
     fusion::Cost cost;
     Bytes own = unlimited;  // bytes beside the operands: weights and halo
     Bytes needs = 0;        // the least room for it
     bool plain = false, over = false;  // over: the output takes the place of a dying operand
+    bool nest = false;
 };
 
 class Prices {
   public:
-    // `over`: for each operator the inputs that its output may be written over.
-    Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over);
+    // `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
+    // nests, beside the fuser's, and by their texts the search for them.
+    Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, std::vector<NestGroup> nests,
+           std::vector<BestNest> texts);
 
     const fusion::Problem& problem() const { return problem_; }
     Bytes budget() const { return budget_; }
@@ -111,14 +117,20 @@ class Prices {
     bool streams(Id group, Mask whole);
     void load(Id group);
     Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
+    const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
+    void add_nests();
+    void as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way);
     void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);
 
     const fusion::Problem& problem_;
     // The groups as they were listed: the fuser may list others later.
     fusion::Sets sets_;
     std::vector<Id> listed_;
+    std::vector<NestGroup> nests_;
+    std::vector<BestNest> texts_;
+    std::vector<Id> nest_of_;  // by group
     Bytes budget_;
-    Id candidates_;
+    Id candidates_ = 0;
     std::vector<std::vector<Id>> over_;
     fusion::Evaluator evaluator_;
     fusion::BlockSearch blocks_;
@@ -144,7 +156,7 @@ class Prices {
             return x ^ (x >> 31);
         }
     };
-    std::unordered_map<Key, Stairs, Hash> stairs_;
+    std::unordered_map<Key, Stairs, Hash> stairs_, nest_stairs_;  // nests: by text and mask of buffers
     std::uint64_t evaluated_ = 0;
     bool cut_ = false, cut_now_ = false;
     std::size_t bytes_ = 0;

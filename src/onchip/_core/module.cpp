@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     onchip::fusion::bind(m);
     onchip::fusion::bind_pricer(m);
     onchip::joint::bind(m);
+    onchip::nests::bind(m);
     onchip::corun::bind_pair(m);
     onchip::corun::bind(m);
     onchip::bind_guard(m);

@@ -24,8 +24,9 @@ class FusedGroup:
     the tensors `streamed` are in the buffer; the weights of `resident` operators stay there, and `weighted`
     is the number of operators that have any. `in_bytes` exclude the rows that two bands share: those are
     `halo_bytes`. `blocks` are (output channels, rows, columns) of a block, for an operator that fits in no
-    band of rows, or the sides of a box. `labels` describe each operator briefly; `whole_bytes` are those of
-    operands that lie beside the scratch while it runs.
+    band of rows, or the sides of a box; `loops` is the number of loops of a nest, None without one. `labels`
+    describe each operator briefly; `whole_bytes` are those of operands that lie beside the scratch while it
+    runs.
     """
 
     name: str = figure(key="name", order=1)
@@ -66,16 +67,17 @@ class FusedGroup:
     whole_bytes: int = figure(
         0, repr=False, unit="bytes", heading="whole", page="whole operands", optional=True, place=5
     )
+    loops: int | None = field(default=None, repr=False)
 
     @property
     def bands(self) -> str:
         """The group's tiling in a table's width."""
-        return bands_shortly(self.rows, self.subgroups, self.images, self.blocks)
+        return bands_shortly(self.rows, self.subgroups, self.images, self.blocks, self.loops)
 
     @property
     def tile(self) -> str:
         """The group's tiling in words."""
-        return bands_in_words(self.rows, self.subgroups, self.images, self.blocks)
+        return bands_in_words(self.rows, self.subgroups, self.images, self.blocks, self.loops)
 
     @property
     def kept(self) -> str:
@@ -98,8 +100,12 @@ def sides_of(blocks: Blocks | Boxes | None) -> tuple[int, ...] | None:
     return None
 
 
-def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
+def bands_in_words(
+    rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None, loops: int | None = None
+) -> str:
     """Return a group's tiling in words; `blocks` are (output channels, rows, columns) or a box's sides."""
+    if loops is not None:
+        return f"a nest of {loops:,} {'loop' if loops == 1 else 'loops'}"
     if blocks is not None:
         return f"blocks of {f' {TIMES} '.join(f'{n:,}' for n in blocks)}"
     if subgroups == 1 or not rows:
@@ -108,8 +114,12 @@ def bands_in_words(rows: int, subgroups: int, images: int, blocks: tuple[int, ..
     return f"{subgroups:,} {TIMES} {rows:,} {'row' if rows == 1 else 'rows'}{of}"
 
 
-def bands_shortly(rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None) -> str:
+def bands_shortly(
+    rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None, loops: int | None = None
+) -> str:
     """Return the same in a table's width: sub-groups and rows, `28x4`."""
+    if loops is not None:
+        return "nest"
     if blocks is not None:
         return "blocks"
     if subgroups == 1 or not rows:

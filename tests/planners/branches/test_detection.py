@@ -40,6 +40,7 @@ def test_immediate_dominators_are_the_last_nodes_that_every_way_passes(seed: int
         assert above[n] == strict[-1]
 
 
+@pytest.mark.thorough
 @given(seeds, st.integers(0, 4))
 @settings(max_examples=300)
 def test_on_any_network_it_finds_what_the_definition_says(seed: int, limit: int) -> None:

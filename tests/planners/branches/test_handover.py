@@ -74,6 +74,7 @@ def agrees(problems: list[Problem], capacity: int, alignment: int, rules: Region
         legal(problems, found, capacity, alignment)
 
 
+@pytest.mark.thorough
 @given(chains(), st.sampled_from([ALL_RULES, EXACT, NONE]))
 @settings(max_examples=150)
 def test_stuck_exactly_where_trying_all_bases_is(

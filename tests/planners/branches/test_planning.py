@@ -74,6 +74,7 @@ def test_plans_are_legal_and_never_worse_than_naive(rules: str, seed: int) -> No
     assert table.network.fm_bytes <= table.network.naive_fm_bytes
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
 def test_processing_one_keeps_every_map_on_chip(seed: int) -> None:
@@ -97,6 +98,7 @@ def test_processing_one_keeps_every_map_on_chip(seed: int) -> None:
         assert fit.required <= fit.available
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**9))
 def test_processing_two_only_where_one_does_not_fit(seed: int) -> None:
@@ -255,6 +257,7 @@ def test_the_paper_s_rules_keep_a_module_s_input_to_its_end() -> None:
     assert overwritten  # by our rules a sum may
 
 
+@pytest.mark.thorough
 def test_a_long_skip_is_stored_once_and_fetched_once() -> None:
     seen = 0
     for seed in range(40):

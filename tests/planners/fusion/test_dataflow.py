@@ -78,6 +78,7 @@ def walk(work: Work, on: Array, block: tuple[int, int, int]) -> int:
     return words
 
 
+@pytest.mark.thorough
 @given(works(), arrays())
 def test_words_are_those_of_the_best_block_walked_through(work: Work, on: Array) -> None:
     if on.dataflow == "cin-cout":

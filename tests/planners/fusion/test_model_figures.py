@@ -62,6 +62,7 @@ def test_every_operator_alone(shared: Path, name: str, none: float, oracle: floa
     assert words(ends + network.weight_bytes) == pytest.approx(oracle, abs=0.06)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options", "exact", "groups"),
     [

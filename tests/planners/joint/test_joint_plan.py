@@ -148,6 +148,7 @@ def test_fusion_alone_leaves_the_groups_that_were_listed(seed: int, monkeypatch:
     assert all(before == now for before, now in seen)
 
 
+@pytest.mark.thorough
 def test_groups_of_few_operators_do_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Never better than the optimum, its bound below it, and better than either planner alone."""
     chip, options = load_chip("generic"), JointOptions(fuse=True, channel_tile=2)
@@ -203,7 +204,10 @@ def test_a_tensor_may_stay_on_chip_while_its_copy_is_streamed(tmp_path: Path) ->
     # Without shapes nothing says that the additions could run in bands.
     network = replace(network, tensors=tuple(replace(t, shape=()) for t in network.tensors))
     made = solve(
-        network, replace(load_chip("generic"), alignment_bytes=1), 61, JointOptions(fuse=True, channel_tile=1)
+        network,
+        replace(load_chip("generic"), alignment_bytes=1),
+        61,
+        JointOptions(fuse=True, nests=False, channel_tile=1),
     )
     moved = [("x", 96), ("w", 96), ("t", 36), ("t", 36), ("y", 36), ("z", 36)]  # t out, and in once in boxes
     assert check(made.plan).dram_bytes == sum(size for _, size in moved)

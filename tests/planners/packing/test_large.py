@@ -42,6 +42,7 @@ def test_what_is_allocated_is_a_packing(buffers: list[Buffer]) -> None:
     assert max_load(buffers) <= end
 
 
+@pytest.mark.thorough
 @given(instances())
 def test_overlaps_are_counted_as_they_are(buffers: list[Buffer]) -> None:
     lives = [live for b in buffers for live in b.live]
@@ -56,6 +57,7 @@ def test_overlaps_are_counted_as_they_are(buffers: list[Buffer]) -> None:
         module.MOST_OVERLAPS = before
 
 
+@pytest.mark.thorough
 def test_buffers_one_after_the_other_are_not_large() -> None:
     assert not is_large([Buffer(i, i + 2, 8) for i in range(100_000)])
     assert is_large([Buffer(0, 1, 8)] * (int(MOST_OVERLAPS**0.5) * 2))

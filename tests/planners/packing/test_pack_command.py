@@ -59,6 +59,7 @@ def test_the_smallest_capacity(
     assert all(row["offset"] % 8 == 0 for row in answer["offsets"])
 
 
+@pytest.mark.thorough
 def test_what_does_not_fit_is_named_with_the_bytes_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

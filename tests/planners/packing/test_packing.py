@@ -46,6 +46,7 @@ def legal(buffers: list[Buffer], offsets: tuple[int, ...], capacity: int) -> boo
     )
 
 
+@pytest.mark.thorough
 @given(small_instances())
 @settings(max_examples=150, deadline=None)
 def test_agrees_with_trying_every_offset(instance: tuple[list[Buffer], int]) -> None:

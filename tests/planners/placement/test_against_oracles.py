@@ -1,6 +1,6 @@
 """The capacity-only searches equal references that share nothing with them, whatever rules are switched on.
 
-A few hundred cases in the quick run and thousands in the whole one; `benchmarks/oracle_campaign.py`
+A few hundred cases in the quick run and over a thousand in the whole one; `benchmarks/oracle_campaign.py`
 runs any number more.
 """
 
@@ -39,13 +39,13 @@ def test_traffic_and_peak_equal_exact_states_on_many() -> None:
 
 
 @pytest.mark.slow
-def test_traffic_and_peak_equal_exact_states_on_thousands() -> None:
+def test_traffic_and_peak_equal_exact_states_on_many_more() -> None:
     hard = 0
-    for seed in range(10_000, 11_500):
+    for seed in range(10_000, 10_700):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)))
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 400
+    assert hard > 180
 
 
 def test_traffic_equals_an_integer_program() -> None:
@@ -55,7 +55,7 @@ def test_traffic_equals_an_integer_program() -> None:
 @pytest.mark.slow
 def test_traffic_equals_an_integer_program_up_to_sixteen_operators() -> None:
     hard = 0
-    for seed in range(1000, 1050):
+    for seed in range(1000, 1025):
         rng = Random(seed)
         hard += traffic_against_ilp(random_case(rng, 16, min_operators=9)) > 0
-    assert hard > 15
+    assert hard > 7

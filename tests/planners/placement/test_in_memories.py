@@ -49,6 +49,7 @@ def tiny(rng: Random) -> Network:
             return network
 
 
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=40)
 def test_the_complete_search_costs_what_the_oracle_says(rng: Random) -> None:
@@ -64,6 +65,7 @@ def test_the_complete_search_costs_what_the_oracle_says(rng: Random) -> None:
     assert cost_of(problem_of(network, memories, alignment), found.steps) == expected
 
 
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=25)
 def test_plans_are_legal_never_below_the_oracle_and_optimal_only_there(rng: Random) -> None:
@@ -156,6 +158,7 @@ def test_what_only_waits_moves_out_of_the_way_where_that_is_cheaper() -> None:
     assert (plan.result.traffic_bytes, plan.result.memory_picoseconds) == least_cost(network, memories)
 
 
+@pytest.mark.thorough
 @given(rng=st.randoms(use_true_random=True))
 @settings(max_examples=20)
 def test_without_moves_every_tensor_stays_in_the_memory_it_comes_to(rng: Random) -> None:

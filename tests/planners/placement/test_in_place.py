@@ -139,13 +139,13 @@ def test_traffic_peak_and_least_budget_equal_exact_states_on_many() -> None:
 
 
 @pytest.mark.slow
-def test_traffic_peak_and_least_budget_equal_exact_states_on_thousands() -> None:
+def test_traffic_peak_and_least_budget_equal_exact_states_on_many_more() -> None:
     hard = 0
-    for seed in range(10_000, 11_500):
+    for seed in range(10_000, 10_700):
         rng = Random(seed)
         case = random_case(rng, 8, min_operators=rng.choice((1, 6)), in_place=True)
         hard += traffic_against_states(case, some_rules(rng, 1)) > 0
-    assert hard > 350
+    assert hard > 150
 
 
 @pytest.mark.parametrize("weak", WEAK_IN_PLACE, ids=str)
@@ -175,6 +175,7 @@ def test_room_that_is_shared_never_costs_anything() -> None:
     assert better
 
 
+@pytest.mark.thorough
 def test_dividing_and_beams_know_about_shared_room() -> None:
     apart = paying = 0
     for seed in range(150):
@@ -225,6 +226,7 @@ def compared(seeds: Iterable[int]) -> tuple[int, int]:
     return count, paying
 
 
+@pytest.mark.thorough
 def test_plans_of_five_operators_equal_exhaustive_placement() -> None:
     count, paying = compared(range(120))
     assert count > 100
@@ -238,6 +240,7 @@ def test_plans_of_five_operators_equal_exhaustive_placement_on_many() -> None:
     assert paying > 30
 
 
+@pytest.mark.thorough
 def test_a_plans_status_is_honest() -> None:
     for seed in range(40):
         plan_against_states(random_case(Random(seed), 9, in_place=True))

@@ -168,6 +168,7 @@ def test_the_least_scratchpad_needs_no_traffic_and_no_budget(in_place: bool, rng
     assert (result.status == "optimal") == (result.extent_bytes == result.peak_lower_bound_bytes)
 
 
+@pytest.mark.thorough
 def test_small_scratchpads_are_least_addresses_included() -> None:
     compared = 0
     for seed in range(200):

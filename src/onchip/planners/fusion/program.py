@@ -33,7 +33,7 @@ def in_order(network: Network, groups: Sequence[GroupCost]) -> tuple[GroupCost, 
     return tuple(result)
 
 
-def group_names(network: Network, groups: Sequence[GroupCost]) -> tuple[str, ...]:
+def group_names(network: Network, groups: Sequence[object]) -> tuple[str, ...]:
     """Return a name for every group that no operator has: g0, g1, ... with the underscores necessary."""
     prefix = "g"
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in network.operator_id):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.nests import NestCandidate
 from onchip.planners.joint.search import PATIENCE, WIDTHS, Found, JointSearch
 from onchip.planners.limits import Limits
 
@@ -40,6 +41,7 @@ def best_by_size(
     listed: JointSearch,
     below: int | None,
     limits: Limits,
+    nests: Sequence[NestCandidate] = (),
 ) -> tuple[JointSearch, Found]:
     """Return the cheapest steps found that cost less than `below` bytes of DRAM traffic, and their search.
 
@@ -58,7 +60,7 @@ def best_by_size(
         if best is not None and _over(limits.until(part), NEXT * last):
             break
         start = time.perf_counter()
-        search = JointSearch(problem, over, limits=limits, largest=most)
+        search = JointSearch(problem, over, nests=nests, limits=limits, largest=most)
         if not search.all_groups:
             break
         found = search.best(below, limits=limits, widths=WIDTHS[:1])
@@ -72,7 +74,7 @@ def best_by_size(
         return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)
     if best is None or not _over(limits, MUCH * last):
         if listed.groups > SOME:
-            listed = JointSearch(problem, over, limits=limits, most_groups=SOME)
+            listed = JointSearch(problem, over, nests=nests, limits=limits, most_groups=SOME)
         found = listed.best(below, limits=limits, widths=WIDTHS[:1])
         if found.dram_bytes is not None or best is None:
             best, below = (listed, found), found.dram_bytes or below

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
+from onchip.planners.joint.nests import LARGEST, MOST_SHAPES, SPINE
 from onchip.planners.joint.options import JointOptions, fusion_options
 
 __all__ = ["space_of"]
@@ -12,9 +13,14 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
+    nests = (
+        f" at most {LARGEST} neighbouring operators of the network's order as a nest of loops (up to {SPINE}"
+        " around one another with free tiles, no operator repeated; without windows, products of 3-D maps,"
+        f" and groups of more than {MOST_SHAPES:,} shapes of nests), any operands whole;"
+    )
     priced = fusion_options(options)
     return (
         "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
         f" tensors, {ways(priced, channel_tile, least_rows)}, any operands of bands kept whole on chip;"
-        f" {sharing}"
+        f"{nests if options.nests else ''} {sharing}"
     )

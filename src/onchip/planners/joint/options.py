@@ -28,6 +28,11 @@ class JointOptions:
         "proved safe.",
     )
 
+    nests: bool = option(
+        True,
+        "With --fuse: neighbouring operators may run as a nest of loops over any of their axes.",
+    )
+
     channel_tile: int | None = option(
         None,
         "With --fuse: channels that are processed at a time (T_c); without, the chip's.",
@@ -37,13 +42,12 @@ class JointOptions:
         tile = self.channel_tile
         if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
             raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
-        for name in ("fuse", "overlap"):
+        for name in ("fuse", "overlap", "nests"):
             if type(getattr(self, name)) is not bool:
                 raise UsageError(f"{getattr(self, name)!r} is neither True nor False", item=name)
-        if not self.fuse and (tile is not None or not self.overlap):
-            raise UsageError(
-                "goes with --fuse only", item="--channel-tile" if tile is not None else "--no-overlap"
-            )
+        if not self.fuse and (tile is not None or not self.overlap or not self.nests):
+            alone = "--no-overlap" if self.nests else "--no-nests"
+            raise UsageError("goes with --fuse only", item="--channel-tile" if tile is not None else alone)
 
 
 DEFAULTS = JointOptions(fuse=True)
@@ -71,6 +75,7 @@ class FusedPlacementOptions:
     """The options of `onchip plan --fuse`: those of joint planning, and those of placement that it obeys."""
 
     overlap: bool = like(JointOptions, "overlap")
+    nests: bool = like(JointOptions, "nests")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
     memory_limit: int = like(PlacementOptions, "memory_limit")
@@ -83,7 +88,7 @@ class FusedPlacementOptions:
     def halves(self) -> tuple[JointOptions, PlacementOptions]:
         """Return the same in the form that the planner takes."""
         return (
-            JointOptions(fuse=True, overlap=self.overlap, channel_tile=self.channel_tile),
+            JointOptions(fuse=True, overlap=self.overlap, nests=self.nests, channel_tile=self.channel_tile),
             PlacementOptions(**{key: getattr(self, key) for key in SHARED}),
         )
 

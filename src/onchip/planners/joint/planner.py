@@ -6,7 +6,7 @@ from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.planners.joint.options import FusedPlacementOptions
 from onchip.planners.limits import Limits
-from onchip.planners.protocol import Planner
+from onchip.planners.protocol import Planner, recorded
 from onchip.plans import Plan
 
 __all__ = ["PLANNER"]
@@ -18,6 +18,17 @@ def _solve(network: Network, chip: Chip, budget: int, options: FusedPlacementOpt
     return plan(network, chip, budget, *options.halves(), limits)
 
 
+def _options_of(plan: Plan) -> FusedPlacementOptions:
+    """Return the options that a plan records; a file of a version without nests does not name them."""
+    nests = plan.options.get("nests", False)
+    found: FusedPlacementOptions = recorded(FusedPlacementOptions, plan, but=("nests",), nests=nests)
+    return found
+
+
 PLANNER = Planner(
-    "joint", "onchip plan --fuse: groups in tiles and whole tensors", FusedPlacementOptions, _solve
+    "joint",
+    "onchip plan --fuse: groups in tiles and whole tensors",
+    FusedPlacementOptions,
+    _solve,
+    read_options=_options_of,
 )

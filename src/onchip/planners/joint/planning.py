@@ -18,6 +18,7 @@ from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
+from onchip.planners.joint.nests import least_room, nest_candidates
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
 from onchip.planners.joint.search import Found, JointSearch
@@ -104,7 +105,8 @@ class _Run:
 
     def run(self) -> Joint:
         over = overwritable(self.network) if self.options.overlap else ()
-        search = JointSearch(self.problem, over, limits=self.limits)
+        nests = nest_candidates(self.problem) if self.options.nests else ()
+        search = JointSearch(self.problem, over, nests=nests, limits=self.limits)
         if search.misfits:
             raise self.infeasible(search, over)
         listed = search.fuser if search.all_groups else None
@@ -119,7 +121,7 @@ class _Run:
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         below = None if best is None else best.dram_bytes
-        search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED))
+        search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED), nests)
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
                 for steps in self.addressed(search, found):
@@ -197,6 +199,10 @@ class _Run:
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
         tiled = {v: least_scratch(problem, v) for v in hard}
+        for nest in search.nests.values():
+            v = nest.members.bit_length() - 1
+            if nest.members == 1 << v and v in hard:
+                tiled[v] = min(tiled[v], least_room(problem, nest))
         done, needs, hardest = 0, 0, -1
 
         def need(v: int) -> int:
@@ -230,6 +236,7 @@ class _Run:
             "weights": "streamed",
             "objective": "dram",
             "overlap": self.options.overlap,
+            "nests": self.options.nests,
             "channel_tile": self.problem.channel_tile,
             "program": best.planner,
             "seed": self.limits.seed,

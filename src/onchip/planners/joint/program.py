@@ -9,6 +9,7 @@ from onchip.network import bits
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.program import crossing, declare, group_names, passes_whole
 from onchip.planners.joint.layout import Layout, Placed
+from onchip.planners.joint.nests import NestWay, wider
 from onchip.planners.joint.search import Step
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
 
@@ -31,7 +32,11 @@ def program(
     for p in layout.placed:
         begins[p.start].append(p)
         ends[p.end - 1].append(p)
-    tiled = [step.way for step in steps if step.way and not passes_whole(problem, step.members, step.way)]
+    tiled = [
+        step.way
+        for step in steps
+        if step.way and (isinstance(step.way, NestWay) or not passes_whole(problem, step.members, step.way))
+    ]
     names = iter(group_names(network, tiled))
     in_dram = network.input_roots
     ran = 0
@@ -51,6 +56,11 @@ def program(
         if step.way is None:
             unit = network.operators[step.members.bit_length() - 1].name
             streaming: tuple[tuple[str, int], ...] = ()
+        elif isinstance(step.way, NestWay):
+            unit = next(names)
+            way = wider(problem, step.way, _room(problem, layout, i))
+            declared.append(way.group(unit))
+            streaming = tuple((name[t], size) for t, size in way.crossing.items())
         elif passes_whole(problem, step.members, step.way):
             unit = network.operators[step.members.bit_length() - 1].name
             touched = problem.external(step.members) | problem.escaping(step.members)
@@ -76,3 +86,12 @@ def program(
                 in_dram |= 1 << p.tensor
             instructions.append(Free(name[p.tensor]))
     return tuple(instructions), tuple(declared)
+
+
+def _room(problem: FusionProblem, layout: Layout, step: int) -> int:
+    """Return the bytes from the address of a step's scratch up to the next tensor that lies there."""
+    start = layout.scratch.get(step)
+    if start is None:  # it needs none
+        return 0
+    above = [p.address for p in layout.placed if p.start <= step < p.end and p.address >= start]
+    return min(above, default=problem.budget) - start

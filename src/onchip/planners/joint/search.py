@@ -15,6 +15,7 @@ from onchip.network import bits, mask
 from onchip.planners.fusion import FusionProblem, GroupCost
 from onchip.planners.fusion.search import Fuser, Space, Stop, cost_of
 from onchip.planners.joint.bound import worths
+from onchip.planners.joint.nests import NestCandidate, NestWay, nest_way, searches_of
 from onchip.planners.limits import NO_LIMITS, End, Limits
 
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
@@ -54,15 +55,15 @@ class Step:
     """A group (bitset of operators) runs.
 
     `evicted` are tensors that leave the chip before, `whole` (bitset) the operands that are on chip whole:
-    absent ones are loaded, or reserved. `way` is its tiling; None for a single operator that runs whole.
-    `over` is the operand whose place the output takes.
+    absent ones are loaded, or reserved. `way` is its tiling or its nest; None for a single operator that runs
+    whole. `over` is the operand whose place the output takes.
     """
 
     members: int
     whole: int
     evicted: tuple[int, ...]
     over: int | None
-    way: GroupCost | None
+    way: GroupCost | NestWay | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,9 @@ def compulsory_bytes(problem: FusionProblem) -> int:
 class JointSearch:
     """A problem prepared for many searches at its budget. Not thread-safe.
 
-    `over`: for each operator the inputs that its output may be written over. `largest`: most operators of a
-    group (0: any number), `most_groups`: the most groups that are listed.
+    `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
+    nests of loops. `largest`: most operators of a group in bands (0: any number), `most_groups`: the most
+    such groups that are listed.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class JointSearch:
         problem: FusionProblem,
         over: Sequence[Sequence[int]] = (),
         *,
+        nests: Sequence[NestCandidate] = (),
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
         largest: int = 0,
@@ -134,10 +137,22 @@ class JointSearch:
             problem.budget, limits=listing, most_groups=most_groups, stop=_stop(limits, began)
         )
         self.groups = self.fuser.core.listed
+        self.nests = {nest.members: nest for nest in nests}
+        place = {v: i for i, v in enumerate(self._order)}
         self._core = _core.Joint(
             fuser=self.fuser.core,
             budget=problem.budget,
             over=[list(over[v]) if over else [] for v in self._order],
+            nests=[
+                _core.JointNest(
+                    members=sorted(place[v] for v in bits(nest.members)),
+                    text=nest.text,
+                    buffers=list(nest.buffers.items()),
+                    floor=nest.floor,
+                )
+                for nest in nests
+            ],
+            texts=[search.core for search in searches_of(problem, nests)],
             rules=_core.JointRules(**asdict(rules)),
         )
         self.misfits = tuple(self._order[i] for i in self._core.misfits())
@@ -217,9 +232,13 @@ class JointSearch:
         return self._core.floor()
 
     def _step(self, step: _core.JointStep) -> Step:
-        group = mask(self._order[i] for i in step.members)
-        way = None if step.plain else cost_of(self.problem, group, step.cost)
-        return Step(group, mask(step.whole), tuple(step.evicted), step.over, way)
+        group, whole = mask(self._order[i] for i in step.members), mask(step.whole)
+        way: GroupCost | NestWay | None = None
+        if step.nest:
+            way = nest_way(self.problem, self.nests[group], whole, step.cost.scratch)
+        elif not step.plain:
+            way = cost_of(self.problem, group, step.cost)
+        return Step(group, whole, tuple(step.evicted), step.over, way)
 
 
 def _stop(limits: Limits, began: float) -> Stop:

@@ -67,6 +67,7 @@ def test_a_barrier_keeps_dnnvm_from_fusing() -> None:
     assert baseline(problem, "efficient-s", cost).groups == (0b1111,)
 
 
+@pytest.mark.thorough
 @settings(max_examples=15)
 @given(st.integers(0, 10**9), st.integers(2, 5), st.integers(3, 40))
 def test_no_baseline_moves_less_than_ours_for_its_groups(seed: int, nodes: int, kilobytes: int) -> None:

@@ -57,6 +57,7 @@ def test_a_cycle_is_cut_and_said() -> None:
     assert restricted(problem_of(64, search="algorithm1"), cost).note == ""
 
 
+@pytest.mark.thorough
 @settings(max_examples=15)
 @given(st.integers(0, 10**9), st.integers(2, 5), st.integers(10, 40), st.sampled_from(CHOICES))
 def test_whatever_is_found_can_run(seed: int, nodes: int, kilobytes: int, choice: dict[str, str]) -> None:
@@ -82,6 +83,7 @@ def test_a_space_belongs_to_the_exact_search() -> None:
             partition(problem, Priced(problem))
 
 
+@pytest.mark.thorough
 def test_too_many_sub_problems_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     import onchip.planners.fusion.reproduced.algorithm1 as module
 

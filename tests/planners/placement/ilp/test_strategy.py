@@ -92,7 +92,7 @@ def test_the_ilp_equals_exhaustive_placement() -> None:
 
 @pytest.mark.slow
 def test_the_ilp_equals_exhaustive_placement_on_many() -> None:
-    assert compared(range(1000, 1120)) > 90
+    assert compared(range(1000, 1060)) > 45
 
 
 @pytest.mark.slow
@@ -143,6 +143,7 @@ def test_a_model_larger_than_a_pipe_reaches_the_other_process() -> None:
     assert minimise(model, "scip", Limits()) == Outcome((1,) * 4_000, 4_000, optimal=True)
 
 
+@pytest.mark.thorough
 @given(cases(7))
 @settings(max_examples=25)
 def test_the_least_peak_is_the_searchs(case: Case) -> None:
@@ -156,6 +157,7 @@ def test_the_least_peak_is_the_searchs(case: Case) -> None:
 # -- inputs literal ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @given(cases(5), st.sampled_from(("free", "given")))
 @settings(max_examples=25)
 def test_both_strategies_charge_inputs_alike(case: Case, order: Literal["free", "given"]) -> None:
@@ -210,6 +212,7 @@ def test_a_budget_too_small_is_infeasible() -> None:
         ilp.minimum_traffic(Problem.of(CONTENDED), 7)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("solver", ["cp-sat", "highs"])
 def test_out_of_time_it_keeps_nothing_and_says_so(solver: Solver) -> None:
     made = plan(CONTENDED, GENERIC, 8, PlacementOptions(strategy="ilp", solver=solver, time_limit=0.0))
@@ -218,6 +221,7 @@ def test_out_of_time_it_keeps_nothing_and_says_so(solver: Solver) -> None:
     assert made.result.status == "feasible"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("solver", ["cp-sat", "scip"])
 def test_a_cancelled_search_still_plans(solver: Solver) -> None:
     limits = Limits(cancelled=lambda: True)

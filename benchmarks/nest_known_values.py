@@ -1,0 +1,279 @@
+"""Groups in nests and tensors between them whole: what known networks move, beside figures found elsewhere.
+
+    .venv/bin/python benchmarks/nest_known_values.py [--network NAME] [--room KIB ...] [--most N]
+    [--no-passes]
+
+The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit), one BERT-base layer (512 tokens, int8) and one
+layer of ViT-B/16 (197 tokens, int8). Groups are intervals of the order given here, of at most `--most`
+operators. A tensor between groups goes through DRAM, or lies on chip whole from the group that makes or
+loads it to its last reader. `theirs` are figures of two programs that share nothing with this one, found in
+the same space but for pairs of classes at 64 KiB and norms in the place of their operand: with them 512 KiB
+is 12,986,112 there, too. Prints bytes, CPU seconds and searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+from onchip.planners.nests import NestFound, NestSearch, group_key
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from nest_groups import group_of
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Known:
+    """A network in the words of `group_of`; `weights` are operands that only their operator reads."""
+
+    name: str
+    sizes: str
+    element: int
+    lines: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    theirs: dict[int, int]
+
+
+GPT3 = Known(
+    "gpt3",
+    "m=2048 p=2048 d=4096 h=32 e=128 v=128 o=4096 f=16384 y=4096",
+    2,
+    (
+        "K: k(p,h,e) = I(p,d) WK(d,h,e)",
+        "V: v(p,h,v) = I(p,d) WV(d,h,v)",
+        "Q: q(m,h,e) = I(m,d) WQ(d,h,e)",
+        "S: s(h,m,p) = q(m,h,e) k(p,h,e) | p",
+        "PV: a(m,h,v) = s(h,m,p) v(p,h,v)",
+        "Z: z(m,o) = a(m,h,v) WZ(h,v,o)",
+        "FFA: b(m,f) = z(m,o) WA(o,f)",
+        "FFB: c(m,y) = b(m,f) WB(f,y)",
+    ),
+    ("I",),
+    ("c",),
+    {
+        1024: 2_868_903_936,
+        2048: 1_946_157_056,
+        4096: 1_493_172_224,
+        8192: 1_040_187_392,
+        16384: 771_751_936,
+        32768: 570_425_344,
+        65536: 436_207_616,
+    },
+)
+
+
+def encoder(name: str, tokens: int, theirs: dict[int, int], *, norm_first: bool) -> Known:
+    """One layer of 768 features and 12 heads; a norm before or behind each half."""
+    attention = (
+        "Q: q(m,h,e) = {x}(m,d) WQ(d,h,e) BQ(h,e)",
+        "K: k(p,h,e) = {x}(p,d) WK(d,h,e) BK(h,e)",
+        "V: v(p,h,v) = {x}(p,d) WV(d,h,v) BV(h,v)",
+        "S: s(h,m,p) = q(m,h,e) k(p,h,e) | p",
+        "PV: a(m,h,v) = s(h,m,p) v(p,h,v)",
+        "O: o(m,y) = a(m,h,v) WO(h,v,y) BO(y)",
+        "A1: r(m,d) = o(m,d) x(m,d)",
+    )
+    forward = (
+        "FA: b(m,f) = {n}(m,d) WA(d,f) BA(f)",
+        "FB: c(m,y) = b(m,f) WB(f,y) BB(y)",
+        "A2: t(m,d) = c(m,d) {r}(m,d)",
+    )
+    norm = "{name}: {to}(m,d) = {of}(m,*d) G{name}(d) H{name}(d) | d"
+    first, second = norm.replace("{name}", "N1"), norm.replace("{name}", "N2")
+    if norm_first:
+        lines = (
+            first.format(to="n", of="x"),
+            *(line.format(x="n") for line in attention),
+            second.format(to="l", of="r"),
+            *(line.format(n="l", r="r") for line in forward),
+        )
+        outputs = ("t",)
+    else:
+        lines = (
+            *(line.format(x="x") for line in attention),
+            first.format(to="n", of="r"),
+            *(line.format(n="n", r="n") for line in forward),
+            second.format(to="u", of="t"),
+        )
+        outputs = ("u",)
+    sizes = f"m={tokens} p={tokens} d=768 h=12 e=64 v=64 y=768 f=3072"
+    return Known(name, sizes, 1, lines, ("x",), outputs, theirs)
+
+
+NETWORKS = (
+    GPT3,
+    encoder(
+        "bert",
+        512,
+        {64: 42_084_096, 128: 28_911_360, 256: 20_653_824, 512: 13_379_328, 1024: 7_874_304},
+        norm_first=False,
+    ),
+    encoder("vit", 197, {}, norm_first=True),
+)
+
+State = frozenset[tuple[str, bool]]
+"""Tensors that lie on chip whole, and whether DRAM has them, too."""
+
+
+@dataclass
+class Joint:
+    """Intervals of operators as groups, tensors between them whole or not: the least bytes, by states."""
+
+    known: Known
+    most: int
+    passes: bool
+    searches: int = 0
+    slowest: float = 0.0
+    answers: dict[str, tuple[NestSearch, list[tuple[int, NestFound | None]]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.operators = [_names(line) for line in self.known.lines]
+        self.last: dict[str, int] = {}
+        readers: dict[str, int] = {}
+        for at, (_, reads) in enumerate(self.operators):
+            for name in reads:
+                self.last[name] = at
+                readers[name] = readers.get(name, 0) + 1
+        made = {name for name, _ in self.operators}
+        self.tensors = made | set(self.known.inputs)
+        self.bytes = {
+            b.name: b.bytes for b in group_of(self.known.sizes, self.known.lines, self.known.element).buffers
+        }
+        self.least = sum(
+            size for name, size in self.bytes.items() if name not in made or name in self.known.outputs
+        )
+
+    def needed(self, name: str, at: int) -> bool:
+        """Return true if an operator from place `at` on reads the tensor."""
+        return self.last.get(name, -1) >= at
+
+    def price(
+        self, first: int, end: int, leaving: frozenset[str], whole: frozenset[str], room: int
+    ) -> NestFound | None:
+        """Return the best nest of operators first..end-1, from what is known of larger rooms if possible."""
+        group = group_of(self.known.sizes, self.known.lines[first:end], self.known.element)
+        out = [i for i, b in enumerate(group.buffers) if b.name in leaving]
+        kept = [i for i, b in enumerate(group.buffers) if b.name in whole]
+        key = group_key(group, out, kept)
+        if key not in self.answers:
+            self.answers[key] = (NestSearch(group, out, passes=self.passes), [])
+        search, known = self.answers[key]
+        for asked, found in known:
+            if room <= asked and (found is None or found.scratch <= room):
+                return found
+        began = time.process_time()
+        found = search.best(kept, room)
+        self.slowest = max(self.slowest, time.process_time() - began)
+        self.searches += 1
+        known.append((room, found))
+        return found
+
+    def moves(
+        self, state: State, first: int, end: int
+    ) -> Iterator[tuple[int, State, frozenset[str], frozenset[str]]]:
+        """Yield ways to run a group: bytes beside its own, what lies on chip, what leaves, what is whole."""
+        chip = dict(state)
+        made = [name for name, _ in self.operators[first:end]]
+        reads = {name for _, names in self.operators[first:end] for name in names} & self.tensors - set(made)
+        ways: list[list[tuple[str, str]]] = []
+        for name in sorted(reads - set(chip)):
+            ways.append([(name, "stream"), (name, "load")])
+        for name in made:
+            if name in self.known.outputs:
+                ways.append([(name, "leave"), (name, "store")])
+            elif self.needed(name, end):
+                ways.append([(name, "leave"), (name, "hold")])
+        for chosen in product(*ways):
+            extra, now, leaving = 0, dict(chip), set()
+            for name, way in chosen:
+                if way in ("load", "store"):
+                    extra += self.bytes[name]
+                    now[name] = True
+                elif way == "hold":
+                    now[name] = False
+                elif way == "leave":
+                    leaving.add(name)
+            whole = frozenset(now) & (set(made) | reads)
+            yield extra, frozenset(now.items()), frozenset(leaving), whole
+
+    def rests(self, state: State, end: int) -> Iterator[tuple[int, State]]:
+        """Yield what may be left on chip behind a group, with the bytes of stores for what goes."""
+        alive = [(name, stored) for name, stored in sorted(state) if self.needed(name, end)]
+        for stays in product((True, False), repeat=len(alive)):
+            gone = sum(
+                self.bytes[name]
+                for (name, stored), stay in zip(alive, stays, strict=True)
+                if not stay and not stored
+            )
+            yield gone, frozenset(t for t, stay in zip(alive, stays, strict=True) if stay)
+
+    def solve(self, room: int) -> tuple[int, list[str]] | None:
+        """Return the least bytes in a scratchpad of `room` bytes, with the groups."""
+        best: list[dict[State, tuple[int, list[str]]]] = [{} for _ in range(len(self.operators) + 1)]
+        best[0][frozenset()] = (0, [])
+        for first in range(len(self.operators)):
+            for state, (cost, steps) in sorted(best[first].items(), key=lambda kv: kv[1][0]):
+                for end in range(first + 1, min(len(self.operators), first + self.most) + 1):
+                    for extra, now, leaving, whole in self.moves(state, first, end):
+                        left = room - sum(self.bytes[name] for name, _ in now)
+                        if left < 1:
+                            continue
+                        found = self.price(first, end, leaving, whole, left)
+                        if found is None:
+                            continue
+                        names = " ".join(line.partition(":")[0] for line in self.known.lines[first:end])
+                        step = f"{names}: {found.bytes + extra:,} ({found.scratch:,}) whole {sorted(whole)}"
+                        for gone, rest in self.rests(now, end):
+                            total = cost + found.bytes + extra + gone
+                            if total < best[end].get(rest, (total + 1, []))[0]:
+                                best[end][rest] = (total, [*steps, step])
+        return min(best[-1].values(), key=lambda way: way[0], default=None)
+
+
+def _names(line: str) -> tuple[str, list[str]]:
+    made, _, operands = line.partition(":")[2].partition("=")
+    words = operands.partition("|")[0].split()
+    return made.strip().partition("(")[0], [word.partition("(")[0] for word in words]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--network", choices=[known.name for known in NETWORKS])
+    parser.add_argument("--room", type=int, nargs="*", help="KiB")
+    parser.add_argument("--most", type=int, default=5)
+    parser.add_argument("--no-passes", action="store_true")
+    parser.add_argument("--plans", action="store_true")
+    args = parser.parse_args()
+    for known in NETWORKS:
+        if args.network not in (None, known.name):
+            continue
+        joint = Joint(known, args.most, not args.no_passes)
+        print(f"{known.name}: least {joint.least:,}, groups of at most {args.most}")
+        for room in args.room or sorted(known.theirs) or (128, 256, 512, 1024):
+            began = time.process_time()
+            searches, joint.slowest = joint.searches, 0.0
+            found = joint.solve(room * KIB)
+            spent = time.process_time() - began
+            said = "no plan" if found is None else f"{found[0]:,}"
+            theirs = f"{known.theirs[room]:,}" if room in known.theirs else ""
+            print(
+                f"{room:>7,} KiB {said:>15}  theirs {theirs:>15}  {spent:7.1f} s CPU "
+                f"{joint.searches - searches:>5} searches, slowest {joint.slowest:.2f} s",
+                flush=True,
+            )
+            if args.plans and found is not None:
+                print(*(f"        {step}" for step in found[1]), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+// Binds the search for nests. Operators and buffers of a group go by their places in it.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "border.h"
+#include "nest_search.h"
+#include "stop.h"
+
+namespace onchip::nests {
+
+namespace {
+
+Set set_of(const std::vector<Id>& members, std::size_t size) {
+    Set found = 0;
+    for (const Id id : members) {
+        if (id >= size) throw std::invalid_argument("nest: no such buffer");
+        found |= one(id);
+    }
+    return found;
+}
+
+}  // namespace
+
+void bind(nb::module_& m) {
+    given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes));
+    given<Operator>(m, "NestOperator", Field("axes", &Operator::axes), Field("outputs", &Operator::outputs),
+                    Field("together", &Operator::together), Field("reads", &Operator::reads),
+                    Field("writes", &Operator::writes));
+    given<Buffer>(m, "NestBuffer", Field("sides", &Buffer::sides), Field("element", &Buffer::element),
+                  Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves));
+    given<Rules>(m, "NestRules", Field("tiles", &Rules::tiles), Field("inner", &Rules::inner),
+                 Field("outer", &Rules::outer), Field("exchange", &Rules::exchange), Field("slices", &Rules::slices),
+                 Field("bounds", &Rules::bounds));
+    answer<Item>(m, "NestItem", Field("operation", &Item::operation), Field("slices", &Item::slices), Field("under", &Item::under),
+                 Field("over", &Item::over), Field("tile", &Item::tile), Field("keep", &Item::keep),
+                 Field("body", &Item::body));
+    answer<Found>(m, "NestFound", Field("bytes", &Found::bytes), Field("need", &Found::need),
+                  Field("root", &Found::root));
+    answer<Answer>(m, "NestAnswer", Field("found", &Answer::found), Field("end", &Answer::end),
+                   Field("shapes", &Answer::shapes));
+    nb::class_<Problem>(m, "NestProblem")
+        .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, bool, bool, bool, const Rules&>(),
+             nb::kw_only(), nb::arg("operators"), nb::arg("buffers"), nb::arg("alignment"), nb::arg("spine"),
+             nb::arg("passes"), nb::arg("pairs"), nb::arg("in_place"), nb::arg("rules"))
+        .def(
+            "best",
+            [](Problem& self, const std::vector<Id>& whole, Bytes room, std::optional<Bytes> below,
+               const Wanted& wanted) {
+                const Set set = set_of(whole, self.group().buffers.size());
+                Asked asked;
+                const Limits<Progress> limits = asked.limits<Progress>(wanted);
+                return asked.run([&] { return self.best(set, room, below.value_or(unlimited), limits); });
+            },
+            nb::kw_only(), nb::arg("whole"), nb::arg("room"), nb::arg("below").none(), nb::arg("limits"));
+}
+
+}  // namespace onchip::nests

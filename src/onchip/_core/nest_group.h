@@ -1,0 +1,111 @@
+// A group of operators that runs in one nest of loops: their axes, the buffers, and the classes of axes that a
+// loop may go along. Built once, asked for many rooms.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace onchip::nests {
+
+using Id = std::uint32_t;
+using Bytes = std::int64_t;
+using Set = std::uint64_t;  // operators of the group, or axes of one operator
+
+inline constexpr Bytes unlimited = std::numeric_limits<Bytes>::max() / 4;
+inline constexpr std::size_t most = 64;    // operators, axes of one, uses of one
+inline constexpr std::size_t deepest = 3;  // loops of a spine
+
+inline constexpr Set one(std::size_t i) { return Set{1} << i; }
+inline constexpr bool has(Set set, std::size_t i) { return (set >> i & 1) != 0; }
+
+// What is too much counts as unlimited.
+inline Bytes plus(Bytes a, Bytes b) { return a >= unlimited - b ? unlimited : a + b; }
+inline Bytes times(Bytes a, Bytes b) { return a > 0 && b > unlimited / a ? unlimited : a * b; }
+
+struct Use {
+    Id buffer = 0;
+    std::vector<int> axes;  // by side of the buffer; negative: every position of it
+};
+
+struct Operator {
+    std::vector<std::int64_t> axes;
+    Id outputs = 0;  // the first axes are those of the output, the others are summed over
+    std::vector<Id> together;
+    std::vector<Use> reads;  // operands and constants
+    Use writes;
+};
+
+struct Buffer {
+    std::vector<std::int64_t> sides;
+    std::int64_t element = 1;
+    int maker = -1;  // a place among the operators; negative: from outside
+    bool leaves = false;
+};
+
+// A tile of a loop of `turns` turns, the least for so many.
+struct Point {
+    std::int64_t turns, tile;
+};
+
+// Axes that one loop goes along together.
+struct Class {
+    std::int64_t size = 1;
+    std::vector<int> axis;  // by operator; negative: none
+    Set may = 0;            // operators that may run inside
+    std::vector<Set> bad;   // by reader: makers that may not be inside with it
+    std::vector<Point> points;  // of two turns and more, turns rising
+    bool paired = false;        // of axes that no tensor links
+};
+
+// The axes of a class: operator, axis.
+using Members = std::vector<std::pair<Id, Id>>;
+
+// A use with what the search asks of it.
+struct Access {
+    Id op = 0, buffer = 0;
+    bool writes = false;
+    std::vector<int> axes;
+    std::vector<int> cut;  // by class: the side that its loop cuts, or negative
+    Set slices = 0;        // axes of the operator that may cut it inside the operator
+};
+
+class Group {
+  public:
+    // `every_tile`: points are all tiles, not only the least of their turns.
+    Group(std::vector<Operator> operators, std::vector<Buffer> buffers, bool every_tile);
+
+    // The same group with classes joined that no tensor links: of equal sizes, of operators that share some buffer. One
+    // loop may go along both, and hold for both what they share. At most `limit` of them.
+    std::vector<Group> pairings(std::size_t limit) const;
+
+    std::size_t size() const { return operators.size(); }
+    // The bytes of a buffer.
+    Bytes bytes(Id buffer) const;
+    // True if the buffer is made here and read here.
+    bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
+
+    std::vector<Operator> operators;
+    std::vector<Buffer> buffers;
+    std::vector<Access> accesses;
+    std::vector<std::vector<Id>> uses;  // by buffer: its accesses, in the order of the operators
+    std::vector<std::vector<Id>> of;    // by operator: its accesses, the output last
+    std::vector<Set> before;            // by operator: all that it depends on
+    std::vector<std::vector<Id>> under; // by operator: operands that its output may lie over, element by element
+    std::vector<Set> sliced;            // by operator: axes that its own slices may go along
+    std::vector<Class> classes;         // those that a loop may go along
+
+  private:
+    void check() const;
+    void find_classes();
+    bool may_lie_under(const Access& read, const Access& made) const;
+    void set_classes(const std::vector<Members>& all, const std::vector<bool>& paired);
+    bool pairable(const Members& a, const Members& b) const;
+
+    bool every_tile_;
+    std::vector<Members> joined_;  // by class
+};
+
+}  // namespace onchip::nests

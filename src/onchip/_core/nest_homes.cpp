@@ -1,0 +1,230 @@
+#include "nest_homes.h"
+
+#include <algorithm>
+
+#include "bits.h"
+
+namespace onchip::nests {
+
+Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape)
+    : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)),
+      choices_(nests::choices(group, shape_, settings.kept())),
+      tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
+    for (const Choice& choice : choices_) all_.push_back({0, choice.options.size()});
+}
+
+const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own) {
+    if (!own) return nullptr;
+    const auto [at, fresh] = either_.try_emplace({leaf, own});
+    if (!fresh) return &at->second;
+    for (const Beginnings& beginnings : orders_.of(leaf, own)) {
+        std::vector<Term> terms;
+        std::size_t i = 0;
+        each_bit(own, 0, [&](Id u) { tiles_.add(terms, tile(group_, shape_, group_.of[leaf][u], beginnings[i++])); });
+        at->second.push_back(std::move(terms));
+    }
+    return &at->second;
+}
+
+// Of several options the least of each: the deepest holds least, at every leaf.
+std::vector<Load> Homes::loads(const Ranges& ranges) {
+    std::vector<Load> found(group_.size());
+    std::vector<Set> own(group_.size());
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        const Option& option = choices_[c].options[ranges[c].to - 1];
+        for (const Held& held : option.held) tiles_.add(found[held.leaf].all, held.term);
+        Set seen = 0;
+        for (const Id u : option.own) {
+            const Id op = group_.accesses[u].op;
+            // A shared home holds once what two private ones of one operator hold twice.
+            if (ranges[c].open() && has(seen, op)) continue;
+            seen |= one(op);
+            const auto at = std::find(group_.of[op].begin(), group_.of[op].end(), u) - group_.of[op].begin();
+            own[op] |= one(static_cast<std::size_t>(at));
+        }
+    }
+    for (Id o = 0; o < group_.size(); ++o) found[o].either = either(o, own[o]);
+    return found;
+}
+
+// Of several options no more than the least: all charge the buffer for the loops that each of them charges.
+void Homes::relax(std::vector<Term>& terms, const Choice& choice, Range range) const {
+    if (!range.open()) {
+        terms.insert(terms.end(), choice.options[range.from].cross.begin(), choice.options[range.from].cross.end());
+        return;
+    }
+    unsigned loops = ~0u;
+    for (std::size_t i = range.from; i < range.to; ++i)
+        for (const Term& term : choice.options[i].cross)
+            if (term.bytes > 0) loops &= term.loops;
+    for (const Term& term : choice.options[range.from].cross)  // of one use: every option charges as much
+        terms.push_back({term.bytes, term.bytes < 0 ? 0 : loops});
+}
+
+std::vector<Term> Homes::cross(const Ranges& ranges) const {
+    std::vector<Term> found, merged;
+    for (std::size_t c = 0; c < choices_.size(); ++c) relax(found, choices_[c], ranges[c]);
+    for (const Term& term : found) {
+        const auto at = std::find_if(merged.begin(), merged.end(), [&](const Term& m) { return m.loops == term.loops; });
+        if (at == merged.end()) merged.push_back(term);
+        else at->bytes = plus(at->bytes, term.bytes);
+    }
+    return merged;
+}
+
+bool Homes::possible() { return tiles_.fits(loads(all_), tiles_.last()); }
+
+// Drops options that do not fit with the least tiles beside what has one home.
+void Homes::tighten() {
+    const At least = tiles_.last();
+    std::vector<Load> fixed(group_.size());
+    for (std::size_t c = 0; c < choices_.size(); ++c)
+        if (!all_[c].open())
+            for (const Held& held : choices_[c].options[all_[c].from].held) tiles_.add(fixed[held.leaf].all, held.term);
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        std::vector<Option>& options = choices_[c].options;
+        if (!all_[c].open()) continue;
+        const auto misfit = [&](const Option& option) {
+            return std::any_of(option.held.begin(), option.held.end(), [&](const Held& held) {
+                Load load = fixed[held.leaf];
+                load.all.push_back(held.term);
+                return tiles_.held(load, least) > settings_.room;
+            });
+        };
+        while (all_[c].open() && misfit(options[all_[c].from])) ++all_[c].from;
+    }
+}
+
+void Homes::weigh_nothing(Set buffers) {
+    for (Choice& choice : choices_) {
+        if (!has(buffers, choice.buffer)) continue;
+        for (Option& option : choice.options) {
+            option.held.clear();
+            option.own.clear();
+        }
+    }
+}
+
+bool Homes::may_beat(const Best& best) {
+    tighten();
+    return tiles_.best(cross(all_), loads(all_), best.bytes).has_value();
+}
+
+void Homes::search(Best& best) {
+    if (!settings_.rules.bounds) {
+        Ranges ranges = all_;
+        every(best, ranges, 0);
+        return;
+    }
+    tighten();
+    if (tiles_.bytes(cross(all_), tiles_.first()) < best.bytes) node(best, all_);
+}
+
+void Homes::every(Best& best, Ranges& ranges, std::size_t buffer) {
+    if (buffer == choices_.size()) {
+        if (const auto found = tiles_.best(cross(ranges), loads(ranges), best.bytes)) keep(best, ranges, found->at);
+        return;
+    }
+    const Range range = ranges[buffer];
+    for (std::size_t i = range.from; i < range.to; ++i) {
+        ranges[buffer] = {i, i + 1};
+        every(best, ranges, buffer + 1);
+    }
+    ranges[buffer] = range;
+}
+
+void Homes::node(Best& best, const Ranges& ranges) {
+    const auto relaxed = tiles_.best(cross(ranges), loads(ranges), best.bytes);
+    if (!relaxed) return;
+    if (std::none_of(ranges.begin(), ranges.end(), [](Range r) { return r.open(); })) {
+        keep(best, ranges, relaxed->at);
+        return;
+    }
+    const auto worst = round(best, ranges, *relaxed);
+    if (!worst || relaxed->bytes >= best.bytes) return;
+    Ranges part = ranges;
+    part[*worst].to = part[*worst].from + 1;
+    node(best, part);
+    part[*worst] = {ranges[*worst].from + 1, ranges[*worst].to};
+    node(best, part);
+}
+
+// Homes for the tiles of a relaxation: of each buffer the fewest bytes that fit, the dearest buffer first. Returns the
+// first one that has not got what the relaxation asks of it; none if all have.
+std::optional<std::size_t> Homes::round(Best& best, const Ranges& ranges, const Tiles::Found& relaxed) {
+    const auto cost = [&](std::size_t c, std::size_t option) {
+        return tiles_.bytes(choices_[c].options[option].cross, relaxed.at);
+    };
+    std::vector<std::pair<Bytes, std::size_t>> open;
+    Ranges chosen = ranges;
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        if (!ranges[c].open()) continue;
+        open.push_back({cost(c, ranges[c].from) - cost(c, ranges[c].to - 1), c});
+        chosen[c].from = ranges[c].to - 1;
+    }
+    std::sort(open.begin(), open.end());
+    const bool fits = tiles_.fits(loads(chosen), relaxed.at);
+    std::optional<std::size_t> worst;
+    for (const auto& [gain, c] : open) {
+        std::vector<Term> lower;
+        relax(lower, choices_[c], ranges[c]);
+        for (std::size_t i = ranges[c].from; fits && i + 1 < ranges[c].to && gain < 0; ++i) {
+            if (cost(c, i) >= cost(c, chosen[c].from)) continue;
+            const Range before = chosen[c];
+            chosen[c] = {i, i + 1};
+            if (tiles_.fits(loads(chosen), relaxed.at)) break;
+            chosen[c] = before;
+        }
+        if (!worst && (!fits || cost(c, chosen[c].from) > tiles_.bytes(lower, relaxed.at))) worst = c;
+    }
+    if (fits && tiles_.bytes(cross(chosen), relaxed.at) < best.bytes) keep(best, chosen, relaxed.at);
+    return worst;
+}
+
+// The deepest homes that let no more cross: the need is least so.
+void Homes::keep(Best& best, Ranges ranges, const At& at) {
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        const std::vector<Option>& options = choices_[c].options;
+        const Bytes bytes = tiles_.bytes(options[ranges[c].from].cross, at);
+        for (std::size_t i = options.size(); i-- > ranges[c].to;) {
+            if (tiles_.bytes(options[i].cross, at) > bytes) continue;
+            const Range before = ranges[c];
+            ranges[c] = {i, i + 1};
+            if (tiles_.fits(loads(ranges), at)) break;
+            ranges[c] = before;
+        }
+    }
+    best.found = true;
+    best.bytes = tiles_.bytes(cross(ranges), at);
+    best.shape = shape_;
+    best.at = at;
+    best.need = 0;
+    best.homes.assign(group_.buffers.size(), {});
+    best.slices.assign(group_.size(), {});
+    best.over.clear();
+    for (Id o = 0; o < group_.size(); ++o) best.over.push_back(replaced(group_, shape_, settings_.kept(), o));
+    for (std::size_t c = 0; c < choices_.size(); ++c)
+        best.homes[choices_[c].buffer] = choices_[c].options[ranges[c].from].home;
+    std::vector<Set> own(group_.size());
+    for (std::size_t c = 0; c < choices_.size(); ++c)
+        for (const Id u : choices_[c].options[ranges[c].from].own) {
+            const std::vector<Id>& of = group_.of[group_.accesses[u].op];
+            own[group_.accesses[u].op] |= one(static_cast<std::size_t>(std::find(of.begin(), of.end(), u) - of.begin()));
+        }
+    const std::vector<Load> held = loads(ranges);
+    for (Id o = 0; o < group_.size(); ++o) {
+        std::size_t which = 0;
+        best.need = std::max(best.need, tiles_.held(held[o], at, &which));
+        if (!own[o]) continue;
+        const Beginnings& beginnings = orders_.of(o, own[o])[which];
+        std::vector<std::pair<std::ptrdiff_t, Id>> axes;  // an axis that cuts more of them stands further out
+        for (Id a = 0; a < group_.operators[o].axes.size(); ++a) {
+            const auto count = std::count_if(beginnings.begin(), beginnings.end(), [&](Set s) { return has(s, a); });
+            if (count) axes.push_back({-count, a});
+        }
+        std::sort(axes.begin(), axes.end());
+        for (const auto& [count, axis] : axes) best.slices[o].push_back(axis);
+    }
+}
+
+}  // namespace onchip::nests

@@ -1,0 +1,84 @@
+// The homes and tiles of one shape of a nest: a branch and bound over the homes of its buffers.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "nest_orders.h"
+#include "nest_tiles.h"
+
+namespace onchip::nests {
+
+// Every switch is exact: on and off give the same bytes.
+struct Rules {
+    bool tiles = true;      // P2: only the least tile of every number of turns, judged in boxes
+    bool inner = true;      // P3: a tensor made and read here lives as deep as it can
+    bool outer = true;      // P4: a home only where one deeper lets more cross
+    bool exchange = true;   // P5: one order of neighbouring loops with nothing between them
+    bool slices = true;     // P6: only the longest beginnings of the orders of slices
+    bool bounds = true;     // P7: what cannot fit, or beat the best, is not looked at
+};
+
+struct Settings {
+    Set whole = 0;  // buffers that lie on chip whole
+    Bytes room = 0, alignment = 1;
+    std::size_t spine = deepest;
+    bool passes = true, in_place = true;
+    Rules rules;
+
+    Kept kept() const { return {whole, rules.inner, rules.outer, in_place}; }
+};
+
+// The best nest so far. Its home by buffer, its points by loop, the order of slices by leaf.
+struct Best {
+    Bytes bytes = unlimited, need = 0;
+    bool found = false;
+    Shape shape;
+    At at{};
+    std::vector<Home> homes;
+    std::vector<std::vector<Id>> slices;  // by operator: axes, outermost first
+    std::vector<std::optional<Id>> over;  // by operator: the operand in whose place it writes
+};
+
+class Homes {
+  public:
+    Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape);
+
+    // True if the shape can hold what has one home only, with its least tiles.
+    bool possible();
+    // Looks for less than the best so far.
+    void search(Best& best);
+    // For a bound: these buffers hold nothing in bodies, and private uses of them neither.
+    void weigh_nothing(Set buffers);
+    // False if a relaxation shows that the shape does not.
+    bool may_beat(const Best& best);
+
+  private:
+    // Options of a buffer from `from` on, before `to`.
+    struct Range {
+        std::size_t from, to;
+        bool open() const { return to - from > 1; }
+    };
+    using Ranges = std::vector<Range>;
+
+    void tighten();
+    void node(Best& best, const Ranges& ranges);
+    void every(Best& best, Ranges& ranges, std::size_t buffer);
+    std::optional<std::size_t> round(Best& best, const Ranges& ranges, const Tiles::Found& relaxed);
+    void keep(Best& best, Ranges ranges, const At& at);
+    std::vector<Term> cross(const Ranges& ranges) const;
+    void relax(std::vector<Term>& terms, const Choice& choice, Range range) const;
+    std::vector<Load> loads(const Ranges& ranges);
+    const std::vector<std::vector<Term>>* either(Id leaf, Set own);
+
+    const Group& group_;
+    const Settings& settings_;
+    Orders& orders_;
+    const Shape shape_;
+    std::vector<Choice> choices_;
+    Ranges all_;
+    Tiles tiles_;
+    // By leaf and its private uses: what its orders of slices hold.
+    std::map<std::pair<Id, Set>, std::vector<std::vector<Term>>> either_;
+};
+
+}  // namespace onchip::nests

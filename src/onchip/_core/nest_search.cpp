@@ -1,0 +1,252 @@
+#include "nest_search.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "bits.h"
+#include "nest_passes.h"
+
+namespace onchip::nests {
+
+namespace {
+
+class Search {
+  public:
+    Search(const Group& group, const Settings& settings, Orders& orders, Bytes least, Best& best,
+           Clock<Progress>& clock, std::uint64_t& shapes)
+        : group_(group), settings_(settings), orders_(orders), least_(least), best_(best), clock_(clock),
+          shapes_(shapes) {}
+
+    // `divide`: with passes.
+    void run(bool divide) {
+        divide_ = divide;
+        for (std::size_t loops = 0; loops <= settings_.spine && !over(); ++loops) {
+            shape_ = {};
+            shape_.depth.assign(group_.size(), 0);
+            shape_.pass.assign(group_.size(), -1);
+            spine(loops, ~Set{0} >> (most - group_.size()));
+        }
+    }
+
+  private:
+    bool over() { return clock_.ended() || (settings_.rules.bounds && best_.bytes <= least_); }
+
+    bool chosen(Id c) const {
+        return std::find(shape_.classes.begin(), shape_.classes.end(), c) != shape_.classes.end();
+    }
+
+    // Every ordered choice of classes that some operator has all of.
+    void spine(std::size_t loops, Set inmost) {
+        if (shape_.loops() == loops) {
+            for (Id c = 0; c < group_.classes.size(); ++c)  // without a paired class: another group has that nest
+                if (group_.classes[c].paired && !chosen(c)) return;
+            depths(0, least_);
+            return;
+        }
+        for (Id c = 0; c < group_.classes.size() && !over(); ++c) {
+            const Set left = inmost & group_.classes[c].may;
+            if (!left || chosen(c)) continue;
+            shape_.classes.push_back(c);
+            spine(loops, left);
+            shape_.classes.pop_back();
+        }
+    }
+
+    // Every depth of the operators from `op` on. `bound`: bytes that cross at least so far.
+    void depths(Id op, Bytes bound) {
+        if (over()) return;
+        if (op == group_.size()) {
+            if (std::find(shape_.depth.begin(), shape_.depth.end(), shape_.loops()) == shape_.depth.end()) return;
+            visit();
+            return;
+        }
+        Id deep = 0;
+        while (deep < shape_.loops() && has(group_.classes[shape_.classes[deep]].may, op)) ++deep;
+        for (Id depth = deep + 1; depth-- > 0;) {
+            shape_.depth[op] = depth;
+            shape_.after &= ~one(op);
+            if (!legal(op)) continue;
+            Bytes more = bound;
+            if (settings_.rules.bounds && !bounded(op, more)) continue;
+            depths(op + 1, more);
+        }
+        shape_.depth[op] = 0;
+        shape_.after &= ~one(op);
+    }
+
+    // What the operators up to this one allow; places it before or after the deeper loop of its body.
+    bool legal(Id op) {
+        const Id depth = shape_.depth[op];
+        bool late = false, good = true;
+        for (Id maker = 0; maker < op; ++maker)  // of a tensor that it reads, or of none
+            for (Id l = 0; l < std::min(depth, shape_.depth[maker]); ++l)
+                good &= !has(group_.classes[shape_.classes[l]].bad[op], maker);
+        each_bit(group_.before[op], 0, [&](Id maker) {
+            late |= shape_.depth[maker] > depth;
+            good &= shape_.depth[maker] >= depth || !has(shape_.after, maker);
+        });
+        if (late) shape_.after |= one(op);
+        return good;
+    }
+
+    // Adds what the operator's own buffers cost at two turns a loop; false if that or their room is too much.
+    bool bounded(Id op, Bytes& bound) const {
+        Bytes inner = 0;
+        Set seen = 0;  // buffers
+        for (const Id u : group_.of[op]) {
+            const Access& access = group_.accesses[u];
+            if (has(settings_.whole, access.buffer)) continue;
+            const std::vector<Id>& uses = group_.uses[access.buffer];
+            if (group_.inner(access.buffer)) {
+                if (access.writes || has(seen, access.buffer)) continue;
+                const std::vector<Id>& under = group_.under[op];  // may count as the output, which is not added
+                if (std::find(under.begin(), under.end(), access.buffer) != under.end()) continue;
+                seen |= one(access.buffer);
+                const Id body = std::min(shape_.depth[op], shape_.depth[group_.accesses[uses[0]].op]);
+                const std::array<Id, 2> both{uses[0], u};
+                inner = plus(inner, tile(group_, shape_, both, body, nullptr, 0).bytes);
+            } else if (uses.size() == 1) {
+                const Bytes bytes = group_.bytes(access.buffer);
+                Bytes charged = bytes;
+                for (Id l = 0; l < shape_.depth[op]; ++l) {  // as far out as it fits with the least tiles
+                    if (access.cut[shape_.classes[l]] >= 0) continue;
+                    if (tile(group_, shape_, uses, l, nullptr, 0).bytes <= settings_.room) break;
+                    charged = times(charged, 2);
+                }
+                bound = plus(bound, (access.writes ? 2 : 1) * (charged - bytes));
+            }
+        }
+        return bound < best_.bytes && (divide_ || inner <= settings_.room);
+    }
+
+    // True if two neighbouring loops, with no operator between them, stand in the order that is left out unless a
+    // buffer may live between them: one that the inner loop does not cut.
+    bool swapped() const {
+        for (Id d = 1; d < shape_.loops(); ++d) {
+            if (shape_.classes[d - 1] < shape_.classes[d]) continue;
+            if (std::find(shape_.depth.begin(), shape_.depth.end(), d) != shape_.depth.end()) continue;
+            bool between = !settings_.rules.inner || !settings_.rules.outer;
+            for (Id b = 0; b < group_.buffers.size() && !between; ++b)
+                between = !has(settings_.whole, b) && !group_.inner(b) && may_live(b, d);
+            if (!between) return true;
+        }
+        return false;
+    }
+    bool may_live(Id buffer, Id depth) const {
+        const std::vector<Id>& uses = group_.uses[buffer];
+        if (uses.empty()) return false;
+        const Id inner = shape_.classes[depth];
+        const int side = group_.accesses[uses[0]].cut[inner];
+        bool cut = side >= 0;
+        for (const Id u : uses) {
+            if (shape_.depth[group_.accesses[u].op] <= depth) return false;
+            cut &= group_.accesses[u].cut[inner] == side;
+        }
+        return !cut;
+    }
+
+    // False if what is made and read here alone does not fit even with the least tiles.
+    bool inner_fits() const {
+        std::array<Bytes, most> held{};
+        for (Id b = 0; b < group_.buffers.size(); ++b) {
+            if (has(settings_.whole, b) || !group_.inner(b)) continue;
+            const std::vector<Id>& uses = group_.uses[b];
+            const Id last_op = group_.accesses[uses.back()].op;
+            Id body = static_cast<Id>(shape_.loops());
+            for (const Id u : uses) body = std::min(body, shape_.depth[group_.accesses[u].op]);
+            Id first = ~Id{0}, last = 0;
+            for (const Id u : uses) {
+                const Id item = shape_.item(group_.accesses[u].op, body);
+                first = std::min(first, item);
+                last = std::max(last, item);
+            }
+            const std::vector<Id>& under = group_.under[last_op];
+            if (std::find(under.begin(), under.end(), b) != under.end()) continue;  // it may lie in another's place
+            const Bytes bytes = tile(group_, shape_, uses, body, nullptr, 0).bytes;
+            for (Id o = 0; o < group_.size(); ++o)
+                if (shape_.depth[o] >= body && shape_.item(o, body) >= first && shape_.item(o, body) <= last &&
+                    (held[o] = plus(held[o], bytes)) > settings_.room)
+                    return false;
+        }
+        return true;
+    }
+
+    void visit() {
+        if (settings_.rules.bounds && !divide_ && !inner_fits()) return;
+        if (settings_.rules.exchange && !divide_ && swapped()) return;
+        if (divide_) {
+            divisions(group_, settings_, orders_, shape_, best_, [&](const Shape& divided) { look(divided); return over(); });
+            return;
+        }
+        look(shape_);
+    }
+    void look(const Shape& shape) {
+        ++shapes_;
+        if (clock_.late(shapes_)) return;
+        Homes homes(group_, settings_, orders_, shape);
+        if (!settings_.rules.bounds || homes.possible()) homes.search(best_);
+    }
+
+    const Group& group_;
+    const Settings& settings_;
+    Orders& orders_;
+    const Bytes least_;
+    Best& best_;
+    Clock<Progress>& clock_;
+    std::uint64_t& shapes_;
+    Shape shape_;
+    bool divide_ = false;
+};
+
+std::vector<Group> with_pairings(Group group, bool pairs) {
+    std::vector<Group> all;
+    if (pairs) all = group.pairings(most);
+    all.insert(all.begin(), std::move(group));
+    return all;
+}
+
+}  // namespace
+
+Problem::Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
+                 bool passes, bool pairs, bool in_place, const Rules& rules)
+    : groups_(with_pairings(Group(std::move(operators), std::move(buffers), !rules.tiles), pairs)),
+      settings_{0, 0, alignment, spine, passes, in_place, rules}, orders_(groups_[0], !rules.slices) {
+    if (alignment < 1 || spine > deepest) throw std::invalid_argument("nest: alignment from 1, at most 3 loops");
+}
+
+Bytes Problem::least(Set whole) const {
+    const Group& of = group();
+    Bytes all = 0;
+    for (Id b = 0; b < of.buffers.size(); ++b) {
+        const Buffer& buffer = of.buffers[b];
+        if (!of.uses[b].empty() && !has(whole, b) && (buffer.maker < 0 || buffer.leaves))
+            all = plus(all, of.bytes(b));
+    }
+    return all;
+}
+
+Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits) {
+    const Group& of = group();
+    for (Id b = 0; b < of.buffers.size(); ++b)
+        if (of.buffers[b].maker >= 0 && !of.inner(b) && !of.buffers[b].leaves && !has(whole, b))
+            throw std::invalid_argument("nest: nobody reads a buffer that does not leave");
+    settings_.whole = whole;
+    settings_.room = room;
+    Answer answer;
+    Best best;
+    best.bytes = std::min(below, unlimited);
+    Clock<Progress> clock(limits, {.calls = 16});
+    const Group* with = &of;
+    for (const bool divide : {false, true})
+        for (const Group& each : groups_) {
+            if (divide && !settings_.passes) continue;
+            const Bytes before = best.bytes;
+            Search(each, settings_, orders_, least(whole), best, clock, answer.shapes).run(divide);
+            if (best.bytes < before) with = &each;
+        }
+    if (best.found) answer.found = Found{best.bytes, best.need, tree(*with, best)};
+    answer.end = clock.ended().value_or(End::complete);
+    return answer;
+}
+
+}  // namespace onchip::nests

@@ -1,0 +1,60 @@
+// The nest of one group that lets the fewest bytes cross in some room: every spine, every depth of the operators,
+// passes where they may help, and for each the best homes and tiles.
+#pragma once
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "clock.h"
+#include "nest_homes.h"
+
+namespace onchip::nests {
+
+// A loop with its body, or an operator with its slices.
+struct Item {
+    std::optional<Id> operation;
+    std::vector<std::pair<Id, Id>> slices;  // axis, tile: outermost first
+    std::optional<Id> under;                // the operand in whose place it writes
+    std::vector<std::pair<Id, Id>> over;    // operator, axis
+    std::int64_t tile = 0;
+    std::vector<Id> keep;  // buffers
+    std::vector<Item> body;
+};
+
+// `root` is a body that is entered once.
+struct Found {
+    Bytes bytes = 0, need = 0;
+    Item root;
+};
+
+struct Answer {
+    std::optional<Found> found;
+    End end = End::complete;
+    std::uint64_t shapes = 0;
+};
+
+using Progress = std::uint64_t;  // shapes looked at
+
+// A group, ready to be asked for many rooms and sets of whole buffers.
+class Problem {
+  public:
+    Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
+            bool passes, bool pairs, bool in_place, const Rules& rules);
+
+    // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here.
+    Answer best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits);
+    // What crosses in any nest.
+    Bytes least(Set whole) const;
+    const Group& group() const { return groups_[0]; }
+
+  private:
+    std::vector<Group> groups_;  // the group, and its pairings
+    Settings settings_;
+    Orders orders_;
+};
+
+// The tree of a nest.
+Item tree(const Group& group, const Best& best);
+
+}  // namespace onchip::nests

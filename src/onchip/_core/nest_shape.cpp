@@ -1,0 +1,264 @@
+#include "nest_shape.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace onchip::nests {
+
+namespace {
+
+// The side of a buffer that a loop over the class cuts in the same way in all of the uses; negative: none.
+int side_cut(const Group& group, std::span<const Id> uses, Id loop_class) {
+    const int side = group.accesses[uses[0]].cut[loop_class];
+    for (const Id u : uses)
+        if (group.accesses[u].cut[loop_class] != side) return -1;
+    return side;
+}
+
+// The loops of a pass, from the outermost on, that all cut the buffer.
+Id level_of(const Group& group, std::span<const Id> uses, const Pass& pass) {
+    Id level = 0;
+    while (level < pass.classes.size() && side_cut(group, uses, pass.classes[level]) >= 0) ++level;
+    return level;
+}
+
+// The pass in which all of the uses are; negative: none.
+int common_pass(const Group& group, const Shape& shape, std::span<const Id> uses) {
+    const int pass = shape.pass[group.accesses[uses[0]].op];
+    for (const Id u : uses)
+        if (shape.pass[group.accesses[u].op] != pass) return -1;
+    return pass;
+}
+
+// The deepest body that holds all of the uses, or the place in their pass.
+Home deepest_home(const Group& group, const Shape& shape, std::span<const Id> uses) {
+    Id body = static_cast<Id>(shape.loops());
+    for (const Id u : uses) body = std::min(body, shape.depth[group.accesses[u].op]);
+    const int in = common_pass(group, shape, uses);
+    const Id level = in < 0 ? 0 : level_of(group, uses, shape.passes[static_cast<Id>(in)]);
+    if (level == 0) return {Home::Kind::body, body, 0, 0};
+    return {Home::Kind::pass, body, static_cast<Id>(in), level};
+}
+
+class Builder {
+  public:
+    Builder(const Group& group, const Shape& shape, const Kept& kept) : group_(group), shape_(shape), kept_(kept) {}
+
+    Choice of(Id buffer) {
+        Choice choice{buffer, {}};
+        const std::vector<Id>& uses = group_.uses[buffer];
+        Id body = static_cast<Id>(shape_.loops());
+        for (const Id u : uses) body = std::min(body, shape_.depth[group_.accesses[u].op]);
+        if (group_.inner(buffer)) inner(choice, uses, body);
+        else outer(choice, uses, body);
+        return choice;
+    }
+
+  private:
+    void hold(Option& option, std::span<const Id> uses, Id body) const {
+        const Term term = tile(group_, shape_, uses, body, nullptr, 0);
+        Id first = ~Id{0}, last = 0;
+        for (const Id u : uses) {
+            const Id at = shape_.item(group_.accesses[u].op, body);
+            first = std::min(first, at);
+            last = std::max(last, at);
+        }
+        for (Id o = 0; o < group_.size(); ++o)
+            if (shape_.depth[o] >= body && shape_.item(o, body) >= first && shape_.item(o, body) <= last)
+                option.held.push_back({o, term});
+    }
+    void hold_in_pass(Option& option, std::span<const Id> uses, Id in, Id level) const {
+        const Pass& pass = shape_.passes[in];
+        const Term term = tile(group_, shape_, uses, shape_.depth[group_.accesses[uses[0]].op], &pass, level);
+        Id first = 0, last = static_cast<Id>(group_.size());
+        if (level == pass.classes.size()) {
+            std::swap(first, last);
+            for (const Id u : uses) {
+                first = std::min(first, group_.accesses[u].op);
+                last = std::max(last, group_.accesses[u].op);
+            }
+        }
+        for (Id o = 0; o < group_.size(); ++o)
+            if (has(pass.members, o) && o >= first && o <= last) option.held.push_back({o, term});
+    }
+    Term crossing(Bytes bytes, std::span<const Id> uses, Id body) const {
+        Term term{bytes, 0};
+        for (Id l = 0; l < body; ++l)
+            if (side_cut(group_, uses, shape_.classes[l]) < 0) term.loops |= 1u << l;
+        return term;
+    }
+    // What an output of all these bytes lets cross: the partial sums of all turns but the last go out and come back.
+    void spill(Option& option, Bytes bytes, std::span<const Id> uses, Id body) const {
+        option.cross.push_back({-bytes, 0});
+        const Term term = crossing(2 * bytes, uses, body);
+        option.cross.push_back(term);
+    }
+    Home in_body(Id depth) const { return {Home::Kind::body, depth, 0, 0}; }
+
+    void inner(Choice& choice, std::span<const Id> uses, Id body) const {
+        const bool leaves = group_.buffers[choice.buffer].leaves;
+        const auto add = [&](Home home) -> Option& {
+            Option& option = choice.options.emplace_back();
+            option.home = home;
+            if (leaves) option.cross.push_back({group_.bytes(choice.buffer), 0});
+            return option;
+        };
+        const Home deepest = deepest_home(group_, shape_, uses);
+        const bool pass = deepest.kind == Home::Kind::pass;
+        for (Id h = kept_.inner_deepest ? body : 0; h <= body; ++h)
+            if (!pass || !kept_.inner_deepest) hold(add(in_body(h)), uses, h);
+        if (pass) hold_in_pass(add(deepest), uses, deepest.pass, deepest.level);
+        const Id reader = group_.accesses[uses.back()].op;
+        if (replaced(group_, shape_, kept_, reader) != choice.buffer) return;
+        // Its place is that of the output: where both are alive, one of them counts.
+        std::vector<Held>& held = choice.options.back().held;
+        const bool whole = in_whole_place(group_, shape_, kept_, group_.operators[reader].writes.buffer);
+        std::erase_if(held, [&](const Held& at) { return whole || at.leaf == reader; });
+    }
+
+    void outer(Choice& choice, std::span<const Id> uses, Id body) const {
+        const Bytes bytes = group_.bytes(choice.buffer);
+        const bool made = group_.buffers[choice.buffer].maker >= 0;
+        const auto add = [&](Home home, Id depth) -> Option& {
+            Option& option = choice.options.emplace_back();
+            option.home = home;
+            if (made) spill(option, bytes, uses, depth);
+            else option.cross.push_back(crossing(bytes, uses, depth));
+            return option;
+        };
+        const bool shared = uses.size() > 1;
+        const int in = common_pass(group_, shape_, uses);
+        const Id level = in < 0 || !shared ? 0 : level_of(group_, uses, shape_.passes[static_cast<Id>(in)]);
+        for (Id h = 0; h <= body; ++h) {
+            // Worth it if one deeper lets more cross, or as the deepest body of several uses.
+            const bool dearer = h < body && side_cut(group_, uses, shape_.classes[h]) < 0;
+            if (!kept_.outer_worth || dearer || (h == body && shared && level == 0)) hold(add(in_body(h), h), uses, h);
+        }
+        if (level > 0)
+            hold_in_pass(add({Home::Kind::pass, body, static_cast<Id>(in), level}, body), uses, static_cast<Id>(in), level);
+        if (shared && !apart(uses)) return;
+        Option& option = choice.options.emplace_back();
+        option.home.kind = Home::Kind::own;
+        for (const Id u : uses) {
+            const std::array<Id, 1> alone{u};
+            const Id op = group_.accesses[u].op, depth = shape_.depth[op];
+            if (made) spill(option, bytes, alone, depth);
+            else option.cross.push_back(crossing(bytes, alone, depth));
+            const Home home = private_home(group_, shape_, u);
+            if (home.kind == Home::Kind::own) option.own.push_back(u);
+            else if (home.kind == Home::Kind::pass) hold_in_pass(option, alone, home.pass, home.level);
+            else hold(option, alone, depth);
+        }
+    }
+    // False if the private buffers of two uses would have one home: it would be shared there.
+    bool apart(std::span<const Id> uses) const {
+        Set passes = 0;
+        for (const Id u : uses) {
+            const Home home = private_home(group_, shape_, u);
+            if (home.kind == Home::Kind::own) continue;
+            const Set pass = one(static_cast<Id>(shape_.pass[group_.accesses[u].op]));
+            if (home.kind == Home::Kind::body || (passes & pass)) return false;
+            for (const Id v : uses)
+                if (v != u && shape_.pass[group_.accesses[v].op] == shape_.pass[group_.accesses[u].op]) return false;
+            passes |= pass;
+        }
+        return true;
+    }
+
+    const Group& group_;
+    const Shape& shape_;
+    const Kept& kept_;
+};
+
+}  // namespace
+
+bool in_whole_place(const Group& group, const Shape& shape, const Kept& kept, Id buffer) {
+    if (has(kept.whole, buffer)) return true;
+    if (group.uses[buffer].size() != 2 || !group.inner(buffer)) return false;
+    const Id reader = group.accesses[group.uses[buffer].back()].op;
+    return replaced(group, shape, kept, reader) == buffer &&
+           in_whole_place(group, shape, kept, group.operators[reader].writes.buffer);
+}
+
+std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& kept, Id op) {
+    if (!kept.in_place) return std::nullopt;
+    const Id output = group.operators[op].writes.buffer;
+    for (const Id operand : group.under[op]) {
+        if (has(kept.whole, operand)) continue;
+        if (in_whole_place(group, shape, kept, output)) return operand;
+        if (group.inner(output) &&
+            deepest_home(group, shape, group.uses[operand]) == deepest_home(group, shape, group.uses[output]))
+            return operand;
+    }
+    return std::nullopt;
+}
+
+Id Shape::item(Id op, Id body) const {
+    const Id count = static_cast<Id>(depth.size());
+    if (depth[op] > body) return count;
+    const int in = pass[op];
+    const Id at = in < 0 ? op : static_cast<Id>(std::countr_zero(passes[static_cast<Id>(in)].members));
+    return has(after, op) ? count + 1 + at : at;
+}
+
+Set inside(const Shape& shape, Id depth) {
+    Set found = 0;
+    for (Id o = 0; o < shape.depth.size(); ++o)
+        if (shape.depth[o] >= depth) found |= one(o);
+    return found;
+}
+
+Home private_home(const Group& group, const Shape& shape, Id use) {
+    const Id op = group.accesses[use].op;
+    const int in = shape.pass[op];
+    if (in < 0) return {Home::Kind::own, 0, 0, 0};
+    const Pass& pass = shape.passes[static_cast<Id>(in)];
+    const Id level = level_of(group, {&use, 1}, pass);
+    if (level == pass.classes.size()) return {Home::Kind::own, 0, 0, 0};
+    if (level > 0) return {Home::Kind::pass, shape.depth[op], static_cast<Id>(in), level};
+    return {Home::Kind::body, shape.depth[op], 0, 0};
+}
+
+Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level) {
+    const Buffer& buffer = group.buffers[group.accesses[uses[0]].buffer];
+    Term term{buffer.element, 0};
+    Set cut = 0;  // sides
+    for (Id l = 0; pass && l < level; ++l) cut |= one(static_cast<Id>(side_cut(group, uses, pass->classes[l])));
+    for (Id l = 0; l < depth; ++l) {
+        const int side = side_cut(group, uses, shape.classes[l]);
+        if (side < 0 || has(cut, static_cast<Id>(side))) continue;
+        cut |= one(static_cast<Id>(side));
+        term.loops |= 1u << l;
+    }
+    for (std::size_t s = 0; s < buffer.sides.size(); ++s)
+        if (!has(cut, s)) term.bytes = times(term.bytes, buffer.sides[s]);
+    return term;
+}
+
+Term tile(const Group& group, const Shape& shape, Id use, Set slices) {
+    const Access& access = group.accesses[use];
+    const Buffer& buffer = group.buffers[access.buffer];
+    Term term{buffer.element, 0};
+    for (std::size_t s = 0; s < buffer.sides.size(); ++s) {
+        const int axis = access.axes[s];
+        if (axis >= 0 && has(slices, static_cast<Id>(axis))) continue;
+        Bytes side = buffer.sides[s];
+        for (Id l = 0; l < shape.depth[access.op]; ++l)
+            if (access.cut[shape.classes[l]] == static_cast<int>(s)) {
+                term.loops |= 1u << l;
+                side = 1;
+            }
+        term.bytes = times(term.bytes, side);
+    }
+    return term;
+}
+
+std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept) {
+    Builder builder(group, shape, kept);
+    std::vector<Choice> found;
+    for (Id b = 0; b < group.buffers.size(); ++b)
+        if (!group.uses[b].empty() && !has(kept.whole, b)) found.push_back(builder.of(b));
+    return found;
+}
+
+}  // namespace onchip::nests

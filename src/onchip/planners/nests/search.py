@@ -1,0 +1,197 @@
+"""The best nest of one group, by the compiled search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from onchip import _core
+from onchip.network.axes import GroupAxes, Use
+from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.plans.nest import Leaf, Loop, Nest
+
+__all__ = ["ALL_RULES", "NestFound", "NestRules", "NestSearch", "best_nest", "group_key"]
+
+
+@dataclass(frozen=True, slots=True)
+class NestRules:
+    """The rules that make the search quick, each exact: on and off find as few bytes.
+
+    `tiles`: only the least tile of every number of turns, and many tiles at once, as bytes rise with turns
+    and scratch with tiles. `inner`: a tensor made and read inside alone lives as deep as it can. `outer`:
+    another buffer has a home only where one deeper lets more bytes cross. `exchange`: neighbouring loops
+    with nothing between them stand in one order. `slices`: only orders of slices that cut some buffer
+    longest. `bounds`: what cannot fit, or cannot beat the best, is not looked at.
+    """
+
+    tiles: bool = True
+    inner: bool = True
+    outer: bool = True
+    exchange: bool = True
+    slices: bool = True
+    bounds: bool = True
+
+
+ALL_RULES = NestRules()
+
+
+@dataclass(frozen=True, slots=True)
+class NestFound:
+    """A nest, the bytes that cross, the bytes of scratch that it needs.
+
+    `bytes` are those of all buffers from outside and all that leave, but for whole ones. `complete` is false
+    if a limit ended the search: there may be a better nest.
+    """
+
+    bytes: int
+    scratch: int
+    nest: Nest
+    complete: bool
+
+
+class NestSearch:
+    """The search for one group, ready to be asked for many rooms.
+
+    `leaving` are buffers made here that must reach DRAM (indices into `group.buffers`), `spine` is the most
+    loops around one another with free tiles. With `passes`, neighbouring operators may share loops of tile
+    1; with `pairs`, one loop may go along axes of equal size that no tensor links, of operators that share a
+    buffer; with `in_place`, an output lies over an operand that dies where both have one home. Raises
+    `ValueError` for more than 64 operators, buffers or axes.
+    """
+
+    def __init__(
+        self,
+        group: GroupAxes,
+        leaving: Collection[int],
+        *,
+        alignment: int = 1,
+        rules: NestRules = ALL_RULES,
+        spine: int = 3,
+        passes: bool = True,
+        pairs: bool = True,
+        in_place: bool = True,
+    ) -> None:
+        self._group = group
+        self._problem = _core.NestProblem(
+            operators=[
+                _core.NestOperator(
+                    axes=op.axes,
+                    outputs=op.outputs,
+                    together=sorted(op.together),
+                    reads=[_use(use) for use in (*op.reads, *op.constants)],
+                    writes=_use(op.writes),
+                )
+                for op in group.operators
+            ],
+            buffers=[
+                _core.NestBuffer(
+                    sides=b.sides,
+                    element=b.element,
+                    maker=-1 if b.maker is None else b.maker,
+                    leaves=i in leaving,
+                )
+                for i, b in enumerate(group.buffers)
+            ],
+            alignment=alignment,
+            spine=spine,
+            passes=passes,
+            pairs=pairs,
+            in_place=in_place,
+            rules=_core.NestRules(
+                tiles=rules.tiles,
+                inner=rules.inner,
+                outer=rules.outer,
+                exchange=rules.exchange,
+                slices=rules.slices,
+                bounds=rules.bounds,
+            ),
+        )
+
+    @property
+    def core(self) -> _core.NestProblem:
+        """The compiled search: operators and buffers go by their places in the group."""
+        return self._problem
+
+    def best(
+        self, whole: Collection[int], room: int, *, below: int | None = None, limits: Limits = NO_LIMITS
+    ) -> NestFound | None:
+        """Return the nest with the fewest bytes whose scratch fits in `room` bytes.
+
+        `whole` are buffers that lie on chip whole, whatever this group does: they cost no bytes and no
+        scratch. None if no nest fits, or none moves fewer bytes than `below`, or a limit came first. Raises
+        `ValueError` for a buffer made here that nobody reads, does not leave and is not whole.
+        """
+        answer = self._problem.best(
+            whole=sorted(whole), room=room, below=below, limits=limits.core(lambda _: limits.stopped())
+        )
+        if answer.found is None:
+            return None
+        root = answer.found.root
+        nest = Nest(tuple(map(self._item, root.body)), self._names(root.keep))
+        return NestFound(answer.found.bytes, answer.found.need, nest, answer.end == "complete")
+
+    def shapes(self, room: int) -> int:
+        """Return the number of shapes that the search looks at in `room` bytes, with no buffer whole."""
+        limits = NO_LIMITS.core(lambda _: False)
+        return self._problem.best(whole=[], room=room, below=None, limits=limits).shapes
+
+    def _names(self, buffers: Collection[int]) -> tuple[str, ...]:
+        return tuple(self._group.buffers[b].name for b in buffers)
+
+    def _item(self, item: _core.NestItem) -> Loop | Leaf:
+        if item.operation is not None:
+            over = None if item.under is None else self._group.buffers[item.under].name
+            return Leaf(self._group.operators[item.operation].name, tuple(item.slices), over)
+        along = tuple((self._group.operators[op].name, axis) for op, axis in item.over)
+        return Loop(along, item.tile, tuple(map(self._item, item.body)), self._names(item.keep))
+
+
+def best_nest(
+    group: GroupAxes,
+    leaving: Collection[int],
+    whole: Collection[int],
+    room: int,
+    *,
+    alignment: int = 1,
+    below: int | None = None,
+    rules: NestRules = ALL_RULES,
+    spine: int = 3,
+    passes: bool = True,
+    pairs: bool = True,
+    in_place: bool = True,
+    limits: Limits = NO_LIMITS,
+) -> NestFound | None:
+    """Return the nest of a group with the fewest bytes that cross whose scratch fits in `room` bytes.
+
+    `leaving` are the buffers made here that must reach DRAM, `whole` those that lie on chip whole; both by
+    index into `group.buffers`. Every buffer takes a multiple of `alignment` bytes. None if there is no such
+    nest, or none below `below` bytes. Raises `ValueError` as `NestSearch` does.
+    """
+    search = NestSearch(
+        group,
+        leaving,
+        alignment=alignment,
+        rules=rules,
+        spine=spine,
+        passes=passes,
+        pairs=pairs,
+        in_place=in_place,
+    )
+    return search.best(whole, room, below=below, limits=limits)
+
+
+def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int] = ()) -> str:
+    """Return a text that is the same for groups that differ in names alone: they have the same nests."""
+    buffers = [
+        f"{b.sides}x{b.element}<{b.maker}{'!' * (i in leaving)}{'=' * (i in whole)}"
+        for i, b in enumerate(group.buffers)
+    ]
+    operators = []
+    for op in group.operators:
+        uses = " ".join(f"{use.buffer}{use.axes}" for use in op.uses)
+        operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}:{uses}")
+    return "\n".join((*operators, *buffers))
+
+
+def _use(use: Use) -> _core.NestUse:
+    return _core.NestUse(buffer=use.buffer, axes=use.axes)

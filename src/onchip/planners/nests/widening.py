@@ -1,0 +1,227 @@
+"""Larger tiles for a nest: fewer and larger pieces of work in the room that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from onchip.network.axes import ALL, GroupAxes, Use
+from onchip.plans.nest import Leaf, Loop, Nest, leaves
+
+__all__ = ["scratch_of", "widened"]
+
+
+def widened(
+    group: GroupAxes,
+    leaving: Collection[int],
+    whole: Collection[int],
+    nest: Nest,
+    room: int,
+    *,
+    alignment: int = 1,
+) -> Nest:
+    """Return the nest with larger tiles, as far as its scratch fits in `room` bytes.
+
+    The search leaves slices, and loops that no buffer is charged for, at their least tile. A loop keeps two
+    turns: so the nest stays one of those that the search has judged, and its bytes stay the same. Arguments
+    are those of `best_nest`.
+    """
+    wide = _Wide(group, leaving, whole, nest, room, alignment)
+    for step in (wide.double, wide.fill):
+        while sum(map(step, wide.places())):
+            pass
+    return wide.nest
+
+
+def scratch_of(
+    group: GroupAxes, leaving: Collection[int], whole: Collection[int], nest: Nest, alignment: int = 1
+) -> int:
+    """Return the bytes of scratch that a nest needs: of its first turns, which hold most."""
+    return _Scratch(group, leaving, whole, alignment).of(nest)
+
+
+Place = tuple[int, ...]
+"""The way to an item, by its place in every body; at a leaf, a slice of it stands behind."""
+
+
+class _Wide:
+    """A nest whose tiles grow while it fits."""
+
+    def __init__(
+        self,
+        group: GroupAxes,
+        leaving: Collection[int],
+        whole: Collection[int],
+        nest: Nest,
+        room: int,
+        alignment: int,
+    ) -> None:
+        self.nest, self.room = nest, room
+        self.scratch = _Scratch(group, leaving, whole, alignment)
+        self.sizes = {op.name: op.axes for op in group.operators}
+
+    def places(self) -> list[Place]:
+        return list(_places(self.nest.body, ()))
+
+    def tile(self, place: Place) -> tuple[int, int]:
+        """The tile at a place, and the largest that it may have."""
+        items, item = self.nest.body, None
+        for i in place:
+            if isinstance(item, Leaf):
+                axis, tile = item.slices[i]
+                return tile, self.sizes[item.operator][axis]
+            item = items[i]
+            items = item.body if isinstance(item, Loop) else ()
+        assert isinstance(item, Loop)
+        name, axis = item.over[0]
+        return item.tile, -(-self.sizes[name][axis] // 2)
+
+    def attempt(self, place: Place, tile: int) -> bool:
+        nest = replace(self.nest, body=_with(self.nest.body, place, tile))
+        if self.scratch.of(nest) > self.room:
+            return False
+        self.nest = nest
+        return True
+
+    def double(self, place: Place) -> bool:
+        tile, size = self.tile(place)
+        return tile < size and self.attempt(place, min(2 * tile, size))
+
+    def fill(self, place: Place) -> bool:
+        """Take the largest tile that fits, between the present one and its double."""
+        tile, size = self.tile(place)
+        low, high = tile, min(2 * tile, size)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.attempt(place, middle):
+                low = middle
+            else:
+                high = middle - 1
+        return low > tile
+
+
+def _places(items: Sequence[Loop | Leaf], above: Place) -> Iterator[Place]:
+    for i, item in enumerate(items):
+        if isinstance(item, Leaf):
+            yield from ((*above, i, n) for n in reversed(range(len(item.slices))))
+        else:
+            yield (*above, i)
+            yield from _places(item.body, (*above, i))
+
+
+def _with(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[Loop | Leaf, ...]:
+    at, *rest = place
+    item = items[at]
+    new: Loop | Leaf
+    if isinstance(item, Leaf):
+        slices = list(item.slices)
+        slices[rest[0]] = (slices[rest[0]][0], tile)
+        new = replace(item, slices=tuple(slices))
+    elif rest:
+        new = replace(item, body=_with(item.body, tuple(rest), tile))
+    else:
+        new = replace(item, tile=tile)
+    return (*items[:at], new, *items[at + 1 :])
+
+
+Above = tuple[tuple[Mapping[int, int], int], ...]
+"""The loops above a body, outermost first: the axis by operator, and the tile."""
+
+
+class _Scratch:
+    """The scratch of nests of one group, by the sizes of first tiles."""
+
+    def __init__(
+        self, group: GroupAxes, leaving: Collection[int], whole: Collection[int], alignment: int
+    ) -> None:
+        self.group, self.alignment = group, alignment
+        self.place = {op.name: i for i, op in enumerate(group.operators)}
+        self.uses: dict[int, list[tuple[int, Use]]] = {}
+        for at, op in enumerate(group.operators):
+            for use in op.uses:
+                if use.buffer not in whole:
+                    self.uses.setdefault(use.buffer, []).append((at, use))
+        self.inner = {
+            b
+            for b, uses in self.uses.items()
+            if group.buffers[b].maker is not None and len(uses) > 1 and b not in leaving
+        }
+
+    def of(self, nest: Nest) -> int:
+        self.place_guests(nest)
+        return self.body(nest.body, nest.keep, (), frozenset())
+
+    def place_guests(self, nest: Nest) -> None:
+        """Find what lies in the place of an output, and for how long that is taken then."""
+        self.also: dict[int, list[tuple[int, Use]]] = {}
+        self.gone: set[int] = set()
+        host: dict[int, int] = {}
+        for _, leaf in reversed(list(leaves(nest.body))):
+            if leaf.over is None:
+                continue
+            op = self.group.operators[self.place[leaf.operator]]
+            operand = next(use.buffer for use in op.reads if self.group.buffers[use.buffer].name == leaf.over)
+            host[operand] = host.get(op.writes.buffer, op.writes.buffer)
+            self.also.setdefault(host[operand], []).extend(self.uses[operand])
+            self.gone.add(operand)
+
+    def tile(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above) -> int:
+        """The bytes of the part that the loops above leave: a side is cut if all uses cut it alike."""
+        b = self.group.buffers[buffer]
+        sides = list(b.sides)
+        for s in range(len(sides)):
+            for over, tile in above:
+                if all(use.axes[s] != ALL and over.get(at) == use.axes[s] for at, use in uses):
+                    sides[s] = min(sides[s], tile)
+        return -(-prod(sides) * b.element // self.alignment) * self.alignment
+
+    def body(
+        self, items: Sequence[Loop | Leaf], keep: Sequence[str], above: Above, kept: frozenset[int]
+    ) -> int:
+        inside = [_members(item, self.place) for item in items]
+        here = []
+        for b, all_uses in self.uses.items():
+            if b in kept or b in self.gone:
+                continue
+            at = [i for i, part in enumerate(inside) if any(op in part for op, _ in all_uses)]
+            if b in self.inner:
+                within = any(all(op in inside[i] for op, _ in all_uses) for i in at)
+                if not at or within or not all(any(op in inside[i] for i in at) for op, _ in all_uses):
+                    continue
+            elif self.group.buffers[b].name not in keep:
+                continue
+            uses = [(op, use) for op, use in all_uses if any(op in inside[i] for i in at)]
+            also = self.also.get(b, ())
+            at += [i for i, part in enumerate(inside) if any(op in part for op, _ in also)]
+            here.append((b, self.tile(b, uses, above), min(at), max(at)))
+        kept |= {b for b, _, _, _ in here}
+        most = 0
+        for i, item in enumerate(items):
+            if isinstance(item, Leaf):
+                below = self.leaf(item, above, kept)
+            else:
+                over = {self.place[name]: axis for name, axis in item.over}
+                below = self.body(item.body, item.keep, (*above, (over, item.tile)), kept)
+            most = max(most, below + sum(size for _, size, first, last in here if first <= i <= last))
+        return most
+
+    def leaf(self, leaf: Leaf, above: Above, kept: frozenset[int]) -> int:
+        at = self.place[leaf.operator]
+        total = 0
+        for use in self.group.operators[at].uses:
+            if use.buffer in kept or use.buffer in self.gone or use.buffer not in self.uses:
+                continue
+            path = above
+            for axis, tile in leaf.slices:
+                if axis not in use.axes:
+                    break
+                path = (*path, ({at: axis}, tile))
+            total += self.tile(use.buffer, [(at, use)], path)
+        return total
+
+
+def _members(item: Loop | Leaf, place: Mapping[str, int]) -> frozenset[int]:
+    if isinstance(item, Leaf):
+        return frozenset((place[item.operator],))
+    return frozenset(place[name] for name, _ in item.over)

@@ -1,0 +1,115 @@
+"""Joint plans whose groups run as nests: proved by the checker, no dearer than without, executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+
+import onchip
+from onchip.check import check
+from onchip.machines.chip import Chip
+from onchip.network import Network, bits
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.nests import least_room, nest_candidates, nest_way
+from onchip.planners.joint.options import JointOptions, fusion_options
+from onchip.planners.joint.planning import plan
+from onchip.plans import Nest, Plan
+
+CHIP = Chip("test", 1)
+
+ATTENTION = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,12,16] x) => (float[1,12,16] y)
+    <float[16,16] a, float[16,16] b, float[16,16] c, float[16,16] d, int64[4] heads = {1, 12, 4, 4},
+     int64[3] joined = {1, 12, 16}> {
+    q0 = MatMul (x, a) q1 = Reshape (q0, heads) q = Transpose <perm = [0, 2, 1, 3]> (q1)
+    k0 = MatMul (x, b) k1 = Reshape (k0, heads) k = Transpose <perm = [0, 2, 3, 1]> (k1)
+    v0 = MatMul (x, c) v1 = Reshape (v0, heads) v = Transpose <perm = [0, 2, 1, 3]> (v1)
+    s = MatMul (q, k) p = Softmax <axis = -1> (s) o = MatMul (p, v)
+    o1 = Transpose <perm = [0, 2, 1, 3]> (o) o2 = Reshape (o1, joined)
+    z = MatMul (o2, d) y = Add (z, x)
+    }"""
+
+HIDDEN = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,8,12] x) => (float[1,8,12] y) <float[12,48] a, float[48,12] b> {
+    h = MatMul (x, a) r = Relu (h) z = MatMul (r, b) y = Add (z, x)
+    }"""
+
+
+def model(folder: Path, text: str) -> Path:
+    made = onnx.parser.parse_model(text)
+    rng, known = np.random.default_rng(1), {t.name for t in made.graph.initializer}
+    for name, shape in {"a": None, "b": None, "c": None, "d": None}.items():
+        if name in known or f"] {name}" not in text:
+            continue
+        at = text.index(f"] {name}")
+        shape = tuple(int(n) for n in text[text.rindex("[", 0, at) + 1 : at].split(","))
+        values = rng.standard_normal(shape).astype(np.float32)
+        made.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+    path = folder / "net.onnx"
+    onnx.save(made, path)
+    return path
+
+
+def planned(network: Network, budget: int, **options: object) -> Plan:
+    return plan(network, CHIP, budget, JointOptions(fuse=True, **options))  # type: ignore[arg-type]
+
+
+def nests(made: Plan) -> int:
+    return sum(isinstance(group.tiling, Nest) for group in made.groups)
+
+
+@pytest.mark.parametrize("text", [ATTENTION, HIDDEN], ids=["attention", "hidden"])
+def test_nests_move_less_where_they_pay_and_never_more(tmp_path: Path, text: str) -> None:
+    network = onchip.load(model(tmp_path, text)).network
+    fewer = 0
+    for budget in (600, 900, 1400, 2000, 3000, 5000, 20_000):
+        with_nests, without = planned(network, budget), planned(network, budget, nests=False)
+        assert check(with_nests).dram_bytes <= check(without).dram_bytes
+        assert not nests(without)
+        fewer += check(with_nests).dram_bytes < check(without).dram_bytes
+        assert nests(with_nests) or check(with_nests).dram_bytes == check(without).dram_bytes
+    assert fewer > 1
+
+
+@pytest.mark.parametrize("text", [ATTENTION, HIDDEN], ids=["attention", "hidden"])
+def test_plans_with_nests_execute_as_stated(tmp_path: Path, text: str) -> None:
+    source = onchip.load(model(tmp_path, text))
+    ran = 0
+    for budget in (900, 2000):
+        made = onchip.plan(source, budget=budget, chip=CHIP, fuse=True)
+        report = made.run(source)
+        moved = report.moved
+        assert moved.compulsory + moved.traffic + moved.weights == made.result.dram_bytes
+        ran += nests(made)
+    assert ran
+
+
+def test_every_candidate_costs_what_the_checker_derives(tmp_path: Path) -> None:
+    """The bytes that the compiled search says, group by group, for patterns of whole operands and rooms."""
+    network = onchip.load(model(tmp_path, ATTENTION)).network
+    problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions(fuse=True)), 4000)
+    rng, seen = Random(2), 0
+    for nest in nest_candidates(problem):
+        operands = [t for t in nest.buffers if rng.random() < 0.3]
+        whole = sum(1 << t for t in operands)
+        room = max(least_room(problem, nest), rng.randint(100, 4000))
+        way = nest_way(problem, nest, whole, room)
+        least = sum(network.tensors[t].bytes for t in nest.buffers if not whole >> t & 1)
+        assert way.scratch_bytes >= 1
+        assert sum(way.crossing.values()) + way.weight_bytes >= min(least, nest.floor)
+        assert not whole & sum(1 << t for t in way.crossing)
+        seen += len(list(bits(nest.members))) > 1
+    assert seen > 10
+
+
+def test_groups_with_windows_are_no_candidates(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,2,6,6,6] x) => (float[1,4,6,6,6] y) <float[4,2,3,3,3] a, float[4,4,1,1,1] b> {
+        h = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, a) r = Conv (h, b) y = Relu (r) }"""
+    network = onchip.load(model(tmp_path, text)).network
+    problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions(fuse=True)), 4000)
+    assert nest_candidates(problem) == ()

@@ -1,0 +1,329 @@
+"""The search for the best nest of a group finds what a walk over every nest of its family finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from random import Random
+
+import pytest
+
+from nest_groups import NestCase, Walk, group_of, legal, named, random_nest_case
+from onchip.check.nest_homes import brought, homes_of
+from onchip.check.nest_tree import paths_of
+from onchip.network.axes import ALL
+from onchip.planners.nests import NestRules, NestSearch, best_nest, group_key, scratch_of, widened
+from onchip.plans.nest import Leaf, Loop, Nest, leaves
+
+EXAMPLE = group_of(
+    "m=4 d=4 y=4 f=6",
+    ["up: h(m,f) = x(m,d) A(d,f)", "down: z(m,y) = h(m,f) B(f,y)"],
+)
+LEAVING = named(EXAMPLE, "z")
+
+
+@pytest.mark.parametrize(
+    ("room", "crossing"),
+    [(6, 272), (8, 224), (10, 176), (12, 176), (16, 128), (28, 112), (32, 80)],
+)
+def test_the_worked_example(room: int, crossing: int) -> None:
+    found = best_nest(EXAMPLE, LEAVING, (), room)
+    assert found is not None
+    assert found.complete
+    assert found.bytes == crossing
+    assert found.scratch <= room
+    case = NestCase(EXAMPLE, frozenset(LEAVING), frozenset(), 1)
+    walk = Walk(case, found.nest)
+    assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
+    assert legal(case, found.nest)
+
+
+def test_what_does_not_fit_has_no_nest() -> None:
+    assert best_nest(EXAMPLE, LEAVING, (), 1) is None
+    assert best_nest(EXAMPLE, LEAVING, (), 32, below=80) is None
+
+
+# -- every nest of the family, without passes ---------------------------------------------------------------
+
+
+def classes_of(case: NestCase) -> list[dict[int, int]]:
+    """Axes by operator that one loop goes along, joined along tensors made here, then along the others."""
+    ops = case.group.operators
+    classes = [{at: axis} for at, op in enumerate(ops) for axis in range(len(op.axes))]
+
+    def join(a: tuple[int, int], b: tuple[int, int]) -> None:
+        one, other = (next(c for c in classes if c.get(at) == axis) for at, axis in (a, b))
+        if one is not other and not set(one) & set(other):
+            one.update(other)
+            classes.remove(other)
+
+    buffers = case.group.buffers
+    made = sorted(
+        (i for i, b in enumerate(buffers) if b.maker is not None), key=lambda i: -(buffers[i].maker or 0)
+    )
+    for i in [*made, *(i for i, b in enumerate(buffers) if b.maker is None)]:
+        uses = [(at, use) for at, op in enumerate(ops) for use in op.uses if use.buffer == i]
+        if buffers[i].maker is not None:
+            uses.sort(key=lambda u: u[1] is not ops[u[0]].writes)
+            pairs = [(uses[0], u) for u in uses[1:]]
+        else:
+            pairs = [(a, b) for n, b in enumerate(uses) for a in uses[:n]]
+        for (a, x), (b, y) in pairs:
+            for s, t in zip(x.axes, y.axes, strict=True):
+                if s != ALL and t != ALL:
+                    join((a, s), (b, t))
+    return classes
+
+
+def family(case: NestCase, spine: int) -> Iterator[Nest]:
+    """Every nest with at most so many loops of a spine, every tile and every home; leaves without slices."""
+    ops, buffers = case.group.operators, case.group.buffers
+    classes = classes_of(case)
+    for loops in range(spine + 1):
+        for chosen in permutations(classes, loops):
+            for depths in product(range(loops + 1), repeat=len(ops)):
+                if max(depths) < loops or any(
+                    at not in c or c[at] in op.together
+                    for at, op in enumerate(ops)
+                    for c in chosen[: depths[at]]
+                ):
+                    continue
+                free = [
+                    i
+                    for i, b in enumerate(buffers)
+                    if i not in case.whole and (b.maker is None or i in case.leaving)
+                ]
+                uses = {i: [at for at, op in enumerate(ops) for u in op.uses if u.buffer == i] for i in free}
+                homes = []
+                for i in free:
+                    least = min(depths[at] for at in uses[i])
+                    read_too = buffers[i].maker is not None and len(uses[i]) > 1
+                    homes.append(range(least + 1) if read_too else range(-1, least + 1))
+                sizes = [max(ops[at].axes[axis] for at, axis in c.items()) for c in chosen]
+                skeleton = arranged(case, chosen, depths)
+                if skeleton is None:
+                    continue
+                for home in product(*homes):
+                    keep = [
+                        tuple(buffers[i].name for i, h in zip(free, home, strict=True) if h == d)
+                        for d in range(loops + 1)
+                    ]
+                    for tiles in product(*(range(1, n) for n in sizes)):
+                        yield nest_of(case, skeleton, chosen, tiles, keep)
+
+
+Skeleton = tuple[list[list[int]], list[list[int]]]
+
+
+def arranged(case: NestCase, chosen: Sequence[dict[int, int]], depths: Sequence[int]) -> Skeleton | None:
+    """By body, the operators before and after the deeper loop; None if one would have to be both."""
+    ops = case.group.operators
+    needs: list[set[int]] = []
+    for op in ops:
+        makers = {m for u in op.reads if (m := case.group.buffers[u.buffer].maker) is not None}
+        needs.append(makers.union(*(needs[m] for m in makers)))
+    before: list[list[int]] = [[] for _ in range(len(chosen) + 1)]
+    after: list[list[int]] = [[] for _ in range(len(chosen) + 1)]
+    for at in range(len(ops)):
+        inside = {b for b in range(len(ops)) if depths[b] > depths[at]}
+        late = bool(needs[at] & inside)
+        if late and any(at in needs[b] for b in inside):
+            return None
+        (after if late else before)[depths[at]].append(at)
+    return before, after
+
+
+def nest_of(
+    case: NestCase, skeleton: Skeleton, chosen: Sequence[dict[int, int]], tiles: Sequence[int],
+    keep: Sequence[tuple[str, ...]],
+) -> Nest:  # fmt: skip
+    ops = case.group.operators
+    before, after = skeleton
+    body: tuple[Loop | Leaf, ...] = ()
+    for depth in range(len(chosen), -1, -1):
+        middle: tuple[Loop, ...] = ()
+        if depth < len(chosen):
+            inside = sorted(at for line in (*before[depth + 1 :], *after[depth + 1 :]) for at in line)
+            over = tuple((ops[at].name, chosen[depth][at]) for at in inside)
+            middle = (Loop(over, tiles[depth], body, keep[depth + 1]),)
+        body = (
+            *(Leaf(ops[at].name) for at in before[depth]),
+            *middle,
+            *(Leaf(ops[at].name) for at in after[depth]),
+        )
+    return Nest(body, keep[0])
+
+
+def staircase(case: NestCase, spine: int, most: int) -> dict[int, int] | None:
+    """By scratch, the fewest bytes of any nest of the family; None if there are more nests than that."""
+    found: dict[int, int] = {}
+    for n, nest in enumerate(family(case, spine)):
+        if n == most:
+            return None
+        if not legal(case, nest):
+            continue
+        walk = Walk(case, nest, any_order=True)
+        found[walk.scratch] = min(walk.bytes, found.get(walk.scratch, walk.bytes))
+    return found
+
+
+def agree(case: NestCase, spine: int, stairs: dict[int, int], rules: NestRules) -> None:
+    search = NestSearch(
+        case.group,
+        case.leaving,
+        alignment=case.alignment,
+        rules=rules,
+        spine=spine,
+        passes=False,
+        pairs=False,
+        in_place=False,
+    )
+    for room in sorted({r + d for r in stairs for d in (-1, 0)}):
+        least = min((b for need, b in stairs.items() if need <= room), default=None)
+        found = search.best(case.whole, room)
+        assert (found.bytes if found else None) == least, room
+        if found is not None:
+            walk = Walk(case, found.nest)
+            assert legal(case, found.nest)
+            assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
+            assert found.scratch <= room
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_nest_of_the_family_is_better(seed: int) -> None:
+    """Groups whose family is larger than the test's patience make room for others."""
+    rng, stairs = Random(seed), None
+    while stairs is None:
+        case = random_nest_case(rng, rng.choice((1, 2, 2, 3)), (2, 3))
+        spine = rng.choice((1, 2, 2))
+        stairs = staircase(case, spine, 600)
+    agree(case, spine, stairs, NestRules())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_no_nest_of_larger_families_is_better(seed: int) -> None:
+    rng, stairs = Random(seed), None
+    while stairs is None:
+        case = random_nest_case(rng, rng.choice((2, 2, 3)))
+        spine = rng.choice((1, 2, 3))
+        stairs = staircase(case, spine, 3_000)
+    agree(case, spine, stairs, NestRules())
+
+
+RULES = ("tiles", "inner", "outer", "exchange", "slices", "bounds")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_changes_no_bytes(rule: str) -> None:
+    without = replace(NestRules(), **{rule: False})
+    for seed in range(8):
+        rng = Random(f"{rule}{seed}")
+        case = random_nest_case(rng, rng.choice((1, 2, 3)), (2, 3))
+        quick = NestSearch(case.group, case.leaving, alignment=case.alignment, spine=2)
+        plain = NestSearch(case.group, case.leaving, alignment=case.alignment, spine=2, rules=without)
+        for room in (3, 5, 8, 12, 17, 30, 60):
+            one, other = quick.best(case.whole, room), plain.best(case.whole, room)
+            assert (one and one.bytes) == (other and other.bytes), (seed, room)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_more_room_never_costs_bytes(seed: int) -> None:
+    rng = Random(f"room{seed}")
+    case = random_nest_case(rng, rng.choice((3, 4, 5)), (2, 3, 4, 6))
+    search = NestSearch(case.group, case.leaving, alignment=case.alignment)
+    before = None
+    for room in range(2, 160, 6):
+        found = search.best(case.whole, room)
+        if found is None:
+            assert before is None
+            continue
+        assert found.complete
+        assert legal(case, found.nest)
+        walk = Walk(case, found.nest)
+        assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
+        assert found.scratch <= room
+        assert before is None or found.bytes <= before
+        assert scratch_of(case.group, case.leaving, case.whole, found.nest, case.alignment) == walk.scratch
+        wide = widened(case.group, case.leaving, case.whole, found.nest, room, alignment=case.alignment)
+        walk = Walk(case, wide)
+        assert walk.bytes == found.bytes
+        assert found.scratch <= walk.scratch <= room
+        before = found.bytes
+
+
+def test_names_do_not_change_the_key() -> None:
+    lines = ["up: h(m,f) = x(m,d) A(d,f)", "down: z(m,y) = h(m,f) B(f,y)"]
+    other = [line.replace("x(", "in(").replace("up", "first") for line in lines]
+    sizes = "m=4 d=4 y=4 f=6"
+    one, two = group_of(sizes, lines), group_of(sizes, other)
+    assert group_key(one, [3]) == group_key(two, [3])
+    assert group_key(one, [3]) != group_key(one, [3], [0])
+    assert group_key(one, [3]) != group_key(group_of("m=4 d=4 y=4 f=7", lines), [3])
+
+
+@pytest.mark.thorough
+def test_the_judge_derives_the_same() -> None:
+    """The checker's paths, homes and layout say the same bytes and the same worst moment."""
+    for seed in range(60):
+        rng = Random(f"judge{seed}")
+        case = random_nest_case(rng, rng.choice((2, 3, 4, 5)), (2, 3, 4, 6))
+        group, leaving = case.group, case.leaving
+        for room in (8, 20, 50, 100):
+            found = best_nest(group, leaving, case.whole, room, alignment=case.alignment)
+            if found is None:
+                continue
+            for nest in (
+                found.nest,
+                widened(group, leaving, case.whole, found.nest, room, alignment=case.alignment),
+            ):
+                homes = homes_of("g", nest, group, paths_of("g", nest, group), leaving, case.whole)
+                total = 0
+                for home in homes:
+                    buffer, moved = group.buffers[home.buffer], brought(group, home)
+                    if buffer.maker is None:
+                        total += moved
+                    elif home.buffer in leaving:
+                        total += 2 * moved - buffer.bytes
+                assert total == found.bytes
+            other = best_nest(group, leaving, case.whole, room, alignment=case.alignment, in_place=False)
+            assert other is None or found.bytes <= other.bytes
+
+
+def test_a_norm_lies_in_the_place_of_its_row() -> None:
+    group = group_of(
+        "m=8 d=8", ["a: r(m,d) = x(m,d) y(m,d)", "n: s(m,d) = r(m,*d) | d", "b: z(m,d) = s(m,d)"]
+    )
+    leaving = named(group, "z")
+    with_room = best_nest(group, leaving, (), 10)
+    assert with_room is not None
+    assert with_room.bytes == 3 * 64
+    assert [leaf.over for _, leaf in leaves(with_room.nest.body)] == [None, "r", None]
+    assert best_nest(group, leaving, (), 10, in_place=False) is None
+    whole = best_nest(group, (), named(group, "x y z"), 0)
+    assert whole is not None
+    assert whole.bytes == 0
+
+
+def test_wide_tiles_fill_the_room() -> None:
+    group = group_of("m=64 d=64 y=64", ["p: z(m,y) = x(m,d) A(d,y)"])
+    found = best_nest(group, named(group, "z"), (), 1024)
+    assert found is not None
+    wide = widened(group, named(group, "z"), (), found.nest, 1024)
+    assert 900 < scratch_of(group, named(group, "z"), (), wide) <= 1024
+
+
+def test_columns_of_two_products_are_cut_together() -> None:
+    """No tensor links them, but both products read the same rows: a loop over both brings these once."""
+    group = group_of("m=16 d=16 a=16 b=16", ["k: k(m,a) = x(m,d) A(d,a)", "v: v(m,b) = x(m,d) B(d,b)"])
+    leaving = named(group, "k v")
+    alone = best_nest(group, leaving, (), 64, pairs=False)
+    paired = best_nest(group, leaving, (), 64)
+    assert alone is not None
+    assert paired is not None
+    assert paired.bytes < alone.bytes
+    case = NestCase(group, frozenset(leaving), frozenset(), 1)
+    walk = Walk(case, paired.nest)
+    assert (walk.bytes, walk.scratch) == (paired.bytes, paired.scratch)
+    assert legal(case, paired.nest)
