@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ RANGES = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda p: (mi
 STEPS = st.lists(st.tuples(st.sampled_from(["reserve", "release", "write"]), RANGES, st.sampled_from("abc")))
 
 
+@pytest.mark.thorough
 @given(STEPS, RANGES)
 def test_every_byte_has_the_owner_and_the_value_that_it_should(
     steps: list[tuple[str, tuple[int, int], str]], asked: tuple[int, int]

@@ -55,6 +55,7 @@ def executed(source: Source, plan: Plan) -> RunReport:
     return report
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", RULES)
 def test_squeezenet_in_little_memory(rules: str) -> None:
     source = load("zoo:squeezenet1_0@64x64")

@@ -59,6 +59,7 @@ def test_a_move_onto_another_tensor_or_out_of_a_memory_is_seen_without_the_check
     assert moved
 
 
+@pytest.mark.thorough
 def test_the_same_addresses_of_two_memories_are_not_the_same_bytes(tmp_path: Path) -> None:
     # All ranges in one memory, where they met no other in two: bytes get lost, and the executor sees it.
     found = source("residual", tmp_path)

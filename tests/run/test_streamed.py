@@ -163,6 +163,7 @@ def executed(source: Source, sends: bool, patch: tuple[int, int] = (4, 4)) -> se
     return set(tight)
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(small_cnns(), st.sampled_from(["op", "fused"]), st.booleans())
 def test_any_small_network_streams_in_the_least_scratch(

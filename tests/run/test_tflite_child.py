@@ -17,6 +17,7 @@ from onchip.run.tflite_child import Child
 pytestmark = pytest.mark.skipif(find_spec("ai_edge_litert") is None, reason="needs LiteRT")
 
 
+@pytest.mark.thorough
 def test_a_file_that_litert_refuses_is_an_error() -> None:
     child = Child()
     with pytest.raises(ModelError, match=r"operator a: LiteRT cannot run it \("):
@@ -24,6 +25,7 @@ def test_a_file_that_litert_refuses_is_an_error() -> None:
     child.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
 def test_a_file_that_ends_litert_is_an_error(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dies = f"import os, sys; sys.stdin.buffer.read(8); os.kill(os.getpid(), {int(number)})"
@@ -38,6 +40,7 @@ def test_a_file_that_ends_litert_is_an_error(number: int, monkeypatch: pytest.Mo
     child.close()
 
 
+@pytest.mark.thorough
 def test_no_process_is_left() -> None:
     child = Child()
     with pytest.raises(ModelError):
@@ -57,6 +60,7 @@ tflite_child.main()
 """
 
 
+@pytest.mark.thorough
 def test_threads_that_ask_at_once_get_their_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tflite_child, "START", ECHO)
     child = Child()

@@ -70,6 +70,7 @@ def test_another_input_gives_other_tensors(tmp_path: Path) -> None:
     assert not set(one.items()) & set(other.items())
 
 
+@pytest.mark.thorough
 def test_overlapping_tensors_are_noticed(tmp_path: Path) -> None:
     source = read(branching(), tmp_path)
     plan = random_plan(source.network, 10**4, Random(0))
@@ -91,6 +92,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         run(plan, read(branching() + b"\0", tmp_path))
 
 
+@pytest.mark.thorough
 def test_custom_operators_cannot_be_executed(tmp_path: Path) -> None:
     content = model([T((4,)), T((9,))], [Op("CUSTOM", [0], [1], custom="Mine")], [0], [1])
     source = read(content, tmp_path)
@@ -121,6 +123,7 @@ MODELS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models_execute_with_spills(shared: Path, name: str) -> None:
     source = load(shared / "models" / f"{name}.tflite")

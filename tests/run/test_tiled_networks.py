@@ -178,6 +178,7 @@ APART = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", APART)
 @pytest.mark.parametrize("channels", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_channels_that_meet_at_a_distance(name: str, channels: int) -> None:

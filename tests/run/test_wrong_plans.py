@@ -111,6 +111,7 @@ def outcome(plan: Plan, model: Source) -> OnchipError | None:
     return None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["residual", "concat", "views", "outputs"])
 def test_mangled_plans_end_in_one_line_and_legal_ones_run(name: str) -> None:
     random, network = Random(name), found(name).network

@@ -33,7 +33,7 @@ def _row(net: Network, unit: Unit) -> FusedGroup:
     group = unit.group
     tiling = group.tiling if group else None
     halo = unit.halo(net)
-    rows, subgroups, images, blocks = how_it_runs(unit)
+    rows, subgroups, images, blocks, loops = how_it_runs(unit)
     return FusedGroup(
         name=unit.name,
         **members_of(net, unit.operators),
@@ -50,6 +50,7 @@ def _row(net: Network, unit: Unit) -> FusedGroup:
         weight_bytes=unit.weights,
         blocks=blocks,
         whole_bytes=sum(net.tensors[t].bytes for t in unit.whole),
+        loops=loops,
     )
 
 

@@ -36,6 +36,8 @@ _VECTOR_OPERANDS = {
     "Add": (0, 1),
     "PRelu": (1,),
 }
+_FILLED = (1, 2, 3, 10, 11, 16)
+"""ONNX's element types of weights: floating-point numbers and integers of 8 bits."""
 _LAYOUT = frozenset({"Transpose", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Flatten", "Cast", "Expand"})
 
 
@@ -252,7 +254,8 @@ def _constant_fills(
                 return True
             if operand in _VECTOR_OPERANDS.get(kind, ()) and fill not in _FILLS_KEPT:
                 return True
-            if kind in _LAYOUT and operand == 0 and stands_for_weight(output, fill):
+            passes = kind in _LAYOUT or kind == "DequantizeLinear"
+            if passes and operand == 0 and stands_for_weight(output, fill):
                 return True
         return False
 
@@ -260,7 +263,7 @@ def _constant_fills(
         if node.op_type != "ConstantOfShape" or node.input[0] not in constants:
             continue
         fill = next((a.t for a in node.attribute if a.name == "value"), None)
-        if fill is None or fill.data_type not in (1, 10, 11, 16):
+        if fill is None or fill.data_type not in _FILLED:
             continue
         value = next((float(v) for v in read_array(fill, None, where=where).reshape(-1)[:1]), 0.0)
         shape = tuple(int(d) for d in constants[node.input[0]].reshape(-1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from onchip.check.replay import Crossed, Ran, events_of
 from onchip.network import Geometry, Network, Operator
 from onchip.planners.fused_group import TIMES, sides_of
-from onchip.plans import Blocks, Boxes, Group, Plan, Tiling
+from onchip.plans import Blocks, Boxes, Group, Loop, Nest, Plan, Tiling
 from onchip.report.steps import Timeline
 from onchip.report.wording import visible
 
@@ -89,14 +89,21 @@ def units(plan: Plan, line: Timeline) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None]:
-    """Return (rows, sub-groups, images, blocks) of a unit."""
+def how_it_runs(unit: Unit) -> tuple[int, int, int, tuple[int, ...] | None, int | None]:
+    """Return (rows, sub-groups, images, blocks, loops) of a unit."""
     match unit.group.tiling if unit.group else None:
         case Tiling(rows, _, _, images) if unit.group:
-            return rows, unit.group.subgroups, images, None
+            return rows, unit.group.subgroups, images, None, None
         case (Blocks() | Boxes()) as blocks if unit.group:
-            return 0, unit.group.subgroups, 1, sides_of(blocks)
-    return 0, 1, 1, None
+            return 0, unit.group.subgroups, 1, sides_of(blocks), None
+        case Nest() as nest:
+            return 0, 1, 1, None, _loops(nest)
+    return 0, 1, 1, None, None
+
+
+def _loops(nest: Nest | Loop) -> int:
+    inner = [item for item in nest.body if isinstance(item, Loop)]
+    return len(inner) + sum(map(_loops, inner))
 
 
 KINDS = ("conv", "depthwise", "pool", "elementwise", "fully_connected", "concat", "other")

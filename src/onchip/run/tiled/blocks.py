@@ -20,6 +20,7 @@ from onchip.run.tiled.kernels import Kernels, fitting
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.parameters import Fetched, Parameters
 from onchip.run.tiled.passes import IllegalTiling
+from onchip.run.tiled.poison import poison_of
 from onchip.run.tiled.shape import GroupShape
 from onchip.run.tiled.whole import Place, Whole
 
@@ -46,9 +47,9 @@ def run_in_blocks(
             "tiling-blocks", "it is not one operator of one operand, or keeps all its weights"
         )
     [chain] = shape.chains
-    if chain.kind == "reached":
+    if chain.kind == "reached" and not (chain.reduces or chain.by_channel):
         raise InputError("cannot be run in blocks: its nodes are no chain", item=f"operator {chain.op.name}")
-    if chain.kind not in ("conv", "matrix", "pool", "pad"):
+    if chain.kind not in ("conv", "matrix", "pool", "pad", "reached"):
         raise IllegalTiling("tiling-blocks", f"{chain.op.name} has no windows")
     return _Run(state, kernels, group, blocks, shape, chain, whole).all()
 
@@ -154,13 +155,19 @@ class _Run:
         if self.target in self.whole:
             self.block = Place(self.whole[self.target], region)
         self.block.put(region.rows, outs, np.zeros(region.shape, self.state.slots.dtype[self.target]))
+        gathered: list[Array] = []
         for channels in _cut(*self.inputs_of(outs), self.blocks.channels):
             operand = self.bring(region, channels)
-            if chain.reduces:
+            if chain.kind == "reached":
+                self.fetch(region, channels)
+                gathered.append(operand)
+            elif chain.reduces:
                 self.add(region, channels, operand)
             else:
                 self.finish(region, channels, operand)
-        if chain.reduces:
+        if chain.kind == "reached":
+            self.block.put(region.rows, outs, self.at_once(region, np.concatenate(gathered, axis=1)))
+        elif chain.reduces:
             total = self.block.get(region.rows, outs, chain.op.name)
             value = self.kernels.closed(chain, total, self.weights.vector(chain.bias, outs))
             self.block.put(region.rows, outs, self.behind(region, {chain.result: value}))
@@ -190,13 +197,8 @@ class _Run:
     def add(self, region: Region, channels: Span, operand: Array) -> None:
         """Add the contribution of a slice of input channels to the block."""
         chain, outs = self.chain, region.channels
-        assert chain.weight is not None
-        each, per = chain.weight.shape[1], self.made.channels // chain.groups
         total = self.block.get(region.rows, outs, chain.op.name)
-        for g in range(channels[0] // each, -(-channels[1] // each)):
-            into = (max(channels[0], g * each), min(channels[1], (g + 1) * each))
-            out = (max(outs[0], g * per), min(outs[1], (g + 1) * per))
-            of = (into[0] - g * each, into[1] - g * each)
+        for into, out, of in self.groups(outs, channels):
             if not self.blocks.keep_weights:
                 self.weights.fetch(out, of)
             assert self.weights.kernels is not None
@@ -206,6 +208,40 @@ class _Run:
             added = self.kernels.partial(chain, part, kernels, self.missing(region))
             place += fitting(chain, added, place.shape)
         self.block.put(region.rows, outs, total)
+
+    def groups(self, outs: Span, channels: Span) -> Iterator[tuple[Span, Span, Span]]:
+        """Yield for a slice of input channels: (input channels, output channels, those along the kernels)."""
+        assert self.chain.weight is not None
+        each, per = self.chain.weight.shape[1], self.made.channels // self.chain.groups
+        for g in range(channels[0] // each, -(-channels[1] // each)):
+            into = (max(channels[0], g * each), min(channels[1], (g + 1) * each))
+            out = (max(outs[0], g * per), min(outs[1], (g + 1) * per))
+            yield into, out, (into[0] - g * each, into[1] - g * each)
+
+    def fetch(self, region: Region, channels: Span) -> None:
+        """Fetch the weights for a slice of input channels, unless those of the block stay."""
+        if self.blocks.keep_weights:
+            return
+        if not self.chain.reduces:
+            self.weights.fetch(channels)
+            return
+        for _, out, of in self.groups(region.channels, channels):
+            self.weights.fetch(out, of)
+
+    def at_once(self, region: Region, operand: Array) -> Array:
+        """Return the block of a sum of whole numbers, from all slices of its operand.
+
+        The elements of a block cannot hold a part of such a sum: its operand waits beside the scratch.
+        """
+        first, end = self.inputs_of(region.channels)
+        images, channels, rows, columns = region.images, region.channels, region.rows, region.columns
+        if self.chain.reduces:
+            shape = (operand.shape[0], self.read.channels, *operand.shape[2:])
+            whole = np.full(shape, poison_of(self.chain.nodes, operand.dtype), operand.dtype)
+            whole[:, first:end] = operand
+            operand = whole
+        held = self.weights.held()
+        return self.kernels.reached(self.chain, [operand], images, rows, channels, held, columns)
 
     def finish(self, region: Region, channels: Span, operand: Array) -> None:
         """Make some channels of an operator that does not mix them."""

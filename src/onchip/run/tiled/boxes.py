@@ -1,8 +1,9 @@
 """A single operator executed in boxes of its output, in any number of dimensions.
 
 The scratch holds the part of every operand and constant that a box needs; the operator's own nodes then run
-on operands whose other elements are all not-a-number, and the box of their result counts. A box with too
-few elements therefore contains not-a-number, and one with enough is bit for bit the operator's.
+on operands whose other elements are all not-a-number (or, of whole numbers, all alike), and the box of their
+result counts. A box with too few elements therefore contains not-a-number, and one with enough is bit for bit
+the operator's.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ __all__ = ["run_in_boxes"]
 Array = np.ndarray[Any, Any]
 Span = tuple[int, int]
 
-_SUMMING = frozenset({"Conv", "Gemm", "MatMul"})
+_POISONED = (np.float32, np.float64, np.int8, np.uint8)
+"""The elements of constants of which a box has only its part."""
+
+_SUMMING = frozenset({"Conv", "Einsum", "FusedMatMul", "Gemm", "MatMul"})
 """The nodes whose results are sums over an axis that a reach may have."""
 
 
@@ -57,6 +61,8 @@ class _Operand:
     def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int) -> None:
         self.name, self.sides, self.width = name, sides, width
         self.shape, self.elements = elements.shape, elements.reshape([side.size for side in sides])
+        self.other = 0 if elements.dtype.itemsize > 1 else poison_of((), elements.dtype)
+        """The poison of whole numbers: wide ones are indices."""
         self.buffer: SliceBuffer | None = None
         self.region: tuple[Span, ...] | None = None
         self.key: tuple[int, ...] | None = None
@@ -84,7 +90,7 @@ class _Operand:
         its elements where it is `absent` from the sum.
         """
         kind = self.elements.dtype
-        whole = np.full(self.elements.shape, poison if kind.kind == "f" else poison_of((), kind), kind)
+        whole = np.full(self.elements.shape, poison if kind.kind == "f" else self.other, kind)
         assert self.region is not None
         sums = [side.axis >= outer for side in self.sides]
         if any(sums) or absent:
@@ -127,10 +133,11 @@ class _Run:
     def _operand(self, t: int, sides: Sequence[Side]) -> _Operand:
         state = self.state
         root = state.network.root[t]
-        if state.slots.dtype[t].kind != "f" or state.slots.dtype[t] == np.float16:
+        dtype = state.slots.dtype[t]
+        narrow = dtype.kind in "iu" and (dtype.itemsize == 1 or self._indexes(t))
+        if dtype == np.float16 or not (dtype.kind == "f" or narrow):
             raise InputError(
-                f"cannot be run in tiles: its elements are {state.slots.dtype[t]}",
-                item=f"tensor {state.name(t)}",
+                f"cannot be run in tiles: its elements are {dtype}", item=f"tensor {state.name(t)}"
             )
         value = state.value(t, state.dram[root])
         count = prod(side.size for side in sides)
@@ -139,6 +146,17 @@ class _Run:
                 "cannot be run in tiles: the reach has other sides", item=f"tensor {state.name(t)}"
             )
         return _Operand(state.name(t), sides, value, state.network.tensors[t].bytes // count)
+
+    def _indexes(self, t: int) -> bool:
+        """Return whether all that the operator does with an operand is to look rows up by it."""
+        name = self.engine.executable.value[t]
+        nodes, _ = self.engine.parts.between(
+            [self.engine.executable.value[x] for x in self.op.inputs],
+            [self.engine.executable.value[self.target]],
+            f"operator {self.op.name}",
+        )
+        uses = [(node.op_type, i) for node in nodes for i, read in enumerate(node.input) if read == name]
+        return bool(uses) and all(use in (("Gather", 1), ("GatherND", 1)) for use in uses)
 
     def _lay_out(self, group: Group) -> None:
         state = self.state
@@ -193,8 +211,8 @@ class _Run:
         value, known = engine.executable.value, engine.parts.constants
         self.given = {value[t]: part for t, part in zip(op.inputs, self.reads, strict=True)}
         for part in self.weights:
-            floats = part.name in known and known[part.name].dtype in (np.float32, np.float64)
-            if floats and part.buffer is not None and part.elements.size == known[part.name].size:
+            poisonable = part.name in known and known[part.name].dtype in _POISONED
+            if poisonable and part.buffer is not None and part.elements.size == known[part.name].size:
                 self.given[part.name] = part
         self.outer = len(self.reach.output)
         self.wanted = self.head = value[self.target]
@@ -212,8 +230,10 @@ class _Run:
         cut = any(side.axis >= self.outer for part in self.given.values() for side in part.sides)
         if len(heads) != 1 or not cut:
             raise self.refuse("its sum cannot be taken apart")
+        if self.state.slots.dtype[self.target].kind != "f":
+            raise self.refuse("its elements are too narrow for a part of its sum")
         self.head = heads[0].output[0]
-        self.bias = heads[0].input[2] if len(heads[0].input) > 2 else ""
+        self.bias = heads[0].input[2] if len(heads[0].input) > 2 and heads[0].op_type != "Einsum" else ""
         if self.bias and self.bias not in self.given:
             raise self.refuse("what it adds to its sum is not among its weights")
 
@@ -232,7 +252,8 @@ class _Run:
 
     def all(self) -> Executed:
         state, order = self.state, self.boxes.order
-        whole = np.full(self.reach.output, np.nan, state.slots.dtype[self.target])
+        made = state.slots.dtype[self.target]
+        whole = np.full(self.reach.output, poison_of((), made), made)
         crossed = 0
         width = state.network.tensors[self.target].bytes // whole.size
         for turn in product(*(range(len(self.cuts[axis])) for axis in order)):

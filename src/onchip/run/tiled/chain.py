@@ -81,14 +81,26 @@ class Chain:
     chosen: Array | None = None
     """For an operator that copies, cuts or reorders channels: the source of each output channel."""
     nodes: tuple[onnx.NodeProto, ...] = ()
-    """For an operator of kind `reached`: all of its nodes."""
+    """For an operator of kind `reached`, or a concat that converts: all of its nodes."""
+    stored: str | None = None
+    """For such an operator: the name of the constant `weight`, `turned` if that is a matrix [in, out]."""
+    turned: bool = False
 
     @property
     def reduces(self) -> bool:
         """True if output channels sum over input channels."""
         if self.kind == "matrix":
             return True
-        return self.kind == "conv" and not self.depthwise
+        summing = self.kind == "conv" or (self.kind == "reached" and self.weight is not None)
+        return summing and not self.depthwise
+
+    @property
+    def by_channel(self) -> bool:
+        """True if a channel of the output needs that channel of its one operand, and no other."""
+        geometry = self.op.geometry
+        if geometry is None or geometry.kind not in ("depthwise", "pool") or len(self.views) != 1:
+            return False
+        return self.views[0].channels == self.view.channels and not self.reduces
 
     @property
     def depthwise(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onchip.run.state import State
 from onchip.run.tiled.maps import Region
+from onchip.run.tiled.poison import poison_of
 from onchip.run.tiled.shape import GroupShape
 
 __all__ = ["Dram"]
@@ -34,7 +35,8 @@ class Dram:
                 continue
             found = shape.maps[t]
             extents = (found.images, found.channels, found.rows, found.columns)
-            self.written[t] = np.full(extents, np.nan, state.slots.dtype[t])
+            dtype = state.slots.dtype[t]
+            self.written[t] = np.full(extents, poison_of((), dtype), dtype)
 
     def read(self, t: int, region: Region) -> Array:
         """Return a region of an operand, which crosses."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plans import Blocks, Boxes, Group, Rings
+from onchip.plans import Blocks, Boxes, Group, Nest, Rings
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.moved import GroupMoved
@@ -16,6 +16,7 @@ from onchip.run.tiled.blocks import run_in_blocks
 from onchip.run.tiled.boxes import run_in_boxes
 from onchip.run.tiled.group import Executed, run_in_bands
 from onchip.run.tiled.kernels import Kernels
+from onchip.run.tiled.nests import NestRun
 from onchip.run.tiled.passes import IllegalTiling
 from onchip.run.tiled.shape import group_shape
 from onchip.run.tiled.whole import finish_whole, whole_operands
@@ -43,6 +44,9 @@ class Tiles:
             )
         if isinstance(group.tiling, Boxes):
             self._in_boxes(state, group, group.tiling, operators, streaming)
+            return
+        if isinstance(group.tiling, Nest):
+            self._in_nest(state, group, group.tiling, operators, streaming)
             return
         shape = group_shape(self.kernels.engine, name, operators)
         stated = {state.tensor(tensor): crossing for tensor, crossing in streaming}
@@ -102,6 +106,40 @@ class Tiles:
         self._account(state, name, stated, done)
         state.ran.update(op.id for op in operators)
 
+    def _in_nest(
+        self,
+        state: State,
+        group: Group,
+        nest: Nest,
+        operators: Sequence[Operator],
+        streaming: Sequence[tuple[str, int]],
+    ) -> None:
+        """Run a group in a nest of loops, its operands streamed or whole."""
+        assert self.kernels is not None
+        network, name = state.network, group.name
+        stated = {state.tensor(tensor): crossing for tensor, crossing in streaming}
+        reads = {network.root[t] for op in operators for t in op.inputs}
+        writes = {t for op in operators for t in op.outputs}
+        for t in stated:
+            if t not in reads | writes:
+                state.refuse("streaming-operand", f"{state.name(t)} is no operand of {name}")
+            if t in writes and t in state.address:
+                state.refuse("streaming-reserved", f"{state.name(t)} is streamed and has a range")
+            if t in reads - writes and t not in state.dram:
+                state.refuse("streaming-no-dram-copy", f"{state.name(t)} has no copy in DRAM")
+        try:
+            run = NestRun(state, self.kernels.engine, group, nest, operators, stated)
+            done = run.all()
+        except IllegalTiling as problem:
+            state.refuse(problem.rule, f"group {name}: {problem.reason}")
+        finally:
+            if name in state.scratch:
+                start, end = state.scratch[name]
+                state.arena.reserve(start, end, Claim(f"the scratch of {name}", state.index))
+        self._account(state, name, stated, done)
+        state.ran.update(op.id for op in operators)
+        run.finish_whole()
+
     def _account(self, state: State, name: str, stated: dict[int, int], done: Executed) -> None:
         for t, crossing in stated.items():
             if done.crossed[t] != crossing:
@@ -121,7 +159,7 @@ class Tiles:
             state.network.operators[state.network.operator_id[op]].weight_bytes * refills.get(op, 1)
             for op in group.operators
         )
-        if isinstance(group.tiling, Boxes):
+        if isinstance(group.tiling, (Boxes, Nest)):
             weights = done.weights  # the sum over all groups is compared with the result's
         self.moved.append(
             GroupMoved(

@@ -17,6 +17,7 @@ from onchip.run.tiled.kernels import Kernels, fitting
 from onchip.run.tiled.maps import Region
 from onchip.run.tiled.memory import lay_out
 from onchip.run.tiled.passes import IllegalTiling, Pass, passes_of, takes_two
+from onchip.run.tiled.poison import poison_of
 from onchip.run.tiled.shape import GroupShape
 from onchip.run.tiled.whole import Whole
 
@@ -95,6 +96,7 @@ class _Run:
         self.parked: dict[int, set[int]] = {}  # by output: operands that lie in its buffer, not yet combined
         self.places: Mapping[int, int] = {}  # of the current pass
         self.partial: set[int] = set()  # outputs whose buffer has a sum that is not complete
+        self.wide: dict[int, Array] = {}  # by output: what came of the operand of a sum of whole numbers
         self.emitted: set[tuple[int, Span]] = set()  # slices that a pass has made from several operands
         self.made = self.again = 0
 
@@ -221,6 +223,11 @@ class _Run:
             exact = self.is_whole(chain, rows)
         elif t in self.partial:
             self.partial.discard(t)
+            if t in self.wide:
+                value, exact = self.gathered(chain, [self.wide.pop(t)], rows, channels), True
+                ring.put(rows, value, slice(None), done=True)
+                self.made_rows(t, rows, channels, value, chain, exact=exact)
+                return
             total = ring.raw(rows, self.count, slice(None)).copy()
             bias = weights.vector(chain.bias, channels)
             value = self.kernels.closed(chain, total, bias)
@@ -276,8 +283,8 @@ class _Run:
     def gathered(self, chain: Chain, operands: list[Array], rows: Span, channels: Span) -> Array:
         """Run the head on some output channels, from the input channels that they read."""
         weights, out = self.weights[chain.op.id], self.shape.maps[chain.output]
-        if chain.kind == "reached":
-            return self.kernels.reached(chain, operands, self.images, rows, weights.held())
+        if chain.nodes:
+            return self.kernels.reached(chain, operands, self.images, rows, channels, weights.held())
         kernels = None if weights.kernels is None else weights.kernels[channels[0] : channels[1]]
         return self.kernels.head(
             chain,
@@ -450,15 +457,30 @@ class _Run:
             ring.put(rows, zero, slice(None), done=False)
         operand = self.slices[t].get(chain.rows[0].reads(rows), channels, chain.op.name)
         outs = self.shape.maps[chain.output].channels
+        if chain.kind == "reached":
+            self.widen(chain, t, channels, operand)
         for into, out, of in _parts(chain, channels, outs):
             weights.fetch(out, of)
             assert weights.kernels is not None
+            if chain.kind == "reached":
+                continue
             kernels = weights.kernels[out[0] : out[1], of[0] : of[1]]
             part = operand[:, into[0] - channels[0] : into[1] - channels[0]]
             added = self.kernels.partial(chain, part, kernels, missing)
             span = slice(*out)
             lying = ring.raw(rows, self.count, span)
             ring.put(rows, lying + fitting(chain, added, lying.shape), span, done=False)
+
+    def widen(self, chain: Chain, t: int, channels: Span, operand: Array) -> None:
+        """Keep a slice for a sum of whole numbers, whose bits the elements of its output cannot hold.
+
+        Chips have wide accumulators beside the scratch; here its operand waits there until it is complete.
+        """
+        shape = (operand.shape[0], self.shape.maps[t].channels, *operand.shape[2:])
+        waiting = self.wide.setdefault(
+            chain.output, np.full(shape, poison_of(chain.nodes, operand.dtype), operand.dtype)
+        )
+        waiting[:, slice(*channels)] = operand
 
     def emit(self, chain: Chain, channels: Span, rows: Span) -> None:
         """Make a slice of the output of an operator that does not mix channels."""
@@ -478,6 +500,8 @@ class _Run:
             value = self.slices[t].get(rows, channels, chain.op.name)
         else:
             value = self.rings[t].get(rows, self.count, slice(*channels), chain.op.name)
+        if chain.nodes:
+            value = self.kernels.joined(chain, t, value, self.images, rows, (channels, out))
         self.place(chain, self.behind(chain, {chain.result: value}, rows, out), rows, out)
 
     def emit_held(self, chain: Chain, channels: Span, rows: Span) -> None:
@@ -497,7 +521,7 @@ class _Run:
 
 def _read_by(chain: Chain, outs: Span, ins: Span) -> list[Span | None]:
     """Return the input channels that a tile of weights reads for its output channels; None: all of them."""
-    if chain.kind in ("rowwise", "concat", "reached"):
+    if chain.kind in ("rowwise", "concat") or (chain.kind == "reached" and chain.weight is None):
         return [None]
     if not chain.reduces:
         return [outs if chain.views[0].channels == chain.view.channels else None]

@@ -107,18 +107,23 @@ class Kernels:
         operands: Sequence[Array],
         images: tuple[int, int],
         rows: tuple[int, int],
+        channels: tuple[int, int],
         weights: Mapping[str, Array],
+        columns: tuple[int, int] | None = None,
     ) -> Array:
         """Run all nodes of a chain for some rows of some images, on operands that are poison elsewhere.
 
-        `operands` are the rows that its windows read, [images, channels, rows, columns]. Raises `Mismatch`
-        where the result has other elements than its map.
+        `operands` are the rows (and, for some of its `columns`, the columns) that its windows read, [images,
+        channels, rows, columns]: of `channels` alone where the chain goes channel by channel. Raises
+        `Mismatch` where the result has other elements than its map.
         """
         values = self.engine.values
         feeds = dict(weights)
-        for name, view, window, part in zip(chain.names, chain.views, chain.rows, operands, strict=True):
+        for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
+            across = slice(None) if columns is None else slice(*chain.columns[i].reads(columns))
             whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
-            whole[slice(*images), :, slice(*window.reads(rows))] = part
+            into = slice(*channels) if chain.by_channel else slice(None)
+            whole[slice(*images), into, slice(*chain.rows[i].reads(rows)), across] = part
             feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
         key = (chain.op.id, "reached")
         if key not in self.sessions:
@@ -131,7 +136,27 @@ class Kernels:
             raise Mismatch(
                 f"operator {chain.op.name} makes {result.size:,} elements: its reach contradicts the model"
             )
-        return np.ascontiguousarray(chain.view.whole(result)[slice(*images), :, slice(*rows)])
+        across = slice(None) if columns is None else slice(*columns)
+        made = chain.view.whole(result)[slice(*images), slice(*channels), slice(*rows), across]
+        return np.ascontiguousarray(made)
+
+    def joined(
+        self,
+        chain: Chain,
+        tensor: int,
+        value: Array,
+        images: tuple[int, int],
+        rows: tuple[int, int],
+        channels: tuple[tuple[int, int], tuple[int, int]],
+    ) -> Array:
+        """Return some channels of a concat that converts, of one operand: `channels` are those of both."""
+        operands = []
+        for t, view in zip(chain.reads, chain.views, strict=True):
+            shape = (value.shape[0], view.channels, *value.shape[2:])
+            operands.append(np.full(shape, poison_of(chain.nodes, value.dtype), value.dtype))
+            if t == tensor:
+                operands[-1][:, slice(*channels[0])] = value
+        return self.reached(chain, operands, images, rows, channels[1], {})
 
     def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
         """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""

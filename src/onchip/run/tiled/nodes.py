@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator
@@ -12,24 +15,53 @@ from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain, Parameter, chain_of
 from onchip.run.tiled.maps import Map
 
-__all__ = ["chain_or_nodes"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["ELEMENTS", "chain_or_nodes"]
+
+Array = np.ndarray[Any, Any]
+
+ELEMENTS = dict.fromkeys(("concat", "elementwise", "reached", "rowwise"), "fiub")
+"""Kinds of elements by kind of chain: what is padded or summed has floating-point numbers."""
+
+_KERNEL = {
+    "Conv": 1, "ConvInteger": 1, "FusedConv": 1, "FusedGemm": 1, "Gemm": 1, "MatMul": 1, "MatMulInteger": 1,
+    "QGemm": 3, "QLinearConv": 3,
+    "QLinearMatMul": 3,
+}  # fmt: skip
+"""The position of the kernels, or of the matrix, among a node's operands."""
 
 
 def chain_or_nodes(engine: OnnxEngine, op: Operator, known: Maps, maps: Mapping[int, Map]) -> Chain:
     """Take an operator apart, or run its nodes as they are if only its reach says what its rows need.
 
-    An operator without weights whose nodes make no chain also runs as it is. `known` are the maps of the
+    An operator without weights, of whole numbers or of a vendor's nodes that make no chain also runs as it
+    is. `known` are the maps of the
     network, `maps` those of the group. Raises `InputError` naming the operator if it cannot run in parts.
     """
     if op.geometry is None or not op.geometry.promises:
         return _nodes(engine, op, known, maps, None)
+    used = [engine.slots.dtype[t] for t in (*op.inputs, *op.outputs)]
     try:
-        return chain_of(engine, op, maps, images=known.batch is not None)
+        found = chain_of(engine, op, maps, images=known.batch is not None)
     except InputError as reason:
-        if op.weight_bytes or len(op.outputs) != 1:
+        if len(op.outputs) != 1 or (op.weight_bytes and not _is_taken_whole(engine, op)):
             raise
         why = reason
+    else:
+        if all(dtype.kind in ELEMENTS.get(found.kind, "f") for dtype in used):
+            return found
+        why = InputError(f"cannot be run in tiles: it is of {used[0]}", item=f"operator {op.name}")
     return _nodes(engine, op, known, maps, why)
+
+
+def _is_taken_whole(engine: OnnxEngine, op: Operator) -> bool:
+    """Return whether an operator's sums are no matter of parts: they round to integers, or are a vendor's."""
+    if any(engine.slots.dtype[t].kind in "iu" for t in (*op.inputs, *op.outputs)):
+        return True
+    nodes = engine.executable.nodes[op.id]
+    return any(engine.executable.model.graph.node[i].domain for i in nodes)
 
 
 def _nodes(
@@ -44,14 +76,18 @@ def _nodes(
     found, names = engine.parts.between([value[t] for t in op.inputs], [value[output]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
     view = maps[output]
+    kernels = _kernels(engine, op, found, constants)
     by_channel = [
         Parameter(name, array, "c")
         for name, array in constants.items()
-        if array.dtype.kind == "f" and array.size == view.channels > 1
+        if array.dtype.kind == "f"
+        and array.size == view.channels > 1
+        and (kernels is None or name != kernels[0])
     ]
+    joins = op.geometry is not None and op.geometry.kind == "concat"
     return Chain(
         op=op,
-        kind="reached",
+        kind="concat" if joins else "reached",
         output=output,
         reads=access.reads,
         names=tuple(value[t] for t in access.reads),
@@ -62,9 +98,40 @@ def _nodes(
         result=value[output],
         view=view,
         tail=(),
-        weight=None,
+        weight=None if kernels is None else kernels[1],
         bias=None,
         parameters=tuple(by_channel),
         constants=constants,
+        groups=1 if op.geometry is None else op.geometry.groups,
         nodes=tuple(found),
+        stored=None if kernels is None else kernels[0],
+        turned=kernels is not None and kernels[2],
     )
+
+
+def _kernels(
+    engine: OnnxEngine, op: Operator, found: Sequence[onnx.NodeProto], constants: Mapping[str, Array]
+) -> tuple[str, Array, bool] | None:
+    """Return the kernels of a convolution or product: their name, [out, in, rows, columns], and
+    whether that is a matrix turned.
+
+    None if there are none, or they do not lie as the operator's geometry says.
+    """
+    g = op.geometry
+    if g is None or not g.promises:
+        return None
+    makers = {name: node for node in found for name in node.output}
+    for node in found:
+        if node.op_type not in _KERNEL or len(node.input) <= _KERNEL[node.op_type]:
+            continue
+        name = node.input[_KERNEL[node.op_type]]
+        while name in makers and makers[name].op_type == "DequantizeLinear":
+            name = makers[name].input[0]
+        array = constants.get(name)
+        if array is None or array.dtype.kind not in "fiu":
+            continue
+        if array.ndim == 2:
+            kept = any(a.name == "transB" and a.i for a in node.attribute)
+            return name, (array if kept else array.T)[:, :, None, None], not kept
+        return (name, array, False) if array.ndim == 4 else None
+    return None

@@ -171,7 +171,13 @@ class Fetched:
     def held(self) -> dict[str, Array]:
         """Return the values by channel that are on chip, in the shapes that the model gives them."""
         shapes = {p.name: p.value.shape for p in self.source.chain.parameters}
-        return {name: array.reshape(shapes[name]) for name, array in self.vectors.items() if name in shapes}
+        found = {name: array.reshape(shapes[name]) for name, array in self.vectors.items() if name in shapes}
+        chain = self.source.chain
+        if chain.stored is not None and self.kernels is not None:
+            matrix = chain.constants[chain.stored].ndim == 2
+            kernels = self.kernels[:, :, 0, 0] if matrix else self.kernels
+            found[chain.stored] = np.ascontiguousarray(kernels.T if chain.turned else kernels)
+        return found
 
     def channelled(self, outs: tuple[int, int]) -> dict[str, Array]:
         """Return the tail's parameters for some channels."""

@@ -78,7 +78,7 @@ def _refuse_unfit(chain: Chain, inputs: list[int], streamed: Collection[int], na
         raise IllegalTiling(
             "tiling-passes", f"{what}, and so is {names[chain.output]}, which sums over its channels"
         )
-    if chain.kind == "reached":
+    if chain.kind == "reached" and not (chain.reduces or chain.by_channel):
         raise InputError("cannot be run in slices: its nodes are no chain", item=f"operator {chain.op.name}")
     if chain.kind == "rowwise":
         raise IllegalTiling("tiling-passes", f"{what}, and {chain.op.name} needs all its channels at once")

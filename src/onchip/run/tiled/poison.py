@@ -22,8 +22,13 @@ multiplies it with 0 along a side that the resize leaves unchanged."""
 
 
 def poison_of(nodes: Iterable[onnx.NodeProto], dtype: np.dtype[Any]) -> float:
-    """Return the poison for operands of these nodes; for whole numbers the largest but one of their type."""
+    """Return the poison for operands of these nodes; for whole numbers the largest but one of their type.
+
+    Indices into a table are 0: it has no other row for certain.
+    """
     if dtype.kind in "iu":
+        if dtype.itemsize > 1 and any(node.op_type in ("Gather", "GatherND") for node in nodes):
+            return 0
         return int(np.iinfo(dtype).max) - 1
     if dtype.kind == "b":
         return 1

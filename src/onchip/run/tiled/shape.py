@@ -15,13 +15,9 @@ from onchip.network.maps import Maps
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.chain import Chain
 from onchip.run.tiled.maps import Map, map_of
-from onchip.run.tiled.nodes import chain_or_nodes
+from onchip.run.tiled.nodes import ELEMENTS, chain_or_nodes
 
 __all__ = ["GroupShape", "group_shape"]
-
-
-_ELEMENTS = dict.fromkeys(("elementwise", "reached", "rowwise"), "fiub")
-"""Kinds of elements by kind of chain: what is padded or summed has floating-point numbers."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def group_shape(engine: OnnxEngine, name: str, operators: Sequence[Operator]) ->
     for chain in chains:
         for t in (*chain.reads, chain.output):
             dtype = slots.dtype[t]
-            if dtype.kind not in _ELEMENTS.get(chain.kind, "f") or dtype == np.float16:
+            if dtype.kind not in ELEMENTS.get(chain.kind, "f") or dtype == np.float16:
                 item = f"tensor {network.tensors[t].name}"
                 raise InputError(f"cannot be run in tiles: its elements are {dtype}", item=item)
     written = [t for op in operators for t in op.outputs]

@@ -1,0 +1,84 @@
+"""The DRAM side of a nest: what it fetches, what it sends out, and the bytes of each that have crossed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onchip.base.errors import InputError, Mismatch
+from onchip.network.axes import Buffer, GroupAxes
+from onchip.run.state import State
+from onchip.run.tiled.nests.forms import Span
+from onchip.run.tiled.nests.lives import FINAL, NOTHING, Life
+from onchip.run.tiled.poison import poison_of
+
+__all__ = ["Dram"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Dram:
+    """`crossed` are the planned bytes of every buffer; `written` the tensors that the group sends out.
+
+    `constants` are the values of buffers that are constants, in their sides.
+    """
+
+    def __init__(
+        self, state: State, axes: GroupAxes, constants: Mapping[int, Array], leaving: Collection[int]
+    ) -> None:
+        self.state, self.axes = state, axes
+        self.crossed = dict.fromkeys(range(len(axes.buffers)), 0)
+        self.sources = dict(constants)
+        self.written: dict[int, Array] = {}
+        self.states: dict[int, Array] = {}
+        self.wide: dict[int, Array] = {}
+        for b, buffer in enumerate(axes.buffers):
+            t = buffer.tensor
+            if t is None:
+                continue
+            kind = state.slots.dtype[t]
+            if b in leaving:
+                self.written[b] = np.full(buffer.sides, poison_of((), kind), kind)
+                self.states[b] = np.full(buffer.sides, NOTHING, np.uint8)
+            elif buffer.maker is None and t in state.dram:
+                self.sources[b] = part_of(state.value(t, state.dram[t]), buffer, state)
+
+    def fetch(self, b: int, region: Sequence[Span]) -> Array:
+        """Return a part of a buffer from outside, which crosses."""
+        found: Array = self.sources[b][tuple(slice(*span) for span in region)]
+        self.crossed[b] += found.size * self.axes.buffers[b].element
+        return found
+
+    def send(self, b: int, life: Life) -> None:
+        """Write a part of an output, which crosses; its sums need not be complete."""
+        at = tuple(slice(*span) for span in life.region)
+        value = life.data[life.at(life.region, "DRAM")]
+        if (self.states[b][at] == FINAL).any():
+            raise Mismatch(
+                f"{self.axes.buffers[b].name}: a part of it is written again ({self.state.where()})"
+            )
+        self.written[b][at] = value
+        self.states[b][at] = life.states
+        if life.wide is not None:
+            self.wide.setdefault(b, np.zeros(self.written[b].shape, life.wide.dtype))[at] = life.wide
+        self.crossed[b] += value.size * self.axes.buffers[b].element
+
+    def back(self, b: int, life: Life) -> None:
+        """Read a part of an output's partial sums, which crosses."""
+        at = tuple(slice(*span) for span in life.region)
+        life.data[...], life.states = self.written[b][at], self.states[b][at].copy()
+        if b in self.wide:
+            life.wide = self.wide[b][at].copy()
+        self.crossed[b] += life.data.size * self.axes.buffers[b].element
+
+
+def part_of(value: Array, buffer: Buffer, state: State) -> Array:
+    """Return the part of a tensor's value that a buffer is, in its sides."""
+    count = int(np.prod(buffer.whole, dtype=np.int64))
+    if value.size != count:
+        raise InputError("cannot be run in tiles: the reach has other sides", item=f"tensor {buffer.name}")
+    at = tuple(slice(first, first + size) for first, size in zip(buffer.first, buffer.sides, strict=True))
+    found: Array = value.reshape(buffer.whole)[at]
+    return found

@@ -1,0 +1,106 @@
+"""The life of a buffer in the arena from its begin to its end, and which of its elements are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onchip.base.errors import Mismatch
+from onchip.run.arena import Claim
+from onchip.run.state import State
+from onchip.run.tiled.nests.forms import Span
+from onchip.run.tiled.poison import poison_of
+
+__all__ = ["FINAL", "NOTHING", "PARTIAL", "Life"]
+
+Array = np.ndarray[Any, Any]
+States = np.ndarray[Any, np.dtype[np.uint8]]
+
+NOTHING, PARTIAL, FINAL = 0, 1, 2
+"""The states of an element: not made in this life, a sum that is not complete, there."""
+
+
+class Life:
+    """A part of a buffer, the positions `region` of each side, as `data` in the arena.
+
+    `states` are those of its elements, None if all are final. `claim` owns the bytes [start, end), none if
+    they are counted only. `beside` are lives that share the bytes: writing here ends what was there.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        name: str,
+        region: Sequence[Span],
+        data: Array,
+        states: States | None,
+        place: Span | None,
+        claim: Claim,
+    ) -> None:
+        self.state, self.name, self.region, self.data = state, name, tuple(region), data
+        self.states, self.place, self.claim = states, place, claim
+        self.beside: list[Life] = []
+        self.wide: Array | None = None
+        """Sums that are not complete, of elements that are too narrow for them: at a buffer's bytes all the
+        same."""
+        self.gone: list[Array] = []
+        """Of a whole operand, for each byte of an element: the elements that were written over."""
+        self.marks: list[Array] = []
+        """Of the output over it, the same bytes: what it writes is gone below."""
+
+    def at(self, box: Sequence[Span], user: str) -> tuple[slice, ...]:
+        """Return the places of a box. Raises `Mismatch` if it is not all here, or no longer its owner's."""
+        if any(a < low or b > high for (a, b), (low, high) in zip(box, self.region, strict=True)):
+            wanted, here = (_text(spans) for spans in (box, self.region))
+            raise Mismatch(
+                f"{self.name}, used by {user}: the scratch has {here} of it, not {wanted}"
+                f" ({self.state.where()})"
+            )
+        if self.place is not None:
+            self.state.expect_owner(*self.place, self.claim.owner, f"used by {user}")
+        return tuple(slice(a - low, b - low) for (a, b), (low, _) in zip(box, self.region, strict=True))
+
+    def read(self, box: Sequence[Span], user: str) -> Array:
+        """Return a box of finished elements, poison for those that are not.
+
+        Raises `Mismatch` for elements that have no poison, or were written over.
+        """
+        at = self.at(box, user)
+        if any(gone[at].any() for gone in self.gone):
+            raise Mismatch(f"{self.name}, read by {user}: the output over it was written there before")
+        found = self.data[at]
+        if self.states is not None and (missing := self.states[at] != FINAL).any():
+            if found.dtype.kind != "f":
+                raise Mismatch(f"{self.name}, read by {user}: {int(missing.sum()):,} elements are not made")
+            found = np.where(missing, found.dtype.type(poison_of((), found.dtype)), found)
+        return found
+
+    def sum(self, box: Sequence[Span], user: str) -> Array:
+        """Return a box of sums that are not complete. Raises `Mismatch` if some are not there."""
+        at = self.at(box, user)
+        if self.states is None or (self.states[at] != PARTIAL).any():
+            raise Mismatch(f"{self.name}, made by {user}: its partial sums are gone ({self.state.where()})")
+        return self.data[at] if self.wide is None else self.wide[at]
+
+    def put(self, box: Sequence[Span], value: Array, state: int, user: str) -> None:
+        """Write a box, each element in this state."""
+        at = self.at(box, user)
+        if state == PARTIAL and self.data.dtype != value.dtype:
+            if self.wide is None:
+                self.wide = np.zeros(self.data.shape, value.dtype)
+            self.wide[at] = value
+        else:
+            self.data[at] = value
+        if self.states is not None:
+            self.states[at] = state
+        for other in self.beside:
+            if other.states is not None:
+                other.states[at] = NOTHING
+        for marks in self.marks:
+            marks[at] = True
+
+
+def _text(spans: Sequence[Span]) -> str:
+    return "[" + ", ".join(f"{low}:{high}" for low, high in spans) + "]"

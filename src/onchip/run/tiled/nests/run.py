@@ -1,0 +1,342 @@
+"""A group executed as its nest says: loop by loop, every buffer in its place for as long as it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.base.errors import InputError, Mismatch
+from onchip.network import Operator, mask
+from onchip.network.axes import ALL, Buffer, axes_of
+from onchip.plans import Group
+from onchip.plans.nest import Nest
+from onchip.run.arena import Claim
+from onchip.run.state import State
+from onchip.run.tiled.group import Executed
+from onchip.run.tiled.nests.dram import Dram
+from onchip.run.tiled.nests.forms import NotCompact, Span
+from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
+from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
+from onchip.run.tiled.nests.places import places_of
+from onchip.run.tiled.nests.tree import Compute, Home, Level, Tree, Turns
+from onchip.run.tiled.nests.whole_nodes import WholeKernel
+from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
+from onchip.run.tiled.passes import IllegalTiling
+
+if TYPE_CHECKING:
+    from onchip.run.onnx_engine import OnnxEngine
+
+__all__ = ["NestRun"]
+
+Array = np.ndarray[Any, Any]
+
+
+class NestRun:
+    """Runs a group by its nest; tensors that are `streamed` cross, the others lie whole in their ranges.
+
+    Raises `IllegalTiling` where that cannot be done, `InputError` for elements that cannot be run in tiles.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        engine: OnnxEngine,
+        group: Group,
+        nest: Nest,
+        operators: Sequence[Operator],
+        streamed: Mapping[int, int],
+    ) -> None:
+        self.state, self.engine, self.group, self.operators = state, engine, group, operators
+        found = axes_of(state.network, [op.id for op in operators])
+        if isinstance(found, str):
+            raise IllegalTiling("nest-axes", f"it runs in a nest, and {found}")
+        self.axes, buffers = found, found.buffers
+        self.leaving = {
+            b for b, buffer in enumerate(buffers) if buffer.maker is not None and self._leaves(buffer)
+        }
+        self.whole = {
+            b
+            for b, buffer in enumerate(buffers)
+            if buffer.tensor is not None
+            and buffer.tensor not in streamed
+            and (buffer.maker is None or b in self.leaving)
+        }
+        self.tree = Tree(nest, found, self.leaving, self.whole)
+        self.sources = [self._sources(o) for o in range(len(operators))]
+        self.slow: dict[str, str] = {}
+        """The operators that run on whole operands for every box, and why."""
+        self.kernels = [self._kernel(o) for o in range(len(operators))]
+        self.dram = Dram(state, found, self._constants(), self.leaving - self.whole)
+        self.spans: list[list[Span]] = [[(0, n) for n in cut.axes] for cut in found.operators]
+        self.lives: dict[tuple[Home | None, int], Life] = {}
+        self.home = {key: home for home in self.tree.homes for key in home.uses}
+        self._lay_out()
+        self.inner = {b for b, x in enumerate(buffers) if x.maker is not None and b not in self.leaving}
+        self.values = {b: np.zeros(buffers[b].sides, self._dtype(b)) for b in self.inner}
+        self.there = {b: np.zeros(buffers[b].sides, np.bool_) for b in self.inner}
+        self.made = 0
+
+    # -- before the first turn -------------------------------------------------------------------------------
+
+    def _leaves(self, buffer: Buffer) -> bool:
+        network, t = self.state.network, buffer.tensor
+        assert t is not None
+        readers, members = network.readers[t], mask(op.id for op in self.operators)
+        return not readers or bool(readers & ~members or network.output_roots >> t & 1)
+
+    def _dtype(self, b: int) -> np.dtype[Any]:
+        t = self.axes.buffers[b].tensor
+        assert t is not None
+        return self.state.slots.dtype[t]
+
+    def _sources(self, o: int) -> list[Source]:
+        """Return the operands and weights of an operator, in the order of their uses."""
+        op, cut, state = self.operators[o], self.axes.operators[o], self.state
+        found: list[Source] = []
+        for t, use in zip(op.inputs, cut.reads, strict=True):
+            root = state.network.root[t]
+            for x in (t, root):
+                if state.slots.dtype[x] == np.float16 or state.slots.dtype[x].kind not in "fiub":
+                    raise self._refuse(f"its elements are {state.slots.dtype[x]}", f"tensor {state.name(x)}")
+            if state.slots.dtype[t] != state.slots.dtype[root]:
+                raise self._refuse("it is read as elements of another type", f"tensor {state.name(t)}")
+            name = self.engine.executable.value[t]
+            found.append(Source(name, state.slots.shape[t], self.axes.buffers[use.buffer], use, True))
+        known = self.engine.parts.constants
+        for use in cut.constants:
+            buffer = self.axes.buffers[use.buffer]
+            value = known.get(buffer.model_name)
+            # What does not fill its sides, or is no constant by that name, is counted only.
+            filled = value is not None and value.size == np.prod(buffer.whole, dtype=np.int64)
+            shape = value.shape if value is not None else ()
+            found.append(Source(buffer.model_name, shape, buffer, use, filled))
+        [target] = op.outputs
+        if state.slots.dtype[target] == np.float16:
+            raise self._refuse(
+                f"its elements are {state.slots.dtype[target]}", f"tensor {state.name(target)}"
+            )
+        return found
+
+    def _refuse(self, why: str, item: str) -> InputError:
+        return InputError(f"cannot be run in tiles: {why}", item=item)
+
+    def _kernel(self, o: int) -> Kernel:
+        cut, op = self.axes.operators[o], self.operators[o]
+        split, output = self.tree.computes[o].cut, self.axes.buffers[cut.writes.buffer]
+        try:
+            return BoxKernel(self.engine, op, cut, output, split, self.sources[o])
+        except NotCompact as reason:
+            self.slow[op.name] = str(reason)
+            return WholeKernel(self.engine, op, cut, output, split, self.sources[o])
+
+    def _constants(self) -> dict[int, Array]:
+        """Return the values of the constants in their sides; zeros for what is counted only."""
+        found: dict[int, Array] = {}
+        for sources in self.sources:
+            for source in sources:
+                if source.buffer.tensor is not None:
+                    continue
+                if not source.filled:
+                    found[source.use.buffer] = np.broadcast_to(np.uint8(0), source.buffer.sides)
+                    continue
+                at = tuple(
+                    slice(f, f + n) for f, n in zip(source.buffer.first, source.buffer.sides, strict=True)
+                )
+                value = self.engine.parts.constants[source.name]
+                found[source.use.buffer] = value.reshape(source.buffer.whole)[at]
+        return found
+
+    def _lay_out(self) -> None:
+        state, group = self.state, self.group
+        start, end = state.scratch.get(group.name, (0, 0))
+        self.places, need = places_of(self.tree, self.axes, state.plan.chip)
+        if need * state.slots.scale > end - start:
+            raise IllegalTiling(
+                "group-scratch",
+                f"its nest takes {need:,} bytes, and its scratch has {(end - start) // state.slots.scale:,}",
+            )
+        self.start = start
+        for b, life in whole_lives(state, group.name, self.axes.buffers, self.whole).items():
+            self.lives[None, b] = life
+            for x in self.tree.sharing.get(b, (b,))[:-1]:
+                states = np.full(life.data.shape, NOTHING, np.uint8)
+                other = Life(
+                    state, self.axes.buffers[x].name, life.region, life.data, states, None, life.claim
+                )
+                other.marks = life.marks
+                self.lives[None, x] = other
+            self._join([self.lives[None, x] for x in self.tree.sharing.get(b, (b,))])
+
+    def _join(self, lives: Sequence[Life]) -> None:
+        for life in lives:
+            life.beside = [other for other in lives if other is not life]
+
+    # -- the loops -------------------------------------------------------------------------------------------
+
+    def finish_whole(self) -> None:
+        """Complete the outputs that lie whole, once all is accounted for."""
+        finish_whole(self.state, self.group.name, self.axes.buffers, self.whole)
+
+    def all(self) -> Executed:
+        """Run all turns, and return what crossed and what was made."""
+        self.level(self.tree.root)
+        self._expect_complete()
+        for op, kernel in zip(self.operators, self.kernels, strict=True):
+            self.state.comparison.follow(op.inputs, op.outputs)
+            if kernel.approximate:
+                self.state.comparison.make_approximate(*op.outputs)
+        written: dict[int, Array] = {}
+        for b, buffer in enumerate(self.axes.buffers):
+            t = buffer.tensor
+            if buffer.maker is None or t is None or b in self.whole:
+                continue
+            value = self.values[b] if b in self.inner else self.dram.written[b]
+            value = value.reshape(self.state.slots.shape[t])
+            by = self.operators[buffer.maker].name
+            self.state.comparison.same(t, value, f"written by {by} ({self.state.where()})")
+            if b in self.leaving:
+                written[t] = value
+        crossed: dict[int, int] = {}
+        weights = 0
+        for b, buffer in enumerate(self.axes.buffers):
+            if buffer.tensor is None:
+                weights += self.dram.crossed[b]
+            elif b not in self.whole and b not in self.inner:
+                crossed[buffer.tensor] = crossed.get(buffer.tensor, 0) + self.dram.crossed[b]
+        return Executed(self.group.subgroups, crossed, weights, self.made, 0, written)
+
+    def level(self, level: Level) -> None:
+        """Run the items of a level, and begin and end the homes among them."""
+        for item, begin, end in zip(level.items, level.begin, level.end, strict=True):
+            for home in begin:
+                self.begin(home)
+            if isinstance(item, Turns):
+                self.loop(item)
+            elif isinstance(item, Level):
+                self.level(item)
+            else:
+                self.compute(item)
+            for home in end:
+                self.finish(home)
+
+    def loop(self, turns: Turns) -> None:
+        """Run all turns of a loop."""
+        low, high = (0, turns.size) if turns.outer is None else turns.outer.span
+        before = [(o, axis, self.spans[o][axis]) for o, axis in turns.over.items()]
+        for first in range(low, high, turns.tile):
+            turns.span = (first, min(first + turns.tile, high))
+            for o, axis, _ in before:
+                self.spans[o][axis] = turns.span
+            self.level(turns.level)
+        for o, axis, span in before:
+            self.spans[o][axis] = span
+
+    def compute(self, item: Compute) -> None:
+        """Make one box of an operator's output."""
+        o = item.operator
+        cut, kernel, spans = self.axes.operators[o], self.kernels[o], self.spans[o]
+
+        def read(i: int) -> Array:
+            life, box = self.used(o, i)
+            return life.read(box, cut.name)
+
+        life, box = self.used(o, len(cut.uses) - 1)
+        if not kernel.sums:
+            value = kernel.part(read, spans, first=True)
+        else:
+            sums = [(spans[axis], cut.axes[axis]) for axis in cut.sums]
+            first = all(span[0] == 0 for span, _ in sums)
+            value = kernel.part(read, spans, first=first)
+            if not first:
+                value = life.sum(box, cut.name) + value
+            if any(span[1] != size for span, size in sums):
+                life.put(box, value, PARTIAL, cut.name)
+                return
+            value = kernel.finish(value, read, spans)
+        life.put(box, value, FINAL, cut.name)
+        self.made += value.size
+        b = cut.writes.buffer
+        if b in self.inner:
+            at = tuple(slice(*span) for span in box)
+            self.values[b][at] = value
+            self.there[b][at] = True
+
+    def used(self, o: int, i: int) -> tuple[Life, list[Span]]:
+        """Return the life of the buffer that a use reads or writes, and the box that it uses."""
+        use = self.axes.operators[o].uses[i]
+        life = self.lives.get((self.home.get((o, i)), use.buffer))
+        buffer = self.axes.buffers[use.buffer]
+        if life is None:
+            raise Mismatch(
+                f"{buffer.name}, used by {self.operators[o].name}: it is not alive ({self.state.where()})"
+            )
+        spans = self.spans[o]
+        box = [
+            (0, size) if axis == ALL else spans[axis]
+            for axis, size in zip(use.axes, buffer.sides, strict=True)
+        ]
+        return life, box
+
+    # -- homes -----------------------------------------------------------------------------------------------
+
+    def begin(self, home: Home) -> None:
+        """Give a home its bytes, and fill it if it comes from outside."""
+        state, scale = self.state, self.state.slots.scale
+        last = self.axes.buffers[home.buffers[-1]]
+        region = home.region(last.sides)
+        shape = tuple(high - low for low, high in region)
+        low, high = self.places[home]
+        place = self.start + low * scale, self.start + high * scale
+        names = " over ".join(self.axes.buffers[b].name for b in reversed(home.buffers))
+        claim = Claim(f"{names} in the scratch of {self.group.name}", state.index)
+        state.arena.reserve(*place, claim)
+        lives: list[Life] = []
+        for b in home.buffers:
+            buffer = self.axes.buffers[b]
+            inside = buffer.maker is not None
+            kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
+            size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+            held: Span | None = place
+            if size <= place[1] - place[0]:
+                data = state.arena.bytes[place[0] : place[0] + size].view(kind).reshape(shape)
+            else:  # weights whose real elements are wider than planned: counted only
+                data, held = np.zeros(shape, kind), None
+            states = np.full(shape, NOTHING, np.uint8) if inside else None
+            life = Life(state, buffer.name, region, data, states, held, claim)
+            if not inside:
+                data[...] = self.dram.fetch(b, region)
+            elif b in self.leaving and any(turns.span[0] for turns in home.sums):
+                self.dram.back(b, life)
+            self.lives[home, b] = life
+            lives.append(life)
+        self._join(lives)
+
+    def finish(self, home: Home) -> None:
+        """Send an output out, and give the bytes back."""
+        for b in home.buffers:
+            life = self.lives.pop((home, b))
+            if b in self.leaving:
+                self.dram.send(b, life)
+        low, high = self.places[home]
+        scale = self.state.slots.scale
+        claim = Claim(f"the scratch of {self.group.name}", self.state.index)
+        self.state.arena.hand_over(self.start + low * scale, self.start + high * scale, claim)
+
+    def _expect_complete(self) -> None:
+        """Refuse outputs that the nest did not make to the end."""
+        for b, buffer in enumerate(self.axes.buffers):
+            if buffer.maker is None:
+                continue
+            if b in self.inner:
+                there = self.there[b]
+            elif b in self.whole:
+                states = self.lives[None, b].states
+                assert states is not None
+                there = states == FINAL
+            else:
+                there = self.dram.states[b] == FINAL
+            if not there.all():
+                missing = int(there.size - np.count_nonzero(there))
+                raise Mismatch(f"{buffer.name}: {missing:,} elements are not made ({self.state.where()})")

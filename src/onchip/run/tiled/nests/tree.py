@@ -1,0 +1,342 @@
+"""The tree of a nest as it runs: levels of items, and the homes of buffers that begin and end among them.
+
+A level is the body of a loop, the root, or a leaf; below a leaf its slices are loops of one item each. A home
+is the level where a buffer is filled before the first item that uses it and given back after the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onchip.network.axes import ALL, GroupAxes, Use
+from onchip.plans.nest import Leaf, Loop, Nest
+from onchip.run.tiled.nests.forms import Span
+from onchip.run.tiled.passes import IllegalTiling
+
+__all__ = ["Compute", "Home", "Level", "Tree", "Turns"]
+
+UseKey = tuple[int, int]
+"""An operator of the group, and the position of its use: operands, then weights, then the output."""
+
+
+@dataclass(eq=False)
+class Turns:
+    """A loop over an axis of each operator in it, by operator; `span` is the range of the current turn.
+
+    `outer` is the loop around it over the same axes, of whose turn it makes parts.
+    """
+
+    over: dict[int, int]
+    size: int
+    tile: int
+    level: Level
+    outer: Turns | None
+    span: Span = (0, 0)
+
+    @property
+    def most(self) -> int:
+        """The most positions of a turn."""
+        return min(self.tile, self.size if self.outer is None else self.outer.most)
+
+
+@dataclass(eq=False)
+class Compute:
+    """One operator makes one box. `cut` are its axes that loops cut, `over` is an operand's position."""
+
+    operator: int
+    cut: frozenset[int]
+    over: int | None
+
+
+@dataclass(eq=False)
+class Home:
+    """A place for the buffers `buffers` that share its bytes, the last of them the one it is named for.
+
+    `sides` has for every side the loop whose turn cuts it, or None for all of it. `sums` are the loops above
+    it over which the output is summed. It is alive from item `first` of its level to `last`.
+    """
+
+    buffers: tuple[int, ...]
+    level: Level
+    uses: tuple[UseKey, ...]
+    sides: tuple[Turns | None, ...] = ()
+    sums: tuple[Turns, ...] = ()
+    first: int = 0
+    last: int = 0
+
+    def region(self, sizes: Sequence[int]) -> tuple[Span, ...]:
+        """Return the part of the buffer that is here in this turn."""
+        return tuple(
+            (0, size) if turns is None else turns.span for turns, size in zip(self.sides, sizes, strict=True)
+        )
+
+    def most(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return the most positions along each side."""
+        return tuple(
+            size if turns is None else turns.most for turns, size in zip(self.sides, sizes, strict=True)
+        )
+
+
+@dataclass(eq=False)
+class Level:
+    """Items in order; `above` are the loops around it, `path` the levels from the root to it."""
+
+    above: tuple[Turns, ...]
+    path: tuple[Level, ...]
+    keep: frozenset[str]
+    items: list[Turns | Level | Compute] = field(default_factory=list)
+    inside: list[set[int]] = field(default_factory=list)
+    """The operators in each item."""
+    begin: list[list[Home]] = field(default_factory=list)
+    end: list[list[Home]] = field(default_factory=list)
+    start: int = 0
+    """The first leaf in it, in the order of the leaves; `stop` is one past the last."""
+    stop: int = 0
+
+
+class Tree:
+    """The levels of a nest over the axes of its group. Raises `IllegalTiling` for one that cannot run.
+
+    `whole` are buffers that lie in ranges of their own.
+    """
+
+    def __init__(self, nest: Nest, axes: GroupAxes, leaving: Collection[int], whole: Collection[int]) -> None:
+        self.axes, self.leaving, self.whole = axes, leaving, whole
+        self.number = {cut.name: i for i, cut in enumerate(axes.operators)}
+        self.bottom: dict[int, Level] = {}
+        """The level in which an operator computes."""
+        self.leaf: dict[int, Level] = {}
+        """The level of its leaf, above its slices."""
+        self.last: dict[tuple[int, int], Turns] = {}
+        self.computes: dict[int, Compute] = {}
+        self.slices: dict[int, Leaf] = {}
+        self.sharing: dict[int, tuple[int, ...]] = {}
+        """The buffers that lie in the place of one, itself the last."""
+        self.count = 0
+        self.root = Level((), (), frozenset(nest.keep))
+        self.root.path = (self.root,)
+        self.fill(self.root, nest.body)
+        if len(self.leaf) != len(self.number):
+            missing = next(name for name, i in self.number.items() if i not in self.leaf)
+            raise IllegalTiling("nest-operators", f"its nest does not run {missing}")
+        self.homes = list(self._homes())
+        self._attach()
+
+    # -- levels ----------------------------------------------------------------------------------------------
+
+    def fill(self, level: Level, body: Sequence[Loop | Leaf]) -> None:
+        """Add the items of a body to its level."""
+        level.start = self.count
+        for item in body:
+            before = set(self.leaf)
+            level.items.append(self.loop(level, item) if isinstance(item, Loop) else self.run(level, item))
+            level.inside.append(set(self.leaf) - before)
+        level.stop = self.count
+
+    def below(self, level: Level, turns: Turns | None, keep: Collection[str]) -> Level:
+        """Return a new level in another one, in a loop of it if `turns` is one."""
+        above = level.above if turns is None else (*level.above, turns)
+        made = Level(above, (), frozenset(keep))
+        made.path = (*level.path, made)
+        return made
+
+    def turns(self, level: Level, over: dict[int, int], tile: int, keep: Collection[str]) -> Turns:
+        """Return a loop in a level; it continues the loop around it over the same axes."""
+        sizes, outer = set(), set()
+        for o, axis in over.items():
+            cut = self.axes.operators[o]
+            if not 0 <= axis < len(cut.axes):
+                raise IllegalTiling("nest-axis", f"{cut.name} has no axis {axis}")
+            sizes.add(cut.axes[axis])
+            outer.add(self.last.get((o, axis)))
+        if len(sizes) != 1 or len(outer) != 1 or tile < 1:
+            raise IllegalTiling("nest-axis", "a loop goes over axes of different sizes, or by no tile")
+        made = Turns(over, sizes.pop(), tile, level, outer.pop())
+        made.level = self.below(level, made, keep)
+        return made
+
+    def loop(self, level: Level, loop: Loop) -> Turns:
+        """Return a loop with everything in it."""
+        unknown = next((name for name, _ in loop.over if name not in self.number), None)
+        if unknown is not None or not loop.over:
+            raise IllegalTiling("nest-operators", f"a loop is over an axis of {unknown or 'nothing'}")
+        over = {self.number[name]: axis for name, axis in loop.over}
+        made = self.turns(level, over, loop.tile, loop.keep)
+        known = {(o, axis): self.last.get((o, axis)) for o, axis in over.items()}
+        self.last |= dict.fromkeys(known, made)
+        before = set(self.leaf)
+        self.fill(made.level, loop.body)
+        if set(self.leaf) - before != set(over):
+            raise IllegalTiling("nest-operators", "a loop states no axis of an operator in it, or of others")
+        for key, outer in known.items():
+            if outer is None:
+                del self.last[key]
+            else:
+                self.last[key] = outer
+        return made
+
+    def run(self, level: Level, leaf: Leaf) -> Level:
+        """Return the level of a leaf, with its slices."""
+        o = self.number.get(leaf.operator)
+        if o is None or o in self.leaf:
+            raise IllegalTiling("nest-operators", f"its nest runs {leaf.operator} twice, or it is not inside")
+        made = self.below(level, None, ())
+        self.leaf[o], self.slices[o] = made, leaf
+        at, known = made, dict(self.last)
+        for axis, tile in leaf.slices:
+            turns = self.turns(at, {o: axis}, tile, ())
+            self.last[o, axis] = turns
+            self.place(at, turns, o)
+            at = turns.level
+        cut = self.axes.operators[o]
+        split = {t.over[o] for t in at.above if t.most < t.size and o in t.over}
+        over = None
+        if leaf.over is not None:
+            names = [self.axes.buffers[use.buffer].name for use in cut.reads]
+            if leaf.over not in names:
+                raise IllegalTiling("nest-over", f"{cut.name} does not read {leaf.over}")
+            over = names.index(leaf.over)
+        self.computes[o] = Compute(o, frozenset(split), over)
+        self.place(at, self.computes[o], o)
+        self.bottom[o] = at
+        self.last = known
+        self.count += 1
+        return made
+
+    def place(self, level: Level, item: Turns | Compute, o: int) -> None:
+        """Make an item the only one of a level of a leaf."""
+        level.items, level.inside = [item], [{o}]
+        level.start, level.stop = self.count, self.count + 1
+
+    # -- homes -----------------------------------------------------------------------------------------------
+
+    def use(self, key: UseKey) -> Use:
+        """Return a use by its key."""
+        return self.axes.operators[key[0]].uses[key[1]]
+
+    def _homes(self) -> Iterator[Home]:
+        uses: dict[int, list[UseKey]] = {}
+        for o, cut in enumerate(self.axes.operators):
+            for i, use in enumerate(cut.uses):
+                uses.setdefault(use.buffer, []).append((o, i))
+        under = self._under()
+        joined: dict[int, list[int]] = {}
+        for b in uses:
+            joined.setdefault(_place(under, b), []).append(b)
+        for b, sharing in joined.items():
+            sharing = [*(x for x in sharing if x != b), b]
+            self.sharing[b] = tuple(sharing)
+            keys = [key for x in sharing for key in uses[x]]
+            if b in self.whole:
+                continue
+            inner = self.axes.buffers[b].maker is not None and (
+                b not in self.leaving or len(uses[b]) > 1 or len(sharing) > 1
+            )
+            groups: dict[tuple[Level, UseKey | None], list[UseKey]] = {}
+            for key in keys:
+                kept = next((x for x in self.leaf[key[0]].path[-2::-1] if self._keeps(x, b)), None)
+                alone = key if kept is None and not inner else None  # private: of this use only
+                if kept is None:
+                    kept = self._common(keys) if inner else self._private(key)
+                groups.setdefault((kept, alone), []).append(key)
+            if inner and len(groups) > 1:
+                raise IllegalTiling(
+                    "nest-home", f"{self.axes.buffers[b].name} is kept where not all of its uses are"
+                )
+            for (level, _), members in groups.items():
+                yield self._home(tuple(sharing), level, members)
+
+    def _keeps(self, level: Level, b: int) -> bool:
+        return self.axes.buffers[b].name in level.keep
+
+    def _under(self) -> dict[int, int]:
+        """Return the buffer in whose place another one is made, by the one below."""
+        found = {}
+        for o, compute in self.computes.items():
+            if compute.over is None:
+                continue
+            cut = self.axes.operators[o]
+            below, above = cut.reads[compute.over], cut.writes
+            one, other = self.axes.buffers[below.buffer], self.axes.buffers[above.buffer]
+            alike = one.sides == other.sides and one.element == other.element
+            alike = alike and all(
+                a == b or (a == ALL and b in cut.together)
+                for a, b in zip(below.axes, above.axes, strict=True)
+            )
+            outside = one.maker is None or below.buffer in self.leaving or below.buffer in found
+            if not alike or outside or below.buffer in self.whole:
+                raise IllegalTiling("nest-over", f"{other.name} cannot be made in the place of {one.name}")
+            found[below.buffer] = above.buffer
+        return found
+
+    def _common(self, keys: Sequence[UseKey]) -> Level:
+        """Return the innermost level that holds all uses, above the slices of leaves."""
+        paths = [self.leaf[o].path[:-1] for o, _ in keys]
+        depth = 0
+        while all(len(path) > depth and path[depth] is paths[0][depth] for path in paths):
+            depth += 1
+        return paths[0][depth - 1]
+
+    def _private(self, key: UseKey) -> Level:
+        """Return the level of a private use: as deep in the slices as each of them cuts it."""
+        o, i = key
+        cut = self.axes.operators[o]
+        axes = self.use(key).axes
+        output = i == len(cut.uses) - 1
+        level = self.leaf[o]
+        for axis, _ in self.slices[o].slices:
+            if axis not in axes or (output and axis in cut.together):
+                break
+            item = level.items[0]
+            assert isinstance(item, Turns)
+            level = item.level
+        return level
+
+    def _home(self, buffers: tuple[int, ...], level: Level, keys: Sequence[UseKey]) -> Home:
+        sides: list[Turns | None] = []
+        for side in range(len(self.axes.buffers[buffers[-1]].sides)):
+            cuts = [
+                turns
+                for turns in level.above
+                if all(turns.over.get(o) == self.use((o, i)).axes[side] != ALL for o, i in keys)
+            ]
+            sides.append(cuts[-1] if cuts else None)
+        maker = self.axes.buffers[buffers[-1]].maker
+        sums: tuple[Turns, ...] = ()
+        if maker is not None:
+            cut = self.axes.operators[maker]
+            sums = tuple(t for t in level.above if t.over.get(maker, -1) >= cut.outputs)
+        return Home(buffers, level, tuple(keys), tuple(sides), sums)
+
+    def _attach(self) -> None:
+        """Let every home begin before the first item that uses it, and end after the last."""
+        levels = {id(level): level for o in self.bottom for level in self.bottom[o].path}
+        for level in levels.values():
+            level.begin = [[] for _ in level.items]
+            level.end = [[] for _ in level.items]
+        for home in self.homes:
+            users = {o for o, _ in home.uses}
+            at = [i for i, inside in enumerate(home.level.inside) if inside & users]
+            home.first, home.last = at[0], at[-1]
+            home.level.begin[home.first].append(home)
+            home.level.end[home.last].append(home)
+
+    def lives(self, home: Home) -> Span:
+        """Return the leaves while which a home is alive, by their order."""
+        first, last = (home.level.items[at] for at in (home.first, home.last))
+        return _leaves(home.level, first)[0], _leaves(home.level, last)[1]
+
+
+def _place(under: Mapping[int, int], b: int) -> int:
+    while b in under:
+        b = under[b]
+    return b
+
+
+def _leaves(level: Level, item: Turns | Level | Compute) -> Span:
+    if isinstance(item, Turns):
+        level = item.level
+    elif isinstance(item, Level):
+        level = item
+    return level.start, level.stop

@@ -1,0 +1,129 @@
+"""The kernel for any other operator: its nodes as they are, on operands that are poison outside a box."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onchip.base.errors import InputError, Mismatch
+from onchip.network import Operator
+from onchip.network.axes import ALL, Buffer, Cut
+from onchip.run.tiled.nests.forms import Span
+from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
+from onchip.run.tiled.nests.node_rules import SUMS
+from onchip.run.tiled.poison import poison_of
+
+if TYPE_CHECKING:
+    from onchip.run.onnx_engine import OnnxEngine
+
+__all__ = ["WholeKernel"]
+
+Array = np.ndarray[Any, Any]
+
+
+class WholeKernel:
+    """Runs all of an operator for every box; what is not in the box of an operand is poison.
+
+    Raises `InputError` for an operator whose sum is cut and cannot be taken apart.
+    """
+
+    def __init__(
+        self,
+        engine: OnnxEngine,
+        op: Operator,
+        axes: Cut,
+        output: Buffer,
+        cut: Collection[int],
+        sources: Sequence[Source],
+    ) -> None:
+        self.op, self.engine, self.axes, self.output, self.sources = op, engine, axes, output, sources
+        self.given = {source.name: i for i, source in enumerate(sources) if source.filled}
+        self.summed = frozenset(axis for axis in axes.sums if axis in cut)
+        self.sums = self.approximate = bool(self.summed)
+        self.wanted = self.head = engine.executable.value[op.outputs[0]]
+        self.bias = ""
+        nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
+        if self.sums:
+            heads = [node for node in nodes if node.op_type in SUMS]
+            if len(heads) != 1:
+                raise self.refuse("its sum cannot be taken apart")
+            self.head = heads[0].output[0]
+            self.bias = heads[0].input[2] if len(heads[0].input) > 2 else ""
+            if self.bias and self.bias not in self.given:
+                raise self.refuse("what it adds to its sum is not among its weights")
+        self.poison = poison_of(nodes, np.dtype(np.float32))
+        self.parts = self._session(list(self.given), self.head)
+        self.tail = None
+        if self.head != self.wanted:
+            self.tail = self._session([*self.given, self.head], self.wanted)
+
+    def refuse(self, why: str) -> InputError:
+        """Return the error that names the operator."""
+        return InputError(f"cannot be run in tiles: {why}", item=f"operator {self.op.name}")
+
+    def _session(self, names: Sequence[str], wanted: str) -> tuple[Any, list[str]]:
+        parts, values = self.engine.parts, self.engine.values
+        nodes, constants = parts.between(names, [wanted], f"operator {self.op.name}")
+        used = [name for name in names if any(name in node.input for node in nodes)]
+        inputs = {}
+        for name in used:
+            if name in values and values[name][0]:
+                inputs[name] = (values[name][0], len(values[name][1]))
+            else:
+                inputs[name] = (element_of(parts.constants[name].dtype), parts.constants[name].ndim)
+        rest = {name: parts.constants[name] for name in constants if name not in inputs}
+        try:
+            return parts.session(nodes, inputs, {wanted: values[wanted][0]}, rest), used
+        except Exception as problem:  # onnxruntime's errors have no common class
+            raise self.refuse(f"onnxruntime says {(str(problem).splitlines() or ['?'])[0]}") from None
+
+    def _operand(self, name: str, read: Read, spans: Sequence[Span], *, absent: bool) -> Array:
+        """Return all of an operand: the box, 0 beside it along cut sums, poison everywhere else."""
+        i = self.given[name]
+        source = self.sources[i]
+        box, buffer = read(i), source.buffer
+        kind = box.dtype
+        whole = np.full(buffer.whole, self.poison if kind.kind == "f" else poison_of((), kind), kind)
+        places = [
+            slice(*spans[axis]) if axis != ALL else slice(first, first + size)
+            for axis, first, size in zip(source.use.axes, buffer.first, buffer.sides, strict=True)
+        ]
+        summed = [axis in self.summed for axis in source.use.axes]
+        if any(summed) or absent:
+            whole[tuple(slice(None) if s else place for place, s in zip(places, summed, strict=True))] = 0
+        if not absent:
+            whole[tuple(places)] = box
+        return whole.reshape(source.shape)
+
+    def _box(self, result: Array, spans: Sequence[Span]) -> Array:
+        if result.size != prod(self.output.sides):
+            raise Mismatch(
+                f"operator {self.op.name} makes {result.size:,} elements: its reach contradicts the model"
+            )
+        return result.reshape(self.output.sides)[self._places(spans)]
+
+    def _places(self, spans: Sequence[Span]) -> tuple[slice, ...]:
+        return tuple(slice(*spans[axis]) for axis in self.axes.writes.axes)
+
+    def part(self, read: Read, spans: Sequence[Span], *, first: bool) -> Array:
+        """Return the box of the result, or of a part of its sum."""
+        session, names = self.parts
+        feeds = {
+            name: self._operand(name, read, spans, absent=self.sums and name == self.bias and not first)
+            for name in names
+        }
+        return self._box(run_session(self.op, session, self.head, feeds), spans)
+
+    def finish(self, total: Array, read: Read, spans: Sequence[Span]) -> Array:
+        """Return the box of the result, from its complete sum."""
+        if self.tail is None:
+            return total
+        session, names = self.tail
+        summed = np.full(self.output.sides, np.nan, total.dtype)
+        summed[self._places(spans)] = total
+        feeds = {name: self._operand(name, read, spans, absent=False) for name in names if name != self.head}
+        feeds[self.head] = summed.reshape(self.engine.values[self.head][1])
+        return self._box(run_session(self.op, session, self.wanted, feeds), spans)

@@ -1,0 +1,48 @@
+"""Quantised networks in tiles: every integer as in onnxruntime, however the plan cuts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import onchip
+from onchip.plans import Blocks, Tiling
+from onchip.readers import load
+from onchip.run import run
+from quantised_models import ENCODER, ENCODER_WEIGHTS, between_conversions, float_cnn, quantised, with_weights
+
+
+@pytest.mark.parametrize("budget", [550, 1000, 1500, 2200, 4000])
+@pytest.mark.parametrize("operators", [False, True])
+def test_a_convolutional_network(tmp_path: Path, budget: int, operators: bool) -> None:
+    """From blocks of single operators to bands of most of the network, in slices of channels and not."""
+    path = quantised(float_cnn(), tmp_path, operators=operators, per_channel=True)
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    wanted = Blocks if budget == 550 else Tiling
+    assert any(isinstance(group.tiling, wanted) for group in plan.groups)
+    report = run(plan, load(path))
+    assert report.bit_exact
+    assert report.operators == len(plan.network.operators)
+
+
+@pytest.mark.parametrize("budget", [1000, 1500, 2500])
+def test_an_encoder(tmp_path: Path, budget: int) -> None:
+    """It moves what its twin moves; attention and norms run in parts, too."""
+    path = between_conversions(quantised(with_weights(ENCODER, 20, **ENCODER_WEIGHTS), tmp_path))
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    twin = onchip.plan(tmp_path / "float.onnx", fuse=True, budget=budget, dtype="int8")
+    assert plan.groups
+    assert plan.result.traffic_bytes <= twin.result.traffic_bytes * 1.02
+    assert run(plan, load(path)).bit_exact
+
+
+def test_a_matrix_of_one_row_is_no_vector_besides(tmp_path: Path) -> None:
+    """It has as many elements as the result has channels, as a bias would; it is fetched once."""
+    text = """(uint8[64,1] x) => (float[64,3] y) <float s = {0.05}, uint8 z = {128}> {
+        d = DequantizeLinear(x, s, z)  a = MatMul(d, w)  y = Relu(a) }"""
+    path = tmp_path / "net.onnx"
+    path.write_bytes(with_weights(text, w=(1, 3)).SerializeToString())
+    plan = onchip.plan(path, fuse=True, budget=200)
+    assert any(group.tiling is not None for group in plan.groups)
+    assert run(plan, load(path)).bit_exact
